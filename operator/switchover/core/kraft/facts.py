@@ -1,0 +1,251 @@
+"""The facts of a KafkaMigration: what ZooKeeper, every Kafka node, the metadata log and Kubernetes said in one pass.
+
+Plain immutable values in Kafka's, ZooKeeper's and Kubernetes' own terms. Adapters fill them, gates read them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from switchover.core.observed import NOT_ASKED, Observed
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a Kafka node or ZooKeeper server listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+# --- Kafka nodes, each asked for itself -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """ApiVersions v3 of one node (feasibility-kraft.md 3.2).
+
+    `features_epoch` is -1 while a fresh controller does not know the finalized features yet.
+    """
+
+    api_keys: frozenset[int]
+    zk_migration_ready: bool
+    features_epoch: int
+    metadata_version: int | None      # the finalized level; ZooKeeper-mode brokers tell none
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition as the asked broker sees it. `leader` is -1 while there is none."""
+
+    topic: str
+    index: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """Metadata of one broker: whom it knows and how it sees every partition."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: Mapping[int, Address]
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A voter or observer in DescribeQuorum; times in milliseconds since the epoch, -1 when unknown to the leader."""
+
+    log_end_offset: int
+    last_fetch_ms: int
+    last_caught_up_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """DescribeQuorum as the leader answers it; only the leader does."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int               # -1 in the first moments of a new leader
+    voters: Mapping[int, Replica]
+    observers: Mapping[int, Replica]
+
+
+# --- The metadata log -------------------------------------------------------------------------------------------------
+
+
+class MigrationState(IntEnum):
+    """`ZkMigrationState` as the metadata log stores it; 1 and 2 look swapped on purpose (kraft-migration.md 1.3)."""
+
+    NONE = 0
+    MIGRATION = 1
+    PRE_MIGRATION = 2
+    POST_MIGRATION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistration:
+    """The last RegisterBroker record of a broker, with the changes of fencing since."""
+
+    epoch: int
+    migrating_zk: bool
+    fenced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogImage:
+    """The metadata log replayed up to `offset` (the last committed record applied)."""
+
+    offset: int
+    epoch: int
+    migration_state: MigrationState | None          # None until the record is seen
+    metadata_version: int | None
+    controllers: Mapping[int, bool]                 # RegisterController: node id -> ZkMigrationReady
+    brokers: Mapping[int, BrokerRegistration]
+    open_transaction: str | None                    # name of a transaction begun and not ended
+    aborted_transactions: int
+
+
+# --- ZooKeeper --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerNode:
+    """`/controller`: ephemeral when a ZooKeeper-mode broker holds it, persistent once KRaft claimed it."""
+
+    node_id: int
+    ephemeral: bool
+    kraft_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationNode:
+    """`/migration`. An empty node (KAFKA-19480) has `empty=True` and -1 everywhere. `mtime` in seconds of ZooKeeper's clock."""
+
+    empty: bool
+    controller_id: int
+    offset: int
+    epoch: int
+    version: int
+    mtime: float
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperState:
+    """The small nodes, read anew in every pass."""
+
+    cluster_id: str
+    controller: ControllerNode | None
+    controller_epoch: int
+    migration: MigrationNode | None
+    broker_ids: frozenset[int]
+    generated_ids: bool               # /brokers/seqid was used: some broker id may be generated
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperTopic:
+    """`/brokers/topics/T`: a topic without an id stalls the migration before the claim."""
+
+    topic_id: str | None
+    assignment: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperTopics:
+    """The topic tree and the queues of pending work; malformed names nodes that could not be parsed."""
+
+    topics: Mapping[str, ZooKeeperTopic]
+    pending_deletes: tuple[str, ...]
+    reassigning: bool
+    malformed: tuple[str, ...]        # "path: why"
+
+
+# --- Kubernetes -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up."""
+
+    name: str
+    uid: str
+    node: str
+    ready: bool
+    terminating: bool
+    revision: str
+    started_at: float | None
+    cordoned: bool
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A StatefulSet and its pods, read in this pass."""
+
+    name: str
+    uid: str
+    replicas: int
+    template: Mapping[str, Any]
+    update_strategy: Mapping[str, Any]
+    update_revision: str
+    service_name: str
+    claimed_by: str                   # our claim annotation, "" when free
+    budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
+    pods: Mapping[str, Pod]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfiguration:
+    """The user's server.properties of one StatefulSet, and where it comes from."""
+
+    source: str                       # "ConfigMap kafka-config key server.properties"
+    text: str
+    other_keys: Mapping[str, str]     # the rest of the ConfigMap or Secret, which a directory mount must go on showing
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesState:
+    """Everything of this migration that lives in its namespace. A value of None: the object does not exist."""
+
+    brokers: Mapping[str, Workload | None]
+    configurations: Mapping[str, ServerConfiguration | str]    # or, as text, why it cannot be read
+    node_files: Mapping[str, Mapping[str, str]]                # StatefulSet -> key -> content of the Secret that we write
+    controllers: Workload | None
+    controller_claims: tuple[str, ...]                         # names of volume claims of the controllers
+    lease_holder: str                                          # who holds the Lease of this cluster, "" when nobody
+
+
+# --- Groups -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSample:
+    """One sweep over a group: (topic, partition) -> (committed offset or None, end offset)."""
+
+    at: float
+    offsets: Mapping[tuple[str, int], tuple[int | None, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that was observed in one pass, each item known or unknown."""
+
+    kubernetes: Observed[KubernetesState] = NOT_ASKED
+    zookeeper: Observed[ZooKeeperState] = NOT_ASKED
+    zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
+    zookeeper_connections: Mapping[str, Observed[int]] = field(default_factory=dict)   # server -> clients but ourselves
+    answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
+    views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
+    quorum: Observed[Quorum] = NOT_ASKED
+    log: Observed[LogImage] = NOT_ASKED
+    min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
+    broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
+    groups: Mapping[str, tuple[GroupSample, ...]] = field(default_factory=dict)       # samples, oldest first

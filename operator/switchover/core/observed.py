@@ -1,0 +1,26 @@
+"""What was observed in a pass: known with the time of its reading, or unknown with the reason."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Generic[T_co]):
+    """A reading and when it was made (seconds since the epoch, by the operator's clock)."""
+
+    value: T_co
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing could be observed; `why` names the culprit in words that a person on call can use."""
+
+    why: str
+
+
+Observed = Known[T_co] | Unknown
+
+NOT_ASKED = Unknown("not observed in this step")

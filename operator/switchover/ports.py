@@ -1,0 +1,152 @@
+"""What Switchover asks of the outside world, in our words. Adapters implement these; tests fake them.
+
+Every method has a time limit of its own and raises one of the three errors below, never a client library's.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from switchover.core.kraft.facts import (
+    Address,
+    BrokerView,
+    GroupSample,
+    LogImage,
+    NodeAnswer,
+    Pod,
+    Quorum,
+    ServerConfiguration,
+    Workload,
+    ZooKeeperState,
+    ZooKeeperTopics,
+)
+
+
+class Unreachable(Exception):
+    """Nobody answered, or too late: nothing is known; try again."""
+
+
+class Refused(Exception):
+    """The other side understood and said no (rights, bad input): a person must act. The message says what to do."""
+
+
+class Fenced(Exception):
+    """Somebody else changed it since we read it: do nothing, read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret."""
+
+    servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:                     # secrets never reach a log
+        return f"Access({self.servers!r})"
+
+
+class KafkaNodes(Protocol):
+    """Questions to one Kafka node at a time, over the raw protocol."""
+
+    async def api_versions(self, node: Address) -> NodeAnswer: ...
+    async def metadata(self, broker: Address) -> BrokerView: ...
+    async def quorum(self, voters: Iterable[Address]) -> Quorum:
+        """DescribeQuorum from whichever voter leads."""
+        ...
+
+    async def log(self, voters: Mapping[int, Address]) -> LogImage:
+        """Follow the metadata log from where the last call ended to the high watermark, from the leader."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class KafkaAdmin(Protocol):
+    """Questions to the cluster through an ordinary client."""
+
+    async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]: ...
+    async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
+        """The live configuration of a broker; sensitive values are absent."""
+        ...
+
+    async def group_offsets(self, group: str) -> GroupSample: ...
+    async def close(self) -> None: ...
+
+
+class ZooKeeper(Protocol):
+    """The ZooKeeper tree of a Kafka cluster (chroot included in the connect string)."""
+
+    async def state(self) -> ZooKeeperState: ...
+    async def topics(self) -> ZooKeeperTopics: ...
+    async def broker_addresses(self) -> Mapping[int, Mapping[str, Address]]:
+        """`/brokers/ids`: broker id -> listener name -> address."""
+        ...
+
+    def servers(self) -> Sequence[Address]: ...
+    async def connections(self, server: Address) -> int:
+        """Clients of one server by the four-letter word `srvr`, the asker not counted; Refused where it does not tell."""
+        ...
+
+    async def delete(self, path: str) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Workloads(Protocol):
+    """StatefulSets, pods and what belongs to them, in the operator's namespace only."""
+
+    async def stateful_set(self, name: str) -> Workload | None: ...
+    async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
+        """A key of a ConfigMap or Secret (`kind`); Refused names the object or key that does not exist."""
+        ...
+
+    async def client_properties(self, secret: str) -> Mapping[str, str]: ...
+    async def node_files(self, secret: str) -> Mapping[str, str]:
+        """The Secret that holds one file a pod; empty when it does not exist."""
+        ...
+
+    async def write_node_files(self, secret: str, files: Mapping[str, str], labels: Mapping[str, str]) -> None: ...
+    async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
+        """JSON patch; Fenced when one of its tests fails."""
+        ...
+
+    async def apply(self, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply with the fixed field manager."""
+        ...
+
+    async def delete_object(self, api_version: str, kind: str, name: str) -> None:
+        """Delete and leave dependants; nothing to do when it does not exist."""
+        ...
+
+    async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]: ...
+    async def evict(self, pod: Pod) -> None:
+        """Evict with a uid precondition; Refused carries the budget's words on 429; a pod already gone is success."""
+        ...
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Delete with a uid precondition; for pods that are not Ready and would block their own repair."""
+        ...
+
+    async def hold_lease(self, name: str, holder: str, seconds: int) -> str:
+        """Take or renew the Lease when it is free, expired or ours; the holder after the call."""
+        ...
+
+    async def release_lease(self, name: str, holder: str) -> None: ...
+
+
+class Migrations(Protocol):
+    """The custom resource."""
+
+    async def get(self, name: str) -> Mapping[str, Any] | None: ...
+    async def record(self, name: str, uid: str, resource_version: str, status: Mapping[str, Any]) -> str:
+        """Replace the status if the object still is what was read; the new resourceVersion. Fenced otherwise."""
+        ...
+
+    async def announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool) -> None:
+        """A Kubernetes Event on the resource."""
+        ...
+
+
+class Clock(Protocol):
+    """Wall-clock time, so that tests can own it."""
+
+    def now(self) -> float: ...
