@@ -5,10 +5,12 @@ Plain immutable values in Kafka's, ZooKeeper's and Kubernetes' own terms. Adapte
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 from switchover.core.observed import NOT_ASKED, Observed
+from switchover.metadata.image import BrokerRegistration as BrokerRegistration
+from switchover.metadata.image import LogImage as LogImage
+from switchover.metadata.image import MigrationState as MigrationState
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,41 +79,6 @@ class Quorum:
     high_watermark: int               # -1 in the first moments of a new leader
     voters: Mapping[int, Replica]
     observers: Mapping[int, Replica]
-
-
-# --- The metadata log -------------------------------------------------------------------------------------------------
-
-
-class MigrationState(IntEnum):
-    """`ZkMigrationState` as the metadata log stores it; 1 and 2 look swapped on purpose (kraft-migration.md 1.3)."""
-
-    NONE = 0
-    MIGRATION = 1
-    PRE_MIGRATION = 2
-    POST_MIGRATION = 3
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerRegistration:
-    """The last RegisterBroker record of a broker, with the changes of fencing since."""
-
-    epoch: int
-    migrating_zk: bool
-    fenced: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LogImage:
-    """The metadata log replayed up to `offset` (the last committed record applied)."""
-
-    offset: int
-    epoch: int
-    migration_state: MigrationState | None          # None until the record is seen
-    metadata_version: int | None
-    controllers: Mapping[int, bool]                 # RegisterController: node id -> ZkMigrationReady
-    brokers: Mapping[int, BrokerRegistration]
-    open_transaction: str | None                    # name of a transaction begun and not ended
-    aborted_transactions: int
 
 
 # --- ZooKeeper --------------------------------------------------------------------------------------------------------
