@@ -1,0 +1,213 @@
+"""What the specs of both resources share: references, approvals, windows, the shape of a rollout, thresholds."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from switchover.api.schema import Matches, Model, ObjectName, Rule, Time, add_rules
+
+GROUP: Final = "switchover.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = "switchover.dev/v1alpha1"
+
+
+class DesiredState(StrEnum):
+    """What the user wants of a migration. Pausing holds steps and keeps watching; RolledBack takes all steps back."""
+
+    PLANNED = "Planned"
+    RUNNING = "Running"
+    PAUSED = "Paused"
+    ROLLED_BACK = "RolledBack"
+
+
+class ReadinessPolicy(StrEnum):
+    """When `Ready` turns True: when the migration succeeded, or as soon as its plan was accepted."""
+
+    ON_COMPLETION = "OnCompletion"
+    ON_ACCEPTANCE = "OnAcceptance"
+
+
+class OnFailure(StrEnum):
+    """What follows a failed gate: stand and say so, or take all steps back."""
+
+    PAUSE = "Pause"
+    ROLL_BACK = "RollBack"
+
+
+StepName = Annotated[
+    str,
+    Field(min_length=1, max_length=63),
+    Matches(r"[A-Z][A-Za-z0-9]*", "must be the name of a step of the plan, such as Finalize"),
+]
+PlanHash = Annotated[
+    str,
+    Field(min_length=8, max_length=64),
+    Matches(r"[0-9a-f]+", "must be the plan's hash as status.planHash shows it: lower case hexadecimal digits"),
+]
+GroupName = Annotated[str, Field(min_length=1, max_length=255)]
+TopicName = Annotated[
+    str,
+    Field(min_length=1, max_length=249),
+    Matches(r"[A-Za-z0-9._-]+", "must be a topic's name: letters, digits, '.', '_' and '-'"),
+]
+_HOST_PORT = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
+HOST_PORTS = rf"{_HOST_PORT}(,{_HOST_PORT})*"
+HostPorts = Annotated[
+    str,
+    Field(min_length=3, max_length=2048),
+    Matches(
+        HOST_PORTS,
+        "must be host:port pairs separated by commas, without spaces, such as kafka-0.kafka:9092,kafka-1.kafka:9092",
+    ),
+]
+
+
+class SecretRef(Model):
+    """A Secret in the resource's own namespace."""
+
+    name: ObjectName
+    """Name of the Secret."""
+
+
+class KeyRef(Model):
+    """One key of a ConfigMap or Secret in the resource's own namespace."""
+
+    name: ObjectName
+    """Name of the ConfigMap or Secret."""
+    key: Annotated[
+        str,
+        Field(min_length=1, max_length=253),
+        Matches(r"[A-Za-z0-9._-]+", "must be a key of a ConfigMap or Secret: letters, digits, '.', '_' and '-'"),
+    ] = "server.properties"
+    """The key that holds the file."""
+
+
+class KafkaConnection(Model):
+    """How to reach the Kafka cluster as a client."""
+
+    bootstrap_servers: HostPorts
+    """host:port pairs, separated by commas."""
+    credentials_ref: SecretRef | None = None
+    """Secret with client properties (TLS, SASL). Absent: PLAINTEXT."""
+
+
+class Approval(Model):
+    """A person lets the migration pass a hold. It counts for one object, one attempt and one plan only."""
+
+    name: StepName
+    """The step that may start."""
+    plan_hash: PlanHash
+    """The hash that status.planHash shows; it covers this object's uid, the attempt and the plan."""
+    approver: Annotated[str, Field(min_length=1, max_length=253)]
+    """Who approves."""
+    reason: Annotated[str, Field(max_length=1024)] = ""
+    """Why, for example a change ticket."""
+
+
+class Window(Model):
+    """A time in which steps may start. Outside of all windows the migration stands and keeps watching."""
+
+    name: ObjectName
+    """Name of the window."""
+    cron: Annotated[
+        str,
+        Field(min_length=9, max_length=100),
+        Matches(
+            r"[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}",
+            "must be five cron fields (minute hour day month weekday) separated by one space, such as 0 1 * * 1-5",
+        ),
+    ]
+    """When the window opens: minute, hour, day of month, month, day of week."""
+    duration_seconds: Annotated[int, Field(ge=60, le=604800)]
+    """How long it stays open."""
+    time_zone: Annotated[
+        str,
+        Field(min_length=1, max_length=64),
+        Matches(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", "must be a time zone's IANA name, such as Europe/Berlin"),
+    ] = "UTC"
+    """The IANA name of the time zone that the cron fields are read in."""
+
+
+class Batch(Model):
+    """The size of one batch of a rollout and how long it is watched afterwards."""
+
+    pods: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Number of pods."""
+    percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Share of the pods in percent, rounded up."""
+    bake_seconds: Annotated[int, Field(ge=0, le=604800)] = 60
+    """How long the gates must keep passing after the batch before the next one starts."""
+
+    @model_validator(mode="after")
+    def _one_size(self) -> "Batch":
+        if (self.pods is None) == (self.percent is None):
+            raise ValueError(_BATCH_RULE.message)
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return ruled(core, handler, _BATCH_RULE)
+
+
+_BATCH_RULE = Rule("has(self.pods) != has(self.percent)", "must have exactly one of pods and percent")
+
+
+class RolloutSpec(Model):
+    """How pods are replaced: the first batch is the canary, the last one repeats until all pods are done."""
+
+    steps: Annotated[tuple[Batch, ...], Field(min_length=1, max_length=20)] = (
+        Batch(pods=1, bake_seconds=300),
+        Batch(pods=1, bake_seconds=60),
+    )
+    """The batches, in order."""
+
+
+class GroupHealth(Model):
+    """A consumer group whose lag must stay healthy while pods are replaced."""
+
+    name: GroupName
+    """The group's id."""
+    max_lag: Annotated[int, Field(ge=0, le=1_000_000_000_000)] = 10_000
+    """Largest lag of one partition, in records."""
+    max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
+    """Longest time in which a partition that has lag may stand without a new committed offset."""
+
+
+class ObjectMeta(Model):
+    """The part of Kubernetes' own metadata that is read here; Kubernetes owns its schema."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    finalizers: tuple[str, ...] = ()
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+def ruled(core: CoreSchema, handler: GetJsonSchemaHandler, *rules: Rule) -> JsonSchemaValue:
+    """The JSON schema of a model with `rules` added, for its `__get_pydantic_json_schema__`."""
+    schema = handler(core)
+    add_rules(handler.resolve_ref_schema(schema), *rules)
+    return schema
+
+
+def unique_by(attribute: str) -> AfterValidator:
+    """Refuse two items of a list with the same `attribute`, as the API server does for a list map."""
+
+    def check(items: tuple[Any, ...]) -> tuple[Any, ...]:
+        seen: set[object] = set()
+        for item in items:
+            key = getattr(item, attribute)
+            if key in seen:
+                raise ValueError(f"{key} is there twice: {attribute} must be unique in this list")
+            seen.add(key)
+        return items
+
+    return AfterValidator(check)

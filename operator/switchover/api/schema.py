@@ -1,0 +1,141 @@
+"""What a field of a resource may hold, said once for pydantic and for the CRD.
+
+Every model of this package is a `Model`: frozen, camelCase outside and snake_case inside, unknown fields ignored on
+read (an older operator meets a newer resource). A string that people write carries `Matches`, which becomes a CEL rule
+with a message in words: a bare `pattern` would answer with the expression instead of what the value must be.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+)
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+CEL_RULES = "x-kubernetes-validations"
+"""The key under which Kubernetes keeps the CEL rules of a schema."""
+
+
+class Model(BaseModel):
+    """One object of a resource: immutable; `model_copy(update=…)` or `evolve` makes the next one."""
+
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
+    )
+
+    def manifest(self) -> dict[str, Any]:
+        """The object as Kubernetes reads it: camelCase, times as RFC 3339, absent instead of null."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def evolve(self, **changes: Any) -> Self:
+        """A copy with `changes` (attribute names), validated, unlike `model_copy`.
+
+        Raises `pydantic.ValidationError` when a changed value is out of bounds, `ValueError` for an unknown attribute.
+        """
+        unknown = changes.keys() - type(self).model_fields.keys()
+        if unknown:
+            raise ValueError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return type(self).model_validate({**dict(self), **changes})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule on the value that carries it (`self`), refused with `message`."""
+
+    cel: str
+    message: str
+    field_path: str | None = None
+
+    def manifest(self) -> dict[str, str]:
+        rule = {"rule": self.cel, "message": self.message}
+        return rule if self.field_path is None else {**rule, "fieldPath": self.field_path}
+
+
+def add_rules(schema: JsonSchemaValue, *rules: Rule) -> None:
+    """Append `rules` to a JSON schema, in the form the API server evaluates."""
+    schema.setdefault(CEL_RULES, []).extend(rule.manifest() for rule in rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The whole string matches `pattern` (RE2 and Python alike), else it is refused with `must`, a sentence."""
+
+    pattern: str
+    must: str
+
+    def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        compiled = re.compile(self.pattern)
+
+        def check(value: str) -> str:
+            if compiled.fullmatch(value) is None:
+                raise PydanticCustomError("must_match", "{must}", {"must": self.must})
+            return value
+
+        return core_schema.no_info_after_validator_function(check, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        # A raw string literal keeps the backslashes; no pattern of ours contains a single quote.
+        add_rules(schema, Rule(f"self.matches(r'^(?:{self.pattern})$')", self.must))
+        return schema
+
+
+def _whole_seconds(value: datetime) -> datetime:
+    return value.astimezone(UTC).replace(microsecond=0)
+
+
+Time = Annotated[
+    AwareDatetime,
+    AfterValidator(_whole_seconds),
+    PlainSerializer(lambda value: value.strftime("%Y-%m-%dT%H:%M:%SZ"), return_type=str, when_used="json"),
+]
+"""A moment in UTC, in whole seconds like Kubernetes' own times; RFC 3339 outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """A text that the operator writes, cut to `limit` characters: a long message must not stop a migration."""
+
+    limit: int
+
+    def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        def clip(value: Any) -> Any:
+            return value[: self.limit - 1] + "…" if isinstance(value, str) and len(value) > self.limit else value
+
+        return core_schema.no_info_before_validator_function(clip, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "maxLength": self.limit}
+
+
+DNS_SUBDOMAIN = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+DNS_LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+
+ObjectName = Annotated[
+    str,
+    Field(min_length=1, max_length=253),
+    Matches(DNS_SUBDOMAIN, "must be the name of an object of this namespace: lower case letters, digits, '-' and '.'"),
+]
+WorkloadName = Annotated[
+    str,
+    Field(min_length=1, max_length=52),
+    Matches(DNS_LABEL, "must be the name of a workload of this namespace: lower case letters, digits and '-'"),
+]
+"""52 characters: Kubernetes appends a revision hash to a StatefulSet's name and keeps the result in a label of 63."""
+ContainerName = Annotated[
+    str,
+    Field(min_length=1, max_length=63),
+    Matches(DNS_LABEL, "must be the name of a container: lower case letters, digits and '-'"),
+]

@@ -1,0 +1,205 @@
+"""What the status of both resources shares. Commands live in the spec: nothing here is ever an order."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from switchover.api.meta import unique_by
+from switchover.api.schema import Clipped, Model, Time
+
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Seconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Name = Annotated[str, Clipped(255)]
+Text = Annotated[str, Clipped(1024)]
+
+
+class Phase(StrEnum):
+    """The migration in one word, derived from the conditions for people and columns. Nothing is decided from it."""
+
+    PENDING = "Pending"
+    PLANNED = "Planned"
+    RUNNING = "Running"
+    AWAITING_APPROVAL = "AwaitingApproval"
+    PAUSED = "Paused"
+    STALLED = "Stalled"
+    ROLLING_BACK = "RollingBack"
+    ROLLED_BACK = "RolledBack"
+    SUCCEEDED = "Succeeded"
+    TERMINATING = "Terminating"
+
+
+class Direction(StrEnum):
+    """Which way the plan is walked."""
+
+    FORWARD = "Forward"
+    BACKWARD = "Backward"
+
+
+class Verdict(StrEnum):
+    """A gate's answer. Unknown is an observation that failed or is too old; it never opens a gate."""
+
+    PASS = "Pass"
+    WAIT = "Wait"
+    FAIL = "Fail"
+    UNKNOWN = "Unknown"
+
+
+class Severity(StrEnum):
+    """How much a finding of Preflight weighs: only a Blocker stops the migration."""
+
+    BLOCKER = "Blocker"
+    WARNING = "Warning"
+    INFO = "Info"
+
+
+class Progress(Model):
+    """Where the migration stands in its plan."""
+
+    step: Annotated[str, Clipped(63)] = ""
+    """The step on record; effects of no other step are performed."""
+    index: Count = 0
+    """The step's place in the plan, from 0."""
+    total: Count = 0
+    """Number of steps of the plan."""
+    direction: Direction = Direction.FORWARD
+    """Forward, or Backward while steps are taken back."""
+    batch: Count = 0
+    """The batch on record, from 1; 0 before the first batch of the step."""
+    batch_nodes: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
+    """Pods of the batch on record."""
+    batch_start_time: Time | None = None
+    """When the batch was recorded."""
+    bake_start_time: Time | None = None
+    """When the batch's own gates had passed and its bake began."""
+    percent: Annotated[int, Field(ge=0, le=100)] = 0
+    """Share of the plan that is done."""
+    summary: Annotated[str, Clipped(32)] = ""
+    """Steps and percent in a few characters, such as 7/11 45%."""
+    start_time: Time | None = None
+    """When this attempt left Preflight's first pass."""
+    step_start_time: Time | None = None
+    """When the step was recorded."""
+    estimated_completion_time: Time | None = None
+    """Estimate; absent while it waits for a person."""
+    active_seconds: Seconds = 0
+    """Time in which something was being done."""
+    gate_wait_seconds: Seconds = 0
+    """Time spent waiting for gates and bakes."""
+    human_wait_seconds: Seconds = 0
+    """Time spent paused, outside of windows, or waiting for an approval."""
+
+
+class WaitingFor(Model):
+    """One gate that does not pass, in words for the person on call."""
+
+    gate: Name
+    """Name of the gate."""
+    verdict: Verdict
+    """Wait, Fail or Unknown."""
+    reason: Annotated[str, Clipped(128)]
+    """CamelCase word; there is a runbook for each."""
+    subject: Annotated[str, Clipped(512)] = ""
+    """The broker, pod, topic, member or znode concerned."""
+    message: Text = ""
+    """What was found."""
+    observed: Annotated[str, Clipped(512)] = ""
+    """The figure observed."""
+    threshold: Annotated[str, Clipped(512)] = ""
+    """The figure it must reach."""
+    since: Time | None = None
+    """Since when the gate has answered so."""
+    unblocks: Text = ""
+    """What would open the gate."""
+    runbook_url: Annotated[str, Clipped(512), Field(alias="runbookURL")] = ""
+    """Where to read on."""
+
+
+class GateStreak(Model):
+    """How often a gate has answered the same in a row."""
+
+    name: Name
+    """Name of the gate."""
+    passes: Count = 0
+    """Consecutive passes."""
+    since: Time | None = None
+    """When the verdict last changed."""
+    verdict: Verdict = Verdict.UNKNOWN
+    """The last answer."""
+
+
+class Rollback(Model):
+    """Whether all steps can still be taken back."""
+
+    available: bool = True
+    """False from the point of no return on."""
+    estimated_seconds: Seconds | None = None
+    """How long the way back would take from here."""
+    lost_at_step: Annotated[str, Clipped(63)] = ""
+    """The step whose first effect ended the way back."""
+
+
+class AcceptedApproval(Model):
+    """An approval as it was accepted."""
+
+    name: Annotated[str, Clipped(63)]
+    """The step."""
+    plan_hash: Annotated[str, Clipped(64)]
+    """The plan it was given for."""
+    approver: Annotated[str, Clipped(253)]
+    """Who approved."""
+    reason: Text = ""
+    """Why."""
+    accepted_time: Time
+    """When the operator accepted it."""
+
+
+class StepRecord(Model):
+    """When a step ran and how long it took."""
+
+    name: Annotated[str, Clipped(63)]
+    """The step."""
+    start_time: Time | None = None
+    """When it was recorded."""
+    end_time: Time | None = None
+    """When its last gate passed."""
+    seconds: Seconds | None = None
+    """Time between the two."""
+
+
+class Transition(Model):
+    """One move on record, with the evidence for it."""
+
+    time: Time
+    """When it was recorded."""
+    from_: Annotated[str, Clipped(128), Field(alias="from")] = ""
+    """Step and batch before."""
+    to: Annotated[str, Clipped(128)]
+    """Step and batch after."""
+    reason: Annotated[str, Clipped(128)]
+    """CamelCase word."""
+    message: Text = ""
+    """The evidence."""
+
+
+class Finding(Model):
+    """Something that Preflight found."""
+
+    code: Annotated[str, Clipped(64)]
+    """The check, such as G0.4, or its CamelCase name."""
+    severity: Severity
+    """Blocker, Warning or Info."""
+    subject: Annotated[str, Clipped(512)] = ""
+    """What it was found on."""
+    message: Text
+    """What was found."""
+    cure: Text = ""
+    """What to do about it."""
+
+
+WaitingList = Annotated[tuple[WaitingFor, ...], Field(max_length=20)]
+GateStreaks = Annotated[tuple[GateStreak, ...], Field(max_length=200), unique_by("name")]
+AcceptedApprovals = Annotated[tuple[AcceptedApproval, ...], Field(max_length=32), unique_by("name")]
+StepRecords = Annotated[tuple[StepRecord, ...], Field(max_length=32), unique_by("name")]
+History = Annotated[tuple[Transition, ...], Field(max_length=50)]
+Findings = Annotated[tuple[Finding, ...], Field(max_length=100)]
