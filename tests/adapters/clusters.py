@@ -1,0 +1,120 @@
+"""A Kafka cluster of real processes: ZooKeeper, brokers in mode A, B or C, controllers in mode P or F.
+
+The configurations are those of kraft-migration.md 1.2, written out here on purpose: what the operator renders is
+compared with real Kafka in test_modes.py, not used to test itself.
+"""
+
+import contextlib
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from adapters.servers import KafkaServer, ZooKeeperServer, loopback
+
+COMMON = """\
+num.network.threads=2
+num.io.threads=2
+background.threads=2
+log.cleaner.dedupe.buffer.size=2097152
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+"""
+
+
+class KafkaCluster:
+    """Servers that belong together. Nothing runs until it is started; `kill()` ends all."""
+
+    def __init__(self, directory: Path, *, brokers: Iterable[int] = (1,), controllers: Iterable[int] = ()) -> None:
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.brokers = {i: KafkaServer(directory / f"broker-{i}", loopback(9092)) for i in brokers}
+        self.controllers = {i: KafkaServer(directory / f"controller-{i}", loopback(9093), heap="160m")
+                            for i in controllers}
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(str(broker.address) for broker in self.brokers.values())
+
+    @property
+    def zookeeper_connect(self) -> str:
+        return f"{self.zookeeper.address}/kafka"
+
+    def broker_properties(self, broker: int, mode: str, extra: str = "") -> str:
+        """`server.properties` of a broker in mode A (ZooKeeper), B (ZooKeeper and flag) or C (KRaft)."""
+        server = self.brokers[broker]
+        text = COMMON + f"listeners=PLAINTEXT://{server.address}\nlog.dirs={server.directory / 'data'}\n"
+        if mode in "AB":
+            text += (f"broker.id={broker}\nzookeeper.connect={self.zookeeper_connect}\n"
+                     "zookeeper.session.timeout.ms=6000\ninter.broker.protocol.version=3.9\n")
+        if mode in "BC":
+            text += self._quorum()
+        if mode == "B":
+            text += "zookeeper.metadata.migration.enable=true\n"
+        if mode == "C":
+            text += f"node.id={broker}\nprocess.roles=broker\n"
+        return text + extra
+
+    def controller_properties(self, controller: int, mode: str, extra: str = "") -> str:
+        """`server.properties` of a controller in mode P (during migration) or F (finalized, or born in KRaft mode)."""
+        server = self.controllers[controller]
+        text = COMMON + self._quorum() + (
+            f"node.id={controller}\nprocess.roles=controller\nlisteners=CONTROLLER://{server.address}\n"
+            f"log.dirs={server.directory / 'data'}\n")
+        if mode == "P":
+            text += (f"zookeeper.connect={self.zookeeper_connect}\nzookeeper.metadata.migration.enable=true\n"
+                     "inter.broker.listener.name=PLAINTEXT\n")
+        return text + extra
+
+    def start_zookeeper_mode(self, extra: str = "") -> None:
+        """ZooKeeper, then every broker in mode A."""
+        self.zookeeper.start(self.zookeeper.properties())
+        for broker, server in self.brokers.items():
+            server.start(self.broker_properties(broker, "A", extra), wait=False)
+        for server in self.brokers.values():
+            server.wait()
+
+    def start_controllers(self, cluster_id: str, mode: str = "P") -> None:
+        """Format every controller and start all of them."""
+        for controller, server in self.controllers.items():
+            text = self.controller_properties(controller, mode)
+            server.format(cluster_id, text)
+            server.start(text, wait=False)
+        for server in self.controllers.values():
+            server.wait()
+
+    def start_kraft(self, extra: str = "") -> None:
+        """A cluster born in KRaft mode: no ZooKeeper, brokers formatted too."""
+        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.start_controllers(cluster_id, "F")
+        for broker, server in self.brokers.items():
+            text = self.broker_properties(broker, "C", extra)
+            server.format(cluster_id, text)
+            server.start(text, wait=False)
+        for server in self.brokers.values():
+            server.wait()
+
+    def kill(self) -> None:
+        """End every process at once: nothing of a test's cluster is needed afterwards."""
+        for server in (*self.brokers.values(), *self.controllers.values(), self.zookeeper):
+            server.kill()
+
+    def _quorum(self) -> str:
+        voters = ",".join(f"{i}@{server.address}" for i, server in self.controllers.items())
+        return (f"controller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
+                "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n")
+
+
+@contextlib.contextmanager
+def kafka_cluster(
+    directory: Path, *, brokers: Iterable[int] = (1,), controllers: Iterable[int] = ()
+) -> Iterator[KafkaCluster]:
+    """A cluster whose processes end with the block."""
+    cluster = KafkaCluster(directory, brokers=brokers, controllers=controllers)
+    try:
+        yield cluster
+    finally:
+        cluster.kill()

@@ -1,0 +1,31 @@
+"""Servers shared by all tests of this directory: give topics, groups and znodes a name of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.clusters import KafkaCluster, kafka_cluster
+
+
+@pytest.fixture(scope="session")
+def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """ZooKeeper and broker 1 in mode A. Leave them running; nobody migrates this cluster."""
+    with kafka_cluster(tmp_path_factory.mktemp("zookeeper-cluster")) as cluster:
+        cluster.start_zookeeper_mode()
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kraft_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Broker 1 in mode C and controllers 3000–3002 in mode F, born in KRaft mode. Leave them running."""
+    with kafka_cluster(tmp_path_factory.mktemp("kraft-cluster"), controllers=(3000, 3001, 3002)) as cluster:
+        cluster.start_kraft()
+        yield cluster
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
+    """A cluster of this test alone, broker 1 and controllers 3000–3002, nothing started yet."""
+    with kafka_cluster(tmp_path, controllers=(3000, 3001, 3002)) as cluster:
+        yield cluster
