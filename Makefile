@@ -1,0 +1,106 @@
+# The only entry points of this repository. `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3.11
+export SWITCHOVER_STARTED ?= $(shell date +%s)
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := build/uv/bin/uv
+LAYERS := unit simulation adapters apiserver sandbox
+say = @printf '\n== %s (%d s since start) ==\n' "$(1)" "$$(( $$(date +%s) - $$SWITCHOVER_STARTED ))"
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / {printf "  %-26s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- set-up -----------------------------------------------------------------------------------------------------------
+
+.PHONY: debian venv lock
+debian: ## install what is missing of sandbox/debian-packages.txt (sudo unless root)
+	@sandbox/debian
+
+venv: $(VENV)/installed ## the virtual environment in .venv, exactly as locked
+
+$(VENV)/installed: requirements/dev.txt pyproject.toml | $(UV)
+	$(call say,virtual environment)
+	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) $(VENV)
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements/dev.txt
+	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
+	@touch $@
+
+$(UV): requirements/uv.txt | debian
+	$(PYTHON) -m venv --clear build/uv
+	build/uv/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/uv.txt
+	@touch $@
+
+LOCK := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header
+lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
+	$(LOCK) requirements/uv.in --output-file requirements/uv.txt
+	$(LOCK) pyproject.toml --extra operator --extra cli --output-file requirements/operator.txt
+	$(LOCK) pyproject.toml --extra operator --extra cli --group dev --group build --output-file requirements/dev.txt
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+.PHONY: lint crds test test-long $(LAYERS)
+lint: venv ## ruff, mypy, import contracts, generated CRDs
+	$(call say,lint)
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/mypy sandbox/demo
+	$(BIN)/lint-imports
+	$(BIN)/python -m switchover.api.crds --check
+
+crds: venv ## write crds/ and the chart's copy from the models
+	$(BIN)/python -m switchover.api.crds
+	rm -rf helm/switchover/crds && cp -r crds helm/switchover/crds
+
+unit simulation: venv ## one layer of tests: pure core; Kopf in virtual time
+	$(BIN)/pytest tests/$@
+
+adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopback
+	$(BIN)/pytest tests/$@
+
+apiserver: binaries venv ## one layer of tests: a real control plane without nodes
+	$(BIN)/pytest tests/$@
+
+test: lint images ## every layer, as CI runs it
+	$(call say,tests)
+	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
+
+test-long: lint images ## every layer and the tests marked long
+	$(call say,tests)
+	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
+
+# --- the sandbox and the demo -----------------------------------------------------------------------------------------
+
+.PHONY: binaries images sandbox sandbox-down demo demo-down clean
+binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
+	$(call say,Kubernetes binaries)
+	sandbox/build
+
+images: binaries venv ## build the container images
+	$(call say,images)
+	sandbox/images/build
+
+sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
+	$(call say,sandbox)
+	sandbox/up
+
+sandbox-down: ## take the sandbox away, and everything it left
+	sandbox/down
+
+demo: images ## one whole migration under load; KILL=5 kills the operator five times on the way
+	$(call say,demo)
+	$(BIN)/python sandbox/demo --kill $(or $(KILL),0)
+
+demo-down: ## take the demo and its sandbox away
+	sandbox/down
+	rm -rf build/demo
+
+clean: sandbox-down ## remove what was built in this checkout
+	rm -rf build $(VENV)

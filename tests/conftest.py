@@ -1,0 +1,64 @@
+"""The layers of tests: their order in one run, and how long each may take."""
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+BUDGETS = {"unit": 300, "simulation": 300, "adapters": 900, "apiserver": 600, "sandbox": 2400}
+"""Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
+
+ROOT = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--budgets", action="store_true", help="fail when a layer takes longer than its budget")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Budgets(enforced=config.getoption("--budgets")), "layer-budgets")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = list(BUDGETS)
+    items.sort(key=lambda item: order.index(layer(item.path)))
+
+
+def layer(path: Path) -> str:
+    """The layer that a test file belongs to: the directory below tests/."""
+    return path.relative_to(ROOT).parts[0]
+
+
+class Budgets:
+    """Adds up the time of each layer, prints it, and fails the run when one took too long."""
+
+    def __init__(self, *, enforced: bool) -> None:
+        self._enforced = enforced
+        self.spent: dict[str, float] = {}
+
+    @property
+    def overruns(self) -> list[str]:
+        return [name for name, seconds in self.spent.items() if seconds > BUDGETS[name]]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        start = time.monotonic()
+        try:
+            return (yield)
+        finally:
+            name = layer(item.path)
+            self.spent[name] = self.spent.get(name, 0.0) + time.monotonic() - start
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._enforced and self.overruns and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for name, seconds in self.spent.items():
+            over = seconds > BUDGETS[name]
+            verdict = "OVER ITS BUDGET" if over else "within its budget"
+            terminalreporter.write_line(
+                f"{name}: {seconds:.0f} s, {verdict} of {BUDGETS[name]} s", red=over and self._enforced
+            )
