@@ -25,7 +25,10 @@ class BrokerRegistration:
 
 @dataclass(frozen=True, slots=True)
 class LogImage:
-    """The metadata log replayed up to `offset` (the last committed record applied)."""
+    """The metadata log replayed up to `offset`, the last committed record read, of leader epoch `epoch`.
+
+    Records of the open transaction are read, but not yet part of what is told here.
+    """
 
     offset: int
     epoch: int
