@@ -34,7 +34,7 @@ class NodeAnswer:
     `features_epoch` is -1 while a fresh controller does not know the finalized features yet.
     """
 
-    api_keys: frozenset[int]
+    api_keys: Mapping[int, int]       # API key -> the newest version it speaks
     zk_migration_ready: bool
     features_epoch: int
     metadata_version: int | None      # the finalized level; ZooKeeper-mode brokers tell none
@@ -95,7 +95,10 @@ class ControllerNode:
 
 @dataclass(frozen=True, slots=True)
 class MigrationNode:
-    """`/migration`. An empty node (KAFKA-19480) has `empty=True` and -1 everywhere. `mtime` in seconds of ZooKeeper's clock."""
+    """`/migration`; an empty node (KAFKA-19480) has `empty=True` and -1 everywhere.
+
+    `mtime` is in seconds of ZooKeeper's clock.
+    """
 
     empty: bool
     controller_id: int
@@ -113,8 +116,8 @@ class ZooKeeperState:
     controller: ControllerNode | None
     controller_epoch: int
     migration: MigrationNode | None
-    broker_ids: frozenset[int]
-    generated_ids: bool               # /brokers/seqid was used: some broker id may be generated
+    brokers: Mapping[int, Mapping[str, Address]]   # /brokers/ids: broker id -> listener name -> address
+    generated_ids: bool                            # /brokers/seqid was used: some broker id may be generated
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +183,15 @@ class ServerConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesState:
-    """Everything of this migration that lives in its namespace. A value of None: the object does not exist."""
+    """Everything of this migration that lives in its namespace. A value of None: the object does not exist.
+
+    `originals` holds what the StatefulSets were before we touched them, as kept in ControllerRevisions.
+    """
 
     brokers: Mapping[str, Workload | None]
     configurations: Mapping[str, ServerConfiguration | str]    # or, as text, why it cannot be read
-    node_files: Mapping[str, Mapping[str, str]]                # StatefulSet -> key -> content of the Secret that we write
+    node_files: Mapping[str, Mapping[str, str]]                # StatefulSet -> key -> content of the Secret we write
+    originals: Mapping[str, Mapping[str, Any] | None]
     controllers: Workload | None
     controller_claims: tuple[str, ...]                         # names of volume claims of the controllers
     lease_holder: str                                          # who holds the Lease of this cluster, "" when nobody
@@ -215,4 +222,4 @@ class Facts:
     log: Observed[LogImage] = NOT_ASKED
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
     broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
-    groups: Mapping[str, tuple[GroupSample, ...]] = field(default_factory=dict)       # samples, oldest first
+    groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
