@@ -62,8 +62,8 @@ def decode(value: bytes, offset: int) -> Record:
         fields = reader.structure(schema.fields, version)
     except (struct.error, ValueError) as error:
         raise MalformedRecordError(offset, str(error)) from error
-    if reader.position != len(value):
-        raise MalformedRecordError(offset, f"{len(value) - reader.position} bytes left over after a {schema.name} record")
+    if left := len(value) - reader.position:
+        raise MalformedRecordError(offset, f"{left} bytes left over after a {schema.name} record")
     return Record(schema.name, version, fields)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from switchover.metadata.decode import Record, MetadataLogError
+from switchover.metadata.decode import MetadataLogError, Record
 from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
 
 METADATA_VERSION = "metadata.version"
@@ -40,7 +40,7 @@ class Replay:
         match record:
             case Record("BeginTransaction", fields={"name": name}):
                 if self._transaction is not None:
-                    raise InconsistentLogError(offset, f"a transaction begins inside the open one ({self._transaction})")
+                    raise InconsistentLogError(offset, f"a transaction begins inside {self._transaction!r}")
                 self._transaction = name or "unnamed"
             case Record("EndTransaction"):
                 self._close_transaction(offset)
