@@ -11,8 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from switchover.api.meta import unique_by
-from switchover.api.schema import Clipped, Model, Time
+from switchover.api.schema import Clipped, Model, Time, Unique
 
 
 class ConditionType(StrEnum):
@@ -54,7 +53,7 @@ class Condition(Model):
     """The generation of the spec that this speaks of."""
 
 
-Conditions = Annotated[tuple[Condition, ...], Field(max_length=16), unique_by("type")]
+Conditions = Annotated[tuple[Condition, ...], Field(max_length=16), Unique("type")]
 
 _OPPOSITE = {ConditionType.RECONCILING: ConditionType.STALLED, ConditionType.STALLED: ConditionType.RECONCILING}
 

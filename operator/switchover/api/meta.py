@@ -1,13 +1,11 @@
 """What the specs of both resources share: references, approvals, windows, the shape of a rollout, thresholds."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Field, model_validator
 
-from switchover.api.schema import Matches, Model, ObjectName, Rule, Time, add_rules
+from switchover.api.schema import Model, ObjectName, Rule, Time, Unique, matches
 
 GROUP: Final = "switchover.dev"
 VERSION: Final = "v1alpha1"
@@ -40,25 +38,25 @@ class OnFailure(StrEnum):
 StepName = Annotated[
     str,
     Field(min_length=1, max_length=63),
-    Matches(r"[A-Z][A-Za-z0-9]*", "must be the name of a step of the plan, such as Finalize"),
+    matches(r"[A-Z][A-Za-z0-9]*", "must be the name of a step of the plan, such as Finalize"),
 ]
 PlanHash = Annotated[
     str,
     Field(min_length=8, max_length=64),
-    Matches(r"[0-9a-f]+", "must be the plan's hash as status.planHash shows it: lower case hexadecimal digits"),
+    matches(r"[0-9a-f]+", "must be the plan's hash as status.planHash shows it: lower case hexadecimal digits"),
 ]
 GroupName = Annotated[str, Field(min_length=1, max_length=255)]
 TopicName = Annotated[
     str,
     Field(min_length=1, max_length=249),
-    Matches(r"[A-Za-z0-9._-]+", "must be a topic's name: letters, digits, '.', '_' and '-'"),
+    matches(r"[A-Za-z0-9._-]+", "must be a topic's name: letters, digits, '.', '_' and '-'"),
 ]
 _HOST_PORT = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
 HOST_PORTS = rf"{_HOST_PORT}(,{_HOST_PORT})*"
 HostPorts = Annotated[
     str,
     Field(min_length=3, max_length=2048),
-    Matches(
+    matches(
         HOST_PORTS,
         "must be host:port pairs separated by commas, without spaces, such as kafka-0.kafka:9092,kafka-1.kafka:9092",
     ),
@@ -80,7 +78,7 @@ class KeyRef(Model):
     key: Annotated[
         str,
         Field(min_length=1, max_length=253),
-        Matches(r"[A-Za-z0-9._-]+", "must be a key of a ConfigMap or Secret: letters, digits, '.', '_' and '-'"),
+        matches(r"[A-Za-z0-9._-]+", "must be a key of a ConfigMap or Secret: letters, digits, '.', '_' and '-'"),
     ] = "server.properties"
     """The key that holds the file."""
 
@@ -115,7 +113,7 @@ class Window(Model):
     cron: Annotated[
         str,
         Field(min_length=9, max_length=100),
-        Matches(
+        matches(
             r"[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}",
             "must be five cron fields (minute hour day month weekday) separated by one space, such as 0 1 * * 1-5",
         ),
@@ -126,7 +124,7 @@ class Window(Model):
     time_zone: Annotated[
         str,
         Field(min_length=1, max_length=64),
-        Matches(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", "must be a time zone's IANA name, such as Europe/Berlin"),
+        matches(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", "must be a time zone's IANA name, such as Europe/Berlin"),
     ] = "UTC"
     """The IANA name of the time zone that the cron fields are read in."""
 
@@ -141,18 +139,13 @@ class Batch(Model):
     bake_seconds: Annotated[int, Field(ge=0, le=604800)] = 60
     """How long the gates must keep passing after the batch before the next one starts."""
 
+    cel = (Rule("has(self.pods) != has(self.percent)", "must have exactly one of pods and percent"),)
+
     @model_validator(mode="after")
-    def _one_size(self) -> "Batch":
+    def _one_size(self) -> Self:
         if (self.pods is None) == (self.percent is None):
-            raise ValueError(_BATCH_RULE.message)
+            raise ValueError(self.cel[0].message)
         return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return ruled(core, handler, _BATCH_RULE)
-
-
-_BATCH_RULE = Rule("has(self.pods) != has(self.percent)", "must have exactly one of pods and percent")
 
 
 class RolloutSpec(Model):
@@ -176,6 +169,29 @@ class GroupHealth(Model):
     """Longest time in which a partition that has lag may stand without a new committed offset."""
 
 
+class MigrationSpec(Model):
+    """What the specs of both resources share."""
+
+    desired_state: DesiredState = DesiredState.RUNNING
+    """Planned shows the plan and changes nothing; Paused holds steps and keeps watching; RolledBack undoes them."""
+    approvals: Annotated[tuple[Approval, ...], Field(max_length=32), Unique("name")] = ()
+    """Approvals, one for each step."""
+    readiness_policy: ReadinessPolicy = ReadinessPolicy.ON_COMPLETION
+    """When Ready turns True: OnCompletion, or OnAcceptance for tools that must not wait for days."""
+    rollout: RolloutSpec = RolloutSpec()
+    """How pods are replaced."""
+    on_failure: OnFailure = OnFailure.PAUSE
+    """What follows a failed gate."""
+    windows: Annotated[tuple[Window, ...], Field(max_length=32), Unique("name")] = ()
+    """Times in which steps may start. Empty: always."""
+
+
+CHANGEABLE: Final = frozenset(
+    {"desired_state", "holds", "approvals", "windows", "gates", "rollout", "readiness_policy", "on_failure"}
+)
+"""Attributes of a spec that may change once a plan is on record."""
+
+
 class ObjectMeta(Model):
     """The part of Kubernetes' own metadata that is read here; Kubernetes owns its schema."""
 
@@ -189,25 +205,3 @@ class ObjectMeta(Model):
     finalizers: tuple[str, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
-
-
-def ruled(core: CoreSchema, handler: GetJsonSchemaHandler, *rules: Rule) -> JsonSchemaValue:
-    """The JSON schema of a model with `rules` added, for its `__get_pydantic_json_schema__`."""
-    schema = handler(core)
-    add_rules(handler.resolve_ref_schema(schema), *rules)
-    return schema
-
-
-def unique_by(attribute: str) -> AfterValidator:
-    """Refuse two items of a list with the same `attribute`, as the API server does for a list map."""
-
-    def check(items: tuple[Any, ...]) -> tuple[Any, ...]:
-        seen: set[object] = set()
-        for item in items:
-            key = getattr(item, attribute)
-            if key in seen:
-                raise ValueError(f"{key} is there twice: {attribute} must be unique in this list")
-            seen.add(key)
-        return items
-
-    return AfterValidator(check)

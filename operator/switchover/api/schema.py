@@ -1,14 +1,15 @@
 """What a field of a resource may hold, said once for pydantic and for the CRD.
 
 Every model of this package is a `Model`: frozen, camelCase outside and snake_case inside, unknown fields ignored on
-read (an older operator meets a newer resource). A string that people write carries `Matches`, which becomes a CEL rule
-with a message in words: a bare `pattern` would answer with the expression instead of what the value must be.
+read (an older operator meets a newer resource). What people write is checked by CEL rules with a message in words, not
+by `pattern` and the like, which would answer with an expression instead of what the value must be.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     AfterValidator,
@@ -26,28 +27,6 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 CEL_RULES = "x-kubernetes-validations"
 """The key under which Kubernetes keeps the CEL rules of a schema."""
-
-
-class Model(BaseModel):
-    """One object of a resource: immutable; `model_copy(update=…)` or `evolve` makes the next one."""
-
-    model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
-    )
-
-    def manifest(self) -> dict[str, Any]:
-        """The object as Kubernetes reads it: camelCase, times as RFC 3339, absent instead of null."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    def evolve(self, **changes: Any) -> Self:
-        """A copy with `changes` (attribute names), validated, unlike `model_copy`.
-
-        Raises `pydantic.ValidationError` when a changed value is out of bounds, `ValueError` for an unknown attribute.
-        """
-        unknown = changes.keys() - type(self).model_fields.keys()
-        if unknown:
-            raise ValueError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        return type(self).model_validate({**dict(self), **changes})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +47,89 @@ def add_rules(schema: JsonSchemaValue, *rules: Rule) -> None:
     schema.setdefault(CEL_RULES, []).extend(rule.manifest() for rule in rules)
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """The whole string matches `pattern` (RE2 and Python alike), else it is refused with `must`, a sentence."""
+class Model(BaseModel):
+    """One object of a resource: immutable; `model_copy(update=…)` or `evolve` makes the next one."""
 
-    pattern: str
-    must: str
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
+    )
+
+    cel: ClassVar[tuple[Rule, ...]] = ()
+    """Rules of the API server on the whole object; a validator of the model says the same in Python."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        if cls.cel:
+            add_rules(handler.resolve_ref_schema(schema), *cls.cel)
+        return schema
+
+    def manifest(self) -> dict[str, Any]:
+        """The object as Kubernetes reads it: camelCase, times as RFC 3339, absent instead of null."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def evolve(self, **changes: Any) -> Self:
+        """A copy with `changes` (attribute names), validated, unlike `model_copy`.
+
+        Raises `pydantic.ValidationError` when a changed value is out of bounds, `ValueError` for an unknown attribute.
+        """
+        unknown = changes.keys() - type(self).model_fields.keys()
+        if unknown:
+            raise ValueError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return type(self).model_validate({**dict(self), **changes})
+
+
+@dataclass(frozen=True, slots=True)
+class Must:
+    """Annotation: a value for which `check` is false is refused with the rule's message, by the API server and here."""
+
+    rule: Rule
+    check: Callable[[Any], bool]
 
     def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        compiled = re.compile(self.pattern)
-
-        def check(value: str) -> str:
-            if compiled.fullmatch(value) is None:
-                raise PydanticCustomError("must_match", "{must}", {"must": self.must})
+        def check(value: Any) -> Any:
+            if not self.check(value):
+                raise PydanticCustomError("must", "{must}", {"must": self.rule.message})
             return value
 
         return core_schema.no_info_after_validator_function(check, handler(source))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core)
-        # A raw string literal keeps the backslashes; no pattern of ours contains a single quote.
-        add_rules(schema, Rule(f"self.matches(r'^(?:{self.pattern})$')", self.must))
+        add_rules(schema, self.rule)
         return schema
+
+
+def matches(pattern: str, must: str) -> Must:
+    """The whole string matches `pattern`, written in what RE2 and Python share and without a single quote."""
+    compiled = re.compile(pattern)
+    # A raw literal keeps the backslashes.
+    return Must(Rule(f"self.matches(r'^(?:{pattern})$')", must), lambda value: compiled.fullmatch(value) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Annotation of a list: no item twice, as a set, or, with `by`, as a map of objects under that attribute."""
+
+    by: str | None = None
+
+    def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        def check(items: tuple[Any, ...]) -> tuple[Any, ...]:
+            seen: set[Any] = set()
+            for item in items:
+                key = item if self.by is None else getattr(item, self.by)
+                if key in seen:
+                    raise PydanticCustomError("unique", "{key} must not be there twice", {"key": str(key)})
+                seen.add(key)
+            return items
+
+        return core_schema.no_info_after_validator_function(check, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        if self.by is None:
+            return {**schema, "x-kubernetes-list-type": "set"}
+        return {**schema, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [to_camel(self.by)]}
 
 
 def _whole_seconds(value: datetime) -> datetime:
@@ -126,16 +166,16 @@ DNS_LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 ObjectName = Annotated[
     str,
     Field(min_length=1, max_length=253),
-    Matches(DNS_SUBDOMAIN, "must be the name of an object of this namespace: lower case letters, digits, '-' and '.'"),
+    matches(DNS_SUBDOMAIN, "must be the name of an object of this namespace: lower case letters, digits, '-' and '.'"),
 ]
 WorkloadName = Annotated[
     str,
     Field(min_length=1, max_length=52),
-    Matches(DNS_LABEL, "must be the name of a workload of this namespace: lower case letters, digits and '-'"),
+    matches(DNS_LABEL, "must be the name of a workload of this namespace: lower case letters, digits and '-'"),
 ]
 """52 characters: Kubernetes appends a revision hash to a StatefulSet's name and keeps the result in a label of 63."""
 ContainerName = Annotated[
     str,
     Field(min_length=1, max_length=63),
-    Matches(DNS_LABEL, "must be the name of a container: lower case letters, digits and '-'"),
+    matches(DNS_LABEL, "must be the name of a container: lower case letters, digits and '-'"),
 ]

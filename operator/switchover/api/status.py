@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from switchover.api.meta import unique_by
-from switchover.api.schema import Clipped, Model, Time
+from switchover.api.conditions import Conditions
+from switchover.api.schema import Clipped, Model, Time, Unique
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Seconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -197,9 +197,36 @@ class Finding(Model):
     """What to do about it."""
 
 
-WaitingList = Annotated[tuple[WaitingFor, ...], Field(max_length=20)]
-GateStreaks = Annotated[tuple[GateStreak, ...], Field(max_length=200), unique_by("name")]
-AcceptedApprovals = Annotated[tuple[AcceptedApproval, ...], Field(max_length=32), unique_by("name")]
-StepRecords = Annotated[tuple[StepRecord, ...], Field(max_length=32), unique_by("name")]
-History = Annotated[tuple[Transition, ...], Field(max_length=50)]
-Findings = Annotated[tuple[Finding, ...], Field(max_length=100)]
+class MigrationStatus(Model):
+    """What the statuses of both resources share."""
+
+    observed_generation: Annotated[int, Field(ge=-1, le=2**53)] = -1
+    """The generation of the spec that this status speaks of."""
+    phase: Phase = Phase.PENDING
+    """The migration in one word, for people; nothing is decided from it."""
+    attempt: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Counts up with each new start after a rollback; approvals of an earlier attempt do not count."""
+    plan_hash: Annotated[str, Field(max_length=64)] = ""
+    """Hash of this object's uid, the attempt and the plan; while it is set, most of the spec is frozen."""
+    progress: Progress = Progress()
+    """Where it stands in the plan."""
+    waiting_for: Annotated[tuple[WaitingFor, ...], Field(max_length=20)] = ()
+    """The gates that it waits for; never empty while nothing moves."""
+    waiting_for_count: Count = 0
+    """Number of such gates, also when there are more than the list holds."""
+    waiting_for_summary: Annotated[str, Clipped(80)] = ""
+    """The first of them in a few words."""
+    gates: Annotated[tuple[GateStreak, ...], Field(max_length=200), Unique("name")] = ()
+    """How often each gate has answered the same in a row."""
+    rollback: Rollback = Rollback()
+    """Whether all steps can still be taken back."""
+    approvals: Annotated[tuple[AcceptedApproval, ...], Field(max_length=32), Unique("name")] = ()
+    """Approvals as they were accepted."""
+    steps: Annotated[tuple[StepRecord, ...], Field(max_length=32), Unique("name")] = ()
+    """When each step ran."""
+    history: Annotated[tuple[Transition, ...], Field(max_length=50)] = ()
+    """The last 50 moves."""
+    findings: Annotated[tuple[Finding, ...], Field(max_length=100)] = ()
+    """What Preflight found."""
+    conditions: Conditions = ()
+    """Kubernetes conditions, clean for kstatus."""

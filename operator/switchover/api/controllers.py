@@ -1,0 +1,163 @@
+"""The controllers of a `KafkaMigration`: the quorum that Switchover creates."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from switchover.api.meta import SecretRef
+from switchover.api.schema import Model, Must, ObjectName, Rule, WorkloadName, matches
+
+
+class SecurityProtocol(StrEnum):
+    """Kafka's security protocols."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+
+class ControllerListener(Model):
+    """The listener of the controllers. SASL means PLAIN here: a quorum cannot read SCRAM credentials before it runs."""
+
+    name: Annotated[
+        str,
+        Field(min_length=1, max_length=64),
+        matches(r"[A-Z][A-Z0-9_-]*", "must be a listener's name in upper case, such as CONTROLLER"),
+    ] = "CONTROLLER"
+    """The listener's name; no broker may have one of the same name."""
+    port: Annotated[int, Field(ge=1, le=65535)] = 9093
+    """The port."""
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """Kafka's name of the protocol."""
+    credentials_ref: SecretRef | None = None
+    """Secret with the listener's keys, or user and password of PLAIN."""
+
+    cel = (
+        Rule(
+            "self.securityProtocol == 'PLAINTEXT' || has(self.credentialsRef)",
+            "must be given unless securityProtocol is PLAINTEXT",
+            field_path=".credentialsRef",
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _credentials(self) -> Self:
+        if self.security_protocol is not SecurityProtocol.PLAINTEXT and self.credentials_ref is None:
+            raise ValueError(f"credentialsRef {self.cel[0].message}")
+        return self
+
+
+_QUANTITY = r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"
+_QUANTITY_MUST = "must be a quantity, such as 500m, 2 or 1Gi"
+
+Quantity = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if isinstance(value, int) and not isinstance(value, bool) else value),
+    Field(max_length=32),
+    matches(_QUANTITY, _QUANTITY_MUST),
+    WithJsonSchema(
+        {
+            "x-kubernetes-int-or-string": True,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "maxLength": 32,
+            "pattern": f"^{_QUANTITY}$",
+        }
+    ),
+]
+
+
+class Storage(Model):
+    """The volume of each controller."""
+
+    size: Annotated[
+        str,
+        Field(min_length=1, max_length=32),
+        matches(r"[1-9][0-9]*(\.[0-9]+)?(k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", "must be a size, such as 1Gi or 500Mi"),
+    ]
+    """Size of the volume."""
+    storage_class_name: ObjectName | None = None
+    """The StorageClass. Absent: the cluster's default."""
+
+
+ResourceList = Annotated[dict[Annotated[str, Field(max_length=253)], Quantity], Field(max_length=16)]
+Labels = Annotated[
+    dict[Annotated[str, Field(max_length=317)], Annotated[str, Field(max_length=63)]], Field(max_length=64)
+]
+Annotations = Annotated[
+    dict[Annotated[str, Field(max_length=317)], Annotated[str, Field(max_length=4096)]], Field(max_length=64)
+]
+
+
+class ResourceRequirements(Model):
+    """Compute resources of a controller's container."""
+
+    requests: ResourceList = Field(default_factory=dict)
+    """What the scheduler sets aside."""
+    limits: ResourceList = Field(default_factory=dict)
+    """What the container may use."""
+
+
+class Toleration(Model):
+    """Kubernetes' own toleration."""
+
+    key: Annotated[str, Field(max_length=317)] = ""
+    """The taint's key; empty with operator Exists: every taint."""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    """Exists or Equal."""
+    value: Annotated[str, Field(max_length=63)] = ""
+    """The taint's value."""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+    """The effect; empty: every effect."""
+    toleration_seconds: Annotated[int, Field(ge=0, le=604800)] | None = None
+    """How long a NoExecute taint is tolerated."""
+
+
+class ControllerTemplate(Model):
+    """What may be said about the controllers' pods; everything else is Switchover's own."""
+
+    image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    """The image. Absent: the brokers'."""
+    heap_options: Annotated[str, Field(max_length=512)] = "-Xms256m -Xmx512m"
+    """The JVM's heap, given as KAFKA_HEAP_OPTS."""
+    resources: ResourceRequirements = ResourceRequirements()
+    """Compute resources of the container."""
+    node_selector: Labels = Field(default_factory=dict)
+    """Labels that a node must have."""
+    tolerations: Annotated[tuple[Toleration, ...], Field(max_length=32)] = ()
+    """Taints that are tolerated."""
+    affinity: Annotated[
+        dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    ] = Field(default_factory=dict)
+    """Kubernetes' own affinity. Empty: spread over nodes and zones."""
+    labels: Labels = Field(default_factory=dict)
+    """Further labels of the pods; none that a broker's Service or StatefulSet selects."""
+    annotations: Annotations = Field(default_factory=dict)
+    """Further annotations of the pods."""
+
+
+_THREE_OR_FIVE = Must(
+    Rule(
+        "self == 3 || self == 5",
+        "must be 3 or 5: a quorum of 3 outlives the loss of one controller, a quorum of 5 of two",
+    ),
+    lambda value: value in (3, 5),
+)
+
+
+class ControllersSpec(Model):
+    """The quorum of controllers that Switchover creates."""
+
+    name: WorkloadName = "kafka-controller"
+    """Name of their StatefulSet and headless Service."""
+    replicas: Annotated[int, Field(ge=-1000, le=1000), _THREE_OR_FIVE] = 3
+    """Number of controllers: 3 or 5."""
+    first_node_id: Annotated[int, Field(ge=0, le=2_147_483_000)] = 3000
+    """node.id of the first controller; the others follow. None may be a broker's id."""
+    listener: ControllerListener = ControllerListener()
+    """Their listener."""
+    storage: Storage
+    """Their volumes, kept when the StatefulSet goes."""
+    template: ControllerTemplate = ControllerTemplate()
+    """What may be said about their pods."""

@@ -1,0 +1,236 @@
+"""The two CustomResourceDefinitions, rendered from the models: `python -m switchover.api.crds --write|--check crds`.
+
+A structural schema has no `$ref`, no null and no union, so pydantic's JSON schema is inlined and narrowed here. CEL
+rules come with the fields and models they speak of; those that compare the old object with the new stand at the root.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic.alias_generators import to_camel
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.meta import CHANGEABLE, GROUP, VERSION, MigrationSpec
+from switchover.api.schema import Model, Rule, add_rules
+from switchover.api.status import MigrationStatus
+
+Schema = dict[str, Any]
+
+_NOT_STRUCTURAL = ("title", "propertyNames", "additionalProperties")
+"""Keywords of pydantic that a CRD does not know, or that would contradict `properties`."""
+
+
+def inline(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+    """`schema` without `$ref`, null and keywords that a structural schema does not have."""
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].rsplit("/", 1)[1]]
+        return inline({**target, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        return inline({**choices[0], **{key: value for key, value in schema.items() if key != "anyOf"}}, definitions)
+
+    result = {key: value for key, value in schema.items() if key not in _NOT_STRUCTURAL}
+    if "const" in result:
+        result["enum"] = [result.pop("const")]
+    if isinstance(schema.get("additionalProperties"), dict):
+        result["additionalProperties"] = inline(schema["additionalProperties"], definitions)
+    if "properties" in schema:
+        result["properties"] = {name: inline(field, definitions) for name, field in schema["properties"].items()}
+    if "items" in schema:
+        result["items"] = inline(schema["items"], definitions)
+        result.setdefault("x-kubernetes-list-type", "atomic")
+    if result.get("type") == "integer":
+        result["format"] = "int64"
+    return _with_default(result)
+
+
+def _with_default(schema: Schema) -> Schema:
+    """An object's default is empty, filled from the defaults of its fields; an empty text or list needs none."""
+    if "default" not in schema:
+        return schema
+    if "properties" in schema:
+        return {**schema, "default": {}}
+    if schema["default"] in (None, "", []):
+        return {key: value for key, value in schema.items() if key != "default"}
+    return schema
+
+
+def without_defaults(schema: Schema) -> Schema:
+    """`schema` without any default: what the operator has not observed must not look observed."""
+    result = {key: value for key, value in schema.items() if key != "default"}
+    if "properties" in schema:
+        result["properties"] = {name: without_defaults(field) for name, field in schema["properties"].items()}
+    if "items" in schema:
+        result["items"] = without_defaults(schema["items"])
+    return result
+
+
+def frozen(spec: type[MigrationSpec]) -> list[Rule]:
+    """One rule for each part of a spec that may not change any more once a plan is on record."""
+    recorded = "has(oldSelf.status) && has(oldSelf.status.planHash) && oldSelf.status.planHash != ''"
+    rules = []
+    for attribute, field in spec.model_fields.items():
+        if attribute in CHANGEABLE:
+            continue
+        name = to_camel(attribute)
+        new, old = f"self.spec.{name}", f"oldSelf.spec.{name}"
+        same = f"{new} == {old}"
+        if not field.is_required():
+            same = f"has({new}) == has({old}) && (!has({new}) || {same})"
+        message = f"must stay as it was while a plan is on record (status.planHash is set); {_CHANGEABLE_WORDS}"
+        rules.append(Rule(f"!({recorded}) || ({same})", message, field_path=f".spec.{name}"))
+    return rules
+
+
+_CHANGEABLE_WORDS = "only " + ", ".join(sorted(to_camel(attribute) for attribute in CHANGEABLE)) + " may change"
+
+
+def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[MigrationStatus]) -> Schema:
+    """The `openAPIV3Schema` of a resource."""
+    kopf = {
+        "type": "object",
+        "description": "Kopf's own bookkeeping while a deletion takes long.",
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    status_schema = without_defaults(_json_schema(status))
+    status_schema["properties"]["observedGeneration"]["default"] = -1
+    status_schema["properties"]["kopf"] = kopf
+    schema: Schema = {
+        "type": "object",
+        "description": model.__doc__,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 63}}},
+            "spec": _json_schema(spec),
+            "status": {**status_schema, "default": {"observedGeneration": -1}},
+        },
+    }
+    add_rules(schema, *frozen(spec))
+    return schema
+
+
+def _json_schema(model: type[Model]) -> Schema:
+    schema = model.model_json_schema(by_alias=True)
+    return inline(schema, schema.pop("$defs", {}))
+
+
+def _column(name: str, path: str, type: str = "string", **more: Any) -> Schema:
+    return {"name": name, "type": type, "jsonPath": path, **more}
+
+
+_COLUMNS = [
+    _column("Phase", ".status.phase"),
+    _column("Step", ".status.progress.step"),
+    _column("Progress", ".status.progress.summary"),
+    # Not of type date, which prints the time since and has no word for a time to come.
+    _column("ETA", ".status.progress.estimatedCompletionTime"),
+    _column("Waiting-For", ".status.waitingForSummary"),
+    _column("Rollback", ".status.rollback.available", "boolean"),
+    _column("Age", ".metadata.creationTimestamp", "date"),
+]
+
+
+def definition(kind: str, short_name: str, schema: Schema, columns: list[Schema]) -> Schema:
+    """A CustomResourceDefinition with one version and a status subresource."""
+    singular = kind.lower()
+    plural = f"{singular}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": singular,
+                "shortNames": [short_name],
+                "categories": ["switchover"],
+            },
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": columns,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
+        },
+    }
+
+
+def definitions() -> list[Schema]:
+    """Both CustomResourceDefinitions."""
+    metadata = _column("Metadata", ".status.metadataState", priority=1)
+    kafka = KafkaMigration.model_fields
+    group = ConsumerGroupMigration.model_fields
+    return [
+        definition(
+            "KafkaMigration",
+            "kmig",
+            object_schema(KafkaMigration, kafka["spec"].annotation, kafka["status"].annotation),
+            [*_COLUMNS[:-1], metadata, _COLUMNS[-1]],
+        ),
+        definition(
+            "ConsumerGroupMigration",
+            "cgmig",
+            object_schema(ConsumerGroupMigration, group["spec"].annotation, group["status"].annotation),
+            _COLUMNS,
+        ),
+    ]
+
+
+def files() -> dict[str, str]:
+    """Name and content of each file of `crds/`."""
+    return {
+        f"{crd['spec']['group']}_{crd['spec']['names']['plural']}.yaml": "# Generated by make crds; do not edit.\n"
+        + yaml.safe_dump(crd, sort_keys=False, width=120, allow_unicode=True)
+        for crd in definitions()
+    }
+
+
+def differences(directory: Path) -> list[str]:
+    """What in `directory` is not as the models say, one sentence each."""
+    wanted = files()
+    found = {path.name: path.read_text(encoding="utf-8") for path in directory.glob("*.yaml")}
+    return [
+        *(f"{directory / name} is missing" for name in sorted(wanted.keys() - found.keys())),
+        *(f"{directory / name} is no CRD of the models" for name in sorted(found.keys() - wanted.keys())),
+        *(
+            f"{directory / name} differs from the models"
+            for name in sorted(wanted.keys() & found.keys())
+            if wanted[name] != found[name]
+        ),
+    ]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the files, or check them: 0 when they are as the models say, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m switchover.api.crds", description="Render the CRDs.")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--write", metavar="DIRECTORY", type=Path, help="write the files there")
+    mode.add_argument("--check", metavar="DIRECTORY", type=Path, help="fail when the files there differ")
+    options = parser.parse_args(arguments)
+    if options.check is not None:
+        found = differences(options.check)
+        for sentence in found:
+            print(f"{sentence}; write it with --write {options.check}", file=sys.stderr)
+        return 1 if found else 0
+    options.write.mkdir(parents=True, exist_ok=True)
+    for name, text in files().items():
+        (options.write / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
