@@ -1,0 +1,195 @@
+"""The connection to the Kubernetes API server: one request function whose failures are the three errors of the ports.
+
+Built on `kubernetes.aio.dynamic`, whose plain dictionaries cost 64 MiB of memory where the typed models cost 178
+(feasibility-implementation.md). Paths are written down, not discovered: discovery would need a writable cache file.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.config import load_incluster_config, load_kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+from kubernetes.aio.dynamic import DynamicClient
+
+from switchover.ports import Fenced, Refused, Unreachable
+
+FIELD_MANAGER = "switchover"
+SECONDS_PER_CALL = 10.0
+
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+_PLURALS = {
+    "ConfigMap": "configmaps",
+    "ControllerRevision": "controllerrevisions",
+    "Event": "events",
+    "Lease": "leases",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "Pod": "pods",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+    "Secret": "secrets",
+    "Service": "services",
+    "StatefulSet": "statefulsets",
+}
+
+
+class NotFound(Exception):
+    """The object does not exist. Never leaves the adapters."""
+
+
+class Conflict(Exception):
+    """409: a resourceVersion or uid that is no longer so, or a name that is taken. Never leaves the adapters."""
+
+
+class OverBudget(Exception):
+    """429 by a disruption budget, with its words. Never leaves the adapters."""
+
+
+async def connect(namespace: str, kubeconfig: str = "") -> "ApiServer":
+    """Connect with the kubeconfig file, or, where none is named, with the pod's service account.
+
+    Raises Refused when the credentials cannot be read.
+    """
+    configuration = Configuration()
+    try:
+        if kubeconfig:
+            await load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=kubeconfig, client_configuration=configuration, persist_config=False
+            )
+        else:
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+    except (ConfigException, OSError) as error:
+        where = f"the kubeconfig {kubeconfig}" if kubeconfig else "the pod's service account"
+        raise Refused(f"cannot read the API server's address and credentials from {where}: {error}") from None
+    return ApiServer(ApiClient(configuration), namespace)
+
+
+class ApiServer:
+    """Requests to one API server, in one namespace."""
+
+    def __init__(self, client: ApiClient, namespace: str) -> None:
+        self.namespace = namespace
+        self._client = client
+        self._dynamic = DynamicClient(client)  # type: ignore[no-untyped-call]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()  # type: ignore[no-untyped-call]
+
+    def path(self, api_version: str, kind: str, name: str = "", subresource: str = "") -> str:
+        """The path of an object, or of the collection, in our namespace. Refused for a kind that we never touch."""
+        try:
+            plural = _PLURALS[kind]
+        except KeyError:
+            raise Refused(f"Switchover does not handle objects of kind {kind}") from None
+        return self.resource_path(api_version, plural, name, subresource)
+
+    def resource_path(self, api_version: str, plural: str, name: str = "", subresource: str = "") -> str:
+        """The same by the plural name of the resource, as custom resources need it."""
+        root = "apis" if "/" in api_version else "api"
+        parts = (root, api_version, "namespaces", self.namespace, plural, name, subresource)
+        return "/" + "/".join(part for part in parts if part)
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """Read one object; NotFound when it does not exist."""
+        return await self.request("GET", path)
+
+    async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """Read a collection, at most what carries all the labels."""
+        selector = ",".join(f"{key}={value}" for key, value in (labels or {}).items())
+        answer = await self.request("GET", path, label_selector=selector or None)
+        items: list[dict[str, Any]] = answer["items"]
+        return items
+
+    async def json_patch(self, path: str, operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """JSON patch. Fenced when one of its tests fails or a path is gone; Refused when the result is not valid."""
+        return await self.request("PATCH", path, [dict(operation) for operation in operations], content_type=JSON_PATCH)
+
+    async def apply(self, path: str, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply with our field manager, taking over fields that somebody else owns."""
+        await self.request(
+            "PATCH",
+            path,
+            dict(manifest),
+            content_type=APPLY_PATCH,
+            field_manager=FIELD_MANAGER,
+            force_conflicts=True,
+        )
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        """One request within SECONDS_PER_CALL.
+
+        Raises Unreachable, Refused or Fenced, and NotFound, Conflict or OverBudget for the caller to interpret.
+        """
+        try:
+            async with asyncio.timeout(SECONDS_PER_CALL):
+                answer: dict[str, Any] = await self._dynamic.request(
+                    method, path, body=body, serializer=_plain, query_params=[], header_params={}, **parameters
+                )
+        except ApiException as error:
+            # `from None`: the original carries the whole body, and of a Secret that may be its content.
+            raise _translate(method, path, error) from None
+        except TimeoutError:
+            raise Unreachable(f"the API server did not answer within {SECONDS_PER_CALL:.0f} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"the API server cannot be reached: {type(error).__name__}") from None
+        return answer
+
+
+def _plain(_client: DynamicClient, data: dict[str, Any]) -> dict[str, Any]:
+    return data
+
+
+def _translate(method: str, path: str, error: ApiException) -> Exception:
+    status = _status(error.body)
+    causes = [cause for cause in (status.get("details") or {}).get("causes") or () if isinstance(cause, dict)]
+    what = _what(path)
+    words = "; ".join(str(part["message"]) for part in (status, *causes) if part.get("message"))
+    if "/secrets/" in path:
+        words = str(status.get("reason", ""))          # the server may quote a value that it does not like
+    match error.status:
+        case 401:
+            return Refused(f"the API server does not accept our credentials ({what})")
+        case 403:
+            return Refused(
+                f"the API server forbids {_VERBS[method]} on {what}: {words}."
+                f" Allow it in the Role of the operator's service account"
+            )
+        case 404:
+            return NotFound(what)
+        case 409:
+            return Conflict(words)
+        case 422 if not causes or all(cause.get("reason") == "UnexpectedServerResponse" for cause in causes):
+            return Fenced(f"{what} is not what was read")
+        case 429 if any(cause.get("reason") == "DisruptionBudget" for cause in causes):
+            return OverBudget(words)
+        case code if code is not None and (code == 429 or code >= 500):
+            return Unreachable(f"the API server answers {code} for {what}: {words}")
+        case code:
+            return Refused(f"the API server refuses {_VERBS[method]} on {what} ({code}): {words}")
+
+
+_VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def _status(body: str | None) -> dict[str, Any]:
+    try:
+        status = json.loads(body or "")
+    except ValueError:
+        return {}
+    return status if isinstance(status, dict) else {}
+
+
+def _what(path: str) -> str:
+    """`statefulsets kafka in namespace demo` of a path, or the path itself where it has no namespace."""
+    _, found, rest = path.partition("/namespaces/")
+    if not found:
+        return path
+    namespace, _, resource = rest.partition("/")
+    plural, _, name = resource.partition("/")
+    return f"{plural}{' ' + name if name else ''} in namespace {namespace}"

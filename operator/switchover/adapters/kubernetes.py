@@ -1,0 +1,261 @@
+"""StatefulSets, pods and what belongs to them, in one namespace (`ports.Workloads`).
+
+Nothing written here carries an ownerReference: deleting a migration must take nothing away from a running Kafka.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from switchover.adapters.api_server import ApiServer, Conflict, NotFound, OverBudget
+from switchover.adapters.pods import read_pod, selects
+from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
+from switchover.ports import Clock, Fenced, Refused, Unreachable
+
+CLAIM_ANNOTATION = "switchover.dev/claimed-by"
+
+
+class KubernetesWorkloads:
+    """`ports.Workloads` on a real API server."""
+
+    def __init__(self, server: ApiServer, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._may_read_nodes = True
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    async def stateful_set(self, name: str) -> Workload | None:
+        """The StatefulSet with its pods and the budgets that select them; None when it does not exist."""
+        try:
+            found = await self._server.get(self._server.path("apps/v1", "StatefulSet", name))
+        except NotFound:
+            return None
+        pods, budgets = await asyncio.gather(
+            self._server.items(self._server.path("v1", "Pod")),
+            self._server.items(self._server.path("policy/v1", "PodDisruptionBudget")),
+        )
+        uid = found["metadata"]["uid"]
+        own = [pod for pod in pods if any(owner["uid"] == uid for owner in _metadata(pod, "ownerReferences", ()))]
+        cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
+        labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
+        return Workload(
+            name=name,
+            uid=uid,
+            replicas=found["spec"].get("replicas", 1),
+            template=found["spec"]["template"],
+            update_strategy=found["spec"].get("updateStrategy") or {},
+            update_revision=(found.get("status") or {}).get("updateRevision", ""),
+            service_name=found["spec"].get("serviceName", ""),
+            claimed_by=_metadata(found, "annotations", {}).get(CLAIM_ANNOTATION, ""),
+            budgets=tuple(
+                budget["metadata"]["name"] for budget in budgets if selects(budget["spec"].get("selector"), labels)
+            ),
+            pods={pod["metadata"]["name"]: read_pod(pod, cordoned) for pod in own},
+        )
+
+    async def _cordoned(self, nodes: set[str]) -> frozenset[str]:
+        """The unschedulable ones. Nodes belong to no namespace: without the right to read them, none is known to be."""
+        if not self._may_read_nodes:
+            return frozenset()
+
+        async def cordoned(node: str) -> bool:
+            try:
+                return bool((await self._server.get(f"/api/v1/nodes/{node}"))["spec"].get("unschedulable"))
+            except NotFound:
+                return False
+
+        try:
+            names = sorted(nodes)
+            answers = await asyncio.gather(*(cordoned(node) for node in names))
+        except Refused:
+            self._may_read_nodes = False
+            return frozenset()
+        return frozenset(node for node, answer in zip(names, answers, strict=True) if answer)
+
+    async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
+        """A key of a ConfigMap or Secret; Refused names the object or key that does not exist."""
+        try:
+            found = await self._server.get(self._server.path("v1", kind, name))
+        except NotFound:
+            raise Refused(f"{kind} {name} does not exist in namespace {self._server.namespace}") from None
+        if kind == "Secret":
+            texts = _decoded(found.get("data"))
+        else:
+            texts = dict(found.get("data") or {}) | _decoded(found.get("binaryData"))
+        if key not in texts:
+            there = ", ".join(sorted(texts)) or "none"
+            raise Refused(f"{kind} {name} has no key {key}; its keys: {there}")
+        text = texts.pop(key)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Refused(f"key {key} of {kind} {name} is not UTF-8 text") from None
+        return ServerConfiguration(f"{kind} {name} key {key}", text, texts)
+
+    async def client_properties(self, secret: str) -> Mapping[str, str]:
+        """Every key of the Secret is a client property; Refused when the Secret does not exist."""
+        try:
+            return _decoded((await self._server.get(self._server.path("v1", "Secret", secret))).get("data"))
+        except NotFound:
+            raise Refused(f"Secret {secret} does not exist in namespace {self._server.namespace}") from None
+
+    async def node_files(self, secret: str) -> Mapping[str, str]:
+        """The Secret that holds one file a pod; empty when it does not exist."""
+        try:
+            return _decoded((await self._server.get(self._server.path("v1", "Secret", secret))).get("data"))
+        except NotFound:
+            return {}
+
+    async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]:
+        """Names of the claims that carry all the labels."""
+        claims = await self._server.items(self._server.path("v1", "PersistentVolumeClaim"), labels)
+        return sorted(claim["metadata"]["name"] for claim in claims)
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    async def write_node_files(self, secret: str, files: Mapping[str, str], labels: Mapping[str, str]) -> None:
+        """Make the Secret hold these files; a file that we wrote earlier and that is not named goes."""
+        data = {key: base64.b64encode(_bytes(text)).decode() for key, text in files.items()}
+        await self.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": secret, "labels": dict(labels)},
+                "type": "Opaque",
+                "data": data,
+            }
+        )
+
+    async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
+        """JSON patch; Fenced when one of its tests fails or the StatefulSet is gone."""
+        try:
+            await self._server.json_patch(self._server.path("apps/v1", "StatefulSet", name), operations)
+        except NotFound:
+            raise Fenced(f"StatefulSet {name} is gone") from None
+        except Conflict as error:
+            raise Fenced(f"StatefulSet {name}: {error}") from None
+
+    async def apply(self, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply with the fixed field manager, in our namespace whatever the manifest says of one."""
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        path = self._server.path(manifest["apiVersion"], kind, name)
+        try:
+            await self._server.apply(path, manifest)
+        except NotFound:
+            raise Refused(f"namespace {self._server.namespace} does not exist") from None
+        except Conflict as error:
+            raise Fenced(f"{kind} {name}: {error}") from None
+
+    async def delete_object(self, api_version: str, kind: str, name: str) -> None:
+        """Delete and leave dependants; nothing to do when it does not exist."""
+        await self._delete(self._server.path(api_version, kind, name), {"propagationPolicy": "Orphan"})
+
+    async def evict(self, pod: Pod) -> None:
+        """Evict with a uid precondition; Refused carries the budget's words; a pod already gone is success."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": self._server.namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        try:
+            await self._server.request("POST", self._server.path("v1", "Pod", pod.name, "eviction"), eviction)
+        except NotFound:
+            return
+        except Conflict as error:
+            if "UID" not in str(error):
+                raise Fenced(f"pod {pod.name}: {error}") from None
+        except OverBudget as error:
+            raise Refused(str(error)) from None
+        except Unreachable as error:
+            if "more than one PodDisruptionBudget" in str(error):     # told as a 500, and never heals by itself
+                raise Refused(f"pod {pod.name} has more than one PodDisruptionBudget: eviction knows one") from None
+            raise
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Delete with a uid precondition; a pod already gone is success."""
+        await self._delete(self._server.path("v1", "Pod", pod.name), {"preconditions": {"uid": pod.uid}})
+
+    async def _delete(self, path: str, options: Mapping[str, Any]) -> None:
+        try:
+            await self._server.request("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions"} | dict(options))
+        except (NotFound, Conflict):
+            return                                     # gone, or another object bears the name already
+
+    # --- the Lease ----------------------------------------------------------------------------------------------------
+
+    async def hold_lease(self, name: str, holder: str, seconds: int) -> str:
+        """Take or renew the Lease when it is free, expired by our clock, or ours; the holder after the call."""
+        path = self._server.path("coordination.k8s.io/v1", "Lease", name)
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        renewed = {"holderIdentity": holder, "leaseDurationSeconds": seconds, "renewTime": _micro_time(now)}
+        try:
+            lease = await self._server.get(path)
+        except NotFound:
+            lease = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": name},
+                "spec": renewed | {"acquireTime": _micro_time(now), "leaseTransitions": 0},
+            }
+            return await self._write_lease("POST", self._server.path("coordination.k8s.io/v1", "Lease"), path, lease)
+        spec = lease.get("spec") or {}
+        current = spec.get("holderIdentity") or ""
+        if current not in ("", holder) and not _expired(spec, now):
+            return str(current)
+        if current != holder:
+            renewed |= {"acquireTime": _micro_time(now), "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
+        return await self._write_lease("PUT", path, path, lease | {"spec": spec | renewed})
+
+    async def _write_lease(self, method: str, path: str, object_path: str, lease: Mapping[str, Any]) -> str:
+        """Write it if it still is what was read (its resourceVersion is in it), else say who was faster."""
+        try:
+            written = await self._server.request(method, path, dict(lease), field_manager="switchover")
+        except Conflict:
+            try:
+                written = await self._server.get(object_path)
+            except NotFound:
+                raise Fenced("the Lease comes and goes") from None
+        except NotFound:
+            raise Fenced("the Lease was just released") from None
+        return str((written.get("spec") or {}).get("holderIdentity") or "")
+
+    async def release_lease(self, name: str, holder: str) -> None:
+        """Remove the Lease if it is ours; one that somebody else holds by now stays."""
+        path = self._server.path("coordination.k8s.io/v1", "Lease", name)
+        try:
+            lease = await self._server.get(path)
+        except NotFound:
+            return
+        if (lease.get("spec") or {}).get("holderIdentity") == holder:
+            unchanged = {field: lease["metadata"][field] for field in ("uid", "resourceVersion")}
+            await self._delete(path, {"preconditions": unchanged})
+
+
+def _metadata(found: Mapping[str, Any], field: str, default: Any) -> Any:
+    return found["metadata"].get(field) or default
+
+
+def _decoded(data: Mapping[str, str] | None) -> dict[str, str]:
+    """Base64 values as text; bytes that are no UTF-8 survive the way through `_bytes` unchanged."""
+    try:
+        return {key: base64.b64decode(value).decode(errors="surrogateescape") for key, value in (data or {}).items()}
+    except binascii.Error:
+        raise Refused("the API server sent data that is not base64") from None
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _micro_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _expired(spec: Mapping[str, Any], now: datetime) -> bool:
+    renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    return not renewed or not seconds or now - datetime.fromisoformat(renewed) > timedelta(seconds=seconds)

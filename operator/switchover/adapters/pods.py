@@ -1,0 +1,81 @@
+"""Pods and label selectors as the Kubernetes API writes them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from switchover.core.kraft.facts import Pod
+
+_STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Does a label selector match? One that is absent matches nothing, an empty one everything (policy/v1)."""
+    if selector is None:
+        return False
+    equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
+    return equal and all(_meets(rule, labels) for rule in selector.get("matchExpressions") or ())
+
+
+def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(rule["key"]), rule.get("values") or ()
+    match rule["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case _:                                        # DoesNotExist
+            return value is None
+
+
+def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str]) -> Pod:
+    """A pod of the API as a fact; `cordoned` are the nodes that are."""
+    status = pod.get("status") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    node = pod["spec"].get("nodeName", "")
+    return Pod(
+        name=pod["metadata"]["name"],
+        uid=pod["metadata"]["uid"],
+        node=node,
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        terminating="deletionTimestamp" in pod["metadata"],
+        revision=(pod["metadata"].get("labels") or {}).get("controller-revision-hash", ""),
+        started_at=_started_at(status),
+        cordoned=node in cordoned,
+        trouble=_trouble(status, conditions),
+    )
+
+
+def _started_at(status: Mapping[str, Any]) -> float | None:
+    """When the last of its containers started; None while one of them does not run."""
+    containers = status.get("containerStatuses") or ()
+    starts: list[str] = []
+    for container in containers:
+        running = (container.get("state") or {}).get("running")
+        if running is None:
+            return None
+        starts.append(running["startedAt"])
+    return max((datetime.fromisoformat(start).timestamp() for start in starts), default=None)
+
+
+def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> str:
+    """Why it does not come up, in the scheduler's or kubelet's words; empty while nothing is wrong."""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return _words(scheduled)
+    for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        state = container.get("state") or {}
+        waiting, terminated = state.get("waiting"), state.get("terminated")
+        if waiting and waiting.get("reason") not in _STARTING:
+            return f"container {container['name']}: {_words(waiting)}"
+        if terminated and terminated.get("exitCode") != 0:
+            return f"container {container['name']} ended with {terminated.get('exitCode')}: {_words(terminated)}"
+    if status.get("phase") == "Failed":
+        return _words(status)
+    return ""
+
+
+def _words(source: Mapping[str, Any]) -> str:
+    return ": ".join(part for part in (source.get("reason"), source.get("message")) if part)

@@ -1,0 +1,75 @@
+"""What the operator is told through its environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+class BadSettings(Exception):
+    """A variable of the environment that cannot be used; the message names it and says what it must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The operator's settings.
+
+    `namespace` is the only one that it touches; `identity` names this instance in Leases; `kubeconfig` is empty in a
+    pod, where the service account counts.
+    """
+
+    namespace: str
+    identity: str
+    kubeconfig: str
+    probe_port: int
+    metrics_port: int
+    log_level: str
+    json_logs: bool
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Read the settings; raises BadSettings in words.
+
+    | variable     | meaning                                            | default |
+    |--------------|----------------------------------------------------|---------|
+    | POD_NAMESPACE| the namespace that the operator works in           | needed  |
+    | POD_NAME     | the name of this instance                          | needed  |
+    | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
+    | PROBE_PORT   | port of the liveness probe                         | 8080    |
+    | METRICS_PORT | port of the Prometheus metrics                     | 9090    |
+    | LOG_LEVEL    | DEBUG, INFO, WARNING or ERROR                      | INFO    |
+    | LOG_FORMAT   | json or text                                       | json    |
+    """
+    settings = Settings(
+        namespace=_needed(environment, "POD_NAMESPACE"),
+        identity=_needed(environment, "POD_NAME"),
+        kubeconfig=environment.get("KUBECONFIG", ""),
+        probe_port=_port(environment, "PROBE_PORT", 8080),
+        metrics_port=_port(environment, "METRICS_PORT", 9090),
+        log_level=_choice(environment, "LOG_LEVEL", "INFO", LOG_LEVELS),
+        json_logs=_choice(environment, "LOG_FORMAT", "json", ("json", "text")) == "json",
+    )
+    if settings.probe_port == settings.metrics_port:
+        raise BadSettings(f"PROBE_PORT and METRICS_PORT are both {settings.probe_port}; they must differ")
+    return settings
+
+
+def _needed(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "").strip()
+    if not value:
+        raise BadSettings(f"{name} is not set; in a pod it comes from the downward API (fieldRef)")
+    return value
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise BadSettings(f"{name} is {text!r}; it must be a port number from 1 to 65535")
+    return int(text)
+
+
+def _choice(environment: Mapping[str, str], name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = environment.get(name, default)
+    if value not in choices:
+        raise BadSettings(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
+    return value
