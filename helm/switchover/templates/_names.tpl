@@ -1,0 +1,15 @@
+{{- define "switchover.selector" -}}
+app.kubernetes.io/name: switchover
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "switchover.labels" -}}
+{{ include "switchover.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "switchover.name" -}}
+{{- if contains "switchover" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-switchover{{ end }}
+{{- end }}

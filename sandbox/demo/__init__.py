@@ -1,0 +1,1 @@
+"""The demo: one whole migration of a real Kafka under load, with its figures."""

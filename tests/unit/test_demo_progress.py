@@ -1,0 +1,123 @@
+"""The demo's tree and change lines, on statuses as the API server returns them."""
+
+from copy import deepcopy
+from typing import Any
+
+from rich.console import Console
+
+from demo.progress import changes, seconds, tree
+
+NOW = "2026-11-21T20:02:00Z"
+
+MOVING: dict[str, Any] = {
+    "metadata": {"name": "kafka", "namespace": "demo", "creationTimestamp": "2026-11-21T20:00:00Z"},
+    "status": {
+        "phase": "Running",
+        "metadataState": "MigrationActive",
+        "progress": {
+            "step": "MoveBrokers",
+            "percent": 55,
+            "batch": 2,
+            "batchNodes": ["kafka-1"],
+            "stepStartTime": "2026-11-21T20:01:30Z",
+        },
+        "steps": [
+            {
+                "name": "Preflight",
+                "startTime": "2026-11-21T20:00:00Z",
+                "endTime": "2026-11-21T20:00:03Z",
+                "seconds": 3,
+            },
+            {"name": "MoveBrokers", "startTime": "2026-11-21T20:01:30Z"},
+        ],
+        "nodes": [
+            {"name": "kafka-0", "nodeId": 1, "assigned": "C", "observed": "C"},
+            {"name": "kafka-1", "nodeId": 2, "assigned": "C", "observed": "B"},
+            {"name": "kafka-2", "nodeId": 3},
+        ],
+        "waitingFor": [
+            {
+                "gate": "G8",
+                "verdict": "Wait",
+                "reason": "BrokerNotInSync",
+                "subject": "kafka-1",
+                "message": "3 partitions lack it in their ISR",
+                "since": "2026-11-21T20:01:50Z",
+                "unblocks": "the broker catches up",
+            }
+        ],
+        "conditions": [{"type": "RollbackAvailable", "status": "True", "reason": "Possible"}],
+    },
+}
+
+
+def rendered(resource: dict[str, Any], at: str = NOW) -> str:
+    console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(tree(resource, seconds(at)))
+    return console.export_text()
+
+
+def line(text: str, word: str) -> str:
+    return next(line for line in text.splitlines() if word in line)
+
+
+def test_the_tree_shows_done_current_and_coming_steps() -> None:
+    text = rendered(MOVING)
+    assert "✔ Preflight" in text
+    assert "0:03" in line(text, "Preflight")
+    assert "▶ MoveBrokers" in text
+    assert "0:30" in line(text, "▶ MoveBrokers")
+    assert "· Finalize" in text
+    assert "RaiseProtocolVersion" not in text, "an optional step shows only once it is on record"
+    assert "elapsed 2:00" in text
+
+
+def test_the_current_step_shows_batch_nodes_and_what_it_waits_for() -> None:
+    text = rendered(MOVING)
+    assert "batch 2: kafka-1 (gates)" in text
+    assert "B → C" in line(text, "kafka-1  ")
+    assert "→" not in line(text, "kafka-0")
+    assert "kafka-2" not in text, "a node without an assigned mode is the user's own"
+    assert "BrokerNotInSync kafka-1" in text
+    assert "0:10" in line(text, "BrokerNotInSync")
+    assert "unblocks: the broker catches up" in text
+
+
+def test_a_fresh_resource_without_status_is_a_tree_too() -> None:
+    text = rendered({"metadata": {"name": "kafka", "namespace": "demo"}})
+    assert "Pending" in text
+    assert "· Preflight" in text
+
+
+def test_succeeded_leaves_no_current_step() -> None:
+    done = deepcopy(MOVING)
+    done["status"]["phase"] = "Succeeded"
+    assert "▶" not in rendered(done)
+
+
+def test_every_change_is_one_line_and_no_change_is_none() -> None:
+    assert list(changes(MOVING, deepcopy(MOVING))) == []
+    after = deepcopy(MOVING)
+    after["status"]["waitingFor"][0]["message"] = "2 partitions lack it in their ISR"
+    assert list(changes(MOVING, after)) == [], "a figure that moves is no change"
+    after["status"]["nodes"][1]["observed"] = "C"
+    after["status"]["progress"] |= {"batch": 3, "batchNodes": ["kafka-2"]}
+    after["status"]["waitingFor"] = [{"gate": "G9", "verdict": "Unknown", "reason": "NoAnswer"}]
+    assert list(changes(MOVING, after)) == [
+        "batch 3: kafka-2",
+        "kafka-1 runs in mode C",
+        "waits for G9 Unknown NoAnswer",
+    ]
+
+
+def test_the_first_reading_tells_where_it_stands() -> None:
+    lines = list(changes(None, MOVING))
+    assert "phase Running" in lines
+    assert "step Preflight done in 3 s" in lines
+    assert "step MoveBrokers" in lines
+
+
+def test_the_end_of_the_way_back_is_told() -> None:
+    after = deepcopy(MOVING)
+    after["status"]["conditions"][0]["status"] = "False"
+    assert list(changes(MOVING, after)) == ["rollback is no longer available"]
