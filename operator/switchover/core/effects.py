@@ -1,0 +1,64 @@
+"""Effects: what `decide` hands out to be done. Each is idempotent and derived anew from facts in every pass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Server-side apply of a manifest that is ours alone."""
+
+    manifest: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"apply {self.manifest['kind']} {self.manifest['metadata']['name']}"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNodeFiles:
+    """Write the Secret that holds one file a node: this is how a node is assigned its mode."""
+
+    secret: str
+    files: Mapping[str, str]
+    labels: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"write the files of Secret {self.secret}"
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStatefulSet:
+    """JSON patch of a StatefulSet that belongs to the user, with tests that fence it."""
+
+    name: str
+    operations: tuple[Mapping[str, Any], ...]
+    purpose: str
+
+    def __str__(self) -> str:
+        return f"patch StatefulSet {self.name}: {self.purpose}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Evict exactly this pod; budgets hold."""
+
+    pod: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"evict pod {self.pod} ({self.uid})"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete exactly this pod, which is not Ready: a budget would keep a broken pod from being repaired."""
+
+    pod: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"delete pod {self.pod} ({self.uid})"
+
+
+Effect = Apply | WriteNodeFiles | PatchStatefulSet | Evict | DeletePod

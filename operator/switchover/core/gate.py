@@ -1,0 +1,120 @@
+"""A gate: a pure check that must pass before the migration goes on, and the judging of streaks of passes.
+
+Unknown never opens a gate, and a pass counts only in an unbroken row: a streak lives as long as its gate is judged in
+every pass, so an operator that restarts begins to count anew.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from switchover.api.status import Verdict as Outcome
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A gate's answer in words for the person on call. `reason` is CamelCase and has a runbook."""
+
+    outcome: Outcome
+    reason: str
+    message: str
+    subject: str = ""
+    observed: str = ""
+    threshold: str = ""
+    unblocks: str = ""
+
+
+def passed(message: str = "") -> Verdict:
+    """The gate is open as far as this pass can tell."""
+    return Verdict(Outcome.PASS, "Passed", message)
+
+
+def wait(reason: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
+         unblocks: str = "") -> Verdict:
+    """Not yet: it may come true by itself."""
+    return Verdict(Outcome.WAIT, reason, message, subject, str(observed), str(threshold), unblocks)
+
+
+def fail(reason: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
+         unblocks: str = "") -> Verdict:
+    """It will not come true by itself: somebody must act."""
+    return Verdict(Outcome.FAIL, reason, message, subject, str(observed), str(threshold), unblocks)
+
+
+def unknown(reason: str, message: str, *, subject: str = "") -> Verdict:
+    """Could not be observed."""
+    return Verdict(Outcome.UNKNOWN, reason, message, subject, unblocks="the observation succeeds again")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate(Generic[P]):
+    """`check` reads one pass; the gate opens after `samples` passes in a row that span at least `hold(picture)` seconds.
+
+    With `patience` (seconds), a gate that has not passed for longer makes the migration Stalled in its words.
+    """
+
+    name: str
+    check: Callable[[P], Verdict]
+    samples: Callable[[P], int] = lambda _: 1
+    hold: Callable[[P], float] = lambda _: 0.0
+    patience: Callable[[P], float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """How long a gate has answered the same: `since` in seconds since the epoch."""
+
+    outcome: Outcome
+    since: float
+    passes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with its streak, and whether the gate is open."""
+
+    gate: str
+    verdict: Verdict
+    streak: Streak
+    open: bool
+    overdue: bool
+
+
+@dataclass
+class Judge(Generic[P]):
+    """Judges gates in one pass. `scope` keeps streaks of one step, direction and batch apart from all others."""
+
+    scope: str
+    streaks: Mapping[str, Streak]
+    now: float
+    judged: dict[str, Judgement] = field(default_factory=dict)
+
+    def all_open(self, gates: Iterable[Gate[P]], picture: P) -> bool:
+        """Judge every gate (none is skipped: each has something to tell) and say whether all are open."""
+        return all([self._judge(gate, picture).open for gate in gates])
+
+    def add(self, name: str, verdict: Verdict) -> Judgement:
+        """Judge something that is not a gate of its own, such as a bake, so that it is told like one."""
+        return self._record(name, verdict, samples=1, hold=0.0, patience=None)
+
+    def _judge(self, gate: Gate[P], picture: P) -> Judgement:
+        patience = gate.patience(picture) if gate.patience else None
+        return self._record(gate.name, gate.check(picture), gate.samples(picture), gate.hold(picture), patience)
+
+    def _record(self, name: str, verdict: Verdict, samples: int, hold: float, patience: float | None) -> Judgement:
+        before = self.streaks.get(f"{self.scope}/{name}")
+        is_pass = verdict.outcome is Outcome.PASS
+        unbroken = before is not None and (before.outcome is Outcome.PASS) == is_pass
+        since = before.since if before is not None and unbroken else self.now
+        passes = ((before.passes if before is not None and unbroken else 0) + 1) if is_pass else 0
+        opened = is_pass and passes >= samples and self.now - since >= hold
+        overdue = not is_pass and patience is not None and self.now - since > patience
+        judgement = Judgement(name, verdict, Streak(verdict.outcome, since, passes), opened, overdue)
+        self.judged[name] = judgement
+        return judgement
+
+    def next_streaks(self) -> Mapping[str, Streak]:
+        """The streaks to judge the next pass with: only of gates judged in this one."""
+        return {f"{self.scope}/{name}": judgement.streak for name, judgement in self.judged.items()}

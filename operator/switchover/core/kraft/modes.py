@@ -1,0 +1,133 @@
+"""The server.properties of every node in every mode: a pure function of the user's file, the mode and the node.
+
+The modes are those of kraft-migration.md 1.2 as run in feasibility-kraft.md section 2. The user's file is the ground: lines
+that a mode does not touch, comments too, stay as they are.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from javaproperties import PropertiesFile
+
+from switchover.core.kraft.facts import Address
+
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+MIGRATION_FLAG = "zookeeper.metadata.migration.enable"
+DEFAULT_PROTOCOL_MAP = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+"""What Kafka assumes where `listener.security.protocol.map` is absent (SocketServerConfigs)."""
+
+QUORUM_KEYS = frozenset({"controller.quorum.voters", "controller.listener.names", "listener.security.protocol.map"})
+BROKER_KEYS = QUORUM_KEYS | {MIGRATION_FLAG, "process.roles", "node.id", "authorizer.class.name"}
+"""Keys that some mode of a broker sets: none of them may be overridden on the command line."""
+
+_ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.format.version", "broker.id",
+                   "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")
+_BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
+                "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
+                "reserved.broker.max.id", "auto.leader.rebalance.enable")
+_MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
+                   "sasl.mechanism.inter.broker.protocol")
+
+METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21}
+"""inter.broker.protocol.version -> finalized level of metadata.version (MetadataVersion: 3.6-IV2, 3.7-IV4, 3.8-IV0,
+3.9-IV0). 3.6 is the first release whose level allows a migration to begin (KAFKA-17457)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerListener:
+    """The listener of the controllers, as every node must know it. `settings` are its TLS and SASL properties."""
+
+    name: str
+    port: int
+    security_protocol: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Voters:
+    """The static quorum: node id -> address, and the listener they speak on."""
+
+    addresses: Mapping[int, Address]
+    listener: ControllerListener
+
+    def __str__(self) -> str:
+        return ",".join(f"{node_id}@{address}" for node_id, address in sorted(self.addresses.items()))
+
+
+def properties(text: str) -> dict[str, str]:
+    """The properties of a file, the last of a key winning as in Java. Raises ValueError for a malformed escape."""
+    return dict(PropertiesFile.loads(text))
+
+
+def render_broker(text: str, mode: str, node_id: int, voters: Voters) -> str:
+    """The broker's file in mode A (ZooKeeper), B (ZooKeeper with the flag) or C (KRaft)."""
+    if mode == "A":
+        return text
+    file = PropertiesFile.loads(text)
+    changes = _quorum_settings(file, voters)
+    if mode == "B":
+        changes[MIGRATION_FLAG] = "true"
+        return _edit(file, (), changes)
+    if mode == "C":
+        changes |= {"process.roles": "broker", "node.id": str(node_id)} | _standard_authorizer(file)
+        return _edit(file, _ZOOKEEPER_ONLY, changes)
+    raise ValueError(f"a broker has no mode {mode!r}")
+
+
+def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_dir: str) -> str:
+    """The controller's file in mode P (migrating) or F (finalized), made from a broker's file.
+
+    A KRaft controller decides with its own copy of settings such as default.replication.factor and
+    min.insync.replicas, so everything that is not a broker's alone is carried over.
+    """
+    file = PropertiesFile.loads(text)
+    changes = {
+        **_quorum_settings(file, voters),
+        **_standard_authorizer(file),
+        "process.roles": "controller",
+        "node.id": str(node_id),
+        "listeners": f"{voters.listener.name}://:{voters.listener.port}",
+        "log.dirs": log_dir,
+    }
+    if mode == "P":
+        # Controllers connect to ZooKeeper-mode brokers there; registration wants it named (KAFKA-16468).
+        if "inter.broker.listener.name" not in file:
+            changes["inter.broker.listener.name"] = file.get("security.inter.broker.protocol", "PLAINTEXT")
+        changes[MIGRATION_FLAG] = "true"
+        return _edit(file, (*_BROKER_ONLY, "security.inter.broker.protocol"), changes)
+    if mode == "F":
+        return _edit(file, (*_BROKER_ONLY, *_MIGRATION_ONLY), changes)
+    raise ValueError(f"a controller has no mode {mode!r}")
+
+
+def _quorum_settings(file: Mapping[str, str], voters: Voters) -> dict[str, str]:
+    listener = voters.listener
+    protocols = file.get("listener.security.protocol.map") or DEFAULT_PROTOCOL_MAP
+    return {
+        "controller.quorum.voters": str(voters),
+        "controller.listener.names": listener.name,
+        "listener.security.protocol.map": f"{protocols},{listener.name}:{listener.security_protocol}",
+        **listener.settings,
+    }
+
+
+def _standard_authorizer(file: Mapping[str, str]) -> dict[str, str]:
+    replaced = file.get("authorizer.class.name", "").strip() == ACL_AUTHORIZER
+    return {"authorizer.class.name": STANDARD_AUTHORIZER} if replaced else {}
+
+
+def _edit(file: PropertiesFile, removed: Iterable[str], changes: Mapping[str, str]) -> str:
+    """`file` without the keys in `removed` (a name ending in '.' stands for all that begin so), with `changes` at its end."""
+    exact = {name for name in removed if not name.endswith(".")}
+    prefixes = tuple(name for name in removed if name.endswith("."))
+    for key in [*file]:
+        if key in changes or key in exact or (prefixes and key.startswith(prefixes)):
+            del file[key]
+    kept = file.dumps()
+    if kept and not kept.endswith("\n"):
+        kept += "\n"
+    ours = PropertiesFile()
+    for key in sorted(changes):
+        ours[key] = changes[key]
+    return f"{kept}# set by Switchover for this mode\n{ours.dumps()}"

@@ -1,0 +1,190 @@
+"""A plan is a tuple of steps; a step is one leg forward and one back. `decide` walks it, one move a pass.
+
+`decide` is pure: the picture of this pass in, a decision out. The decision names the position to record and the effects to
+perform, never both at once: what is not on record yet is not acted upon (design, section 3.1).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from switchover.api.status import Direction
+from switchover.core.effects import Effect
+from switchover.core.gate import Gate, Judge, Judgement, Streak, fail, wait
+from switchover.core.position import NodeRecord, Position
+from switchover.core.rollout import P, Rollout, roll
+
+
+def nothing(_: object) -> tuple[Effect, ...]:
+    """The goal of a leg that only watches."""
+    return ()
+
+
+def _no_records(_: object) -> Mapping[str, NodeRecord]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Leg(Generic[P]):
+    """The work of a step in one direction.
+
+    `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept
+    true and the rollout goes on while every `watch` gate passes; the leg ends when every `done` gate is open as well.
+    """
+
+    enter: tuple[Gate[P], ...] = ()
+    assigns: Callable[[P], Mapping[str, NodeRecord]] = _no_records
+    watch: tuple[Gate[P], ...] = ()
+    goal: Callable[[P], tuple[Effect, ...]] = nothing
+    rollout: Rollout[P] | None = None
+    done: tuple[Gate[P], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[P]):
+    """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will."""
+
+    name: str
+    forward: Leg[P]
+    back: Leg[P] | None
+    hold: bool = False
+    irreversible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[P]):
+    """The ordered steps of one migration."""
+
+    steps: tuple[Step[P], ...]
+
+    def index(self, name: str) -> int | None:
+        """The place of a step, None for a name that is not in this plan."""
+        return next((index for index, step in enumerate(self.steps) if step.name == name), None)
+
+    def can_go_back(self, at: Position) -> bool:
+        """Whether every step from here to the start can be taken back."""
+        here = self.index(at.step)
+        if here is None:
+            return False
+        current = self.steps[here]
+        if current.irreversible and at.opened is None and at.direction is Direction.FORWARD:
+            here -= 1
+        return all(step.back is not None for step in self.steps[: here + 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What the user wants, as far as the walk is concerned. `approved` and `held` name steps."""
+
+    direction: Direction
+    paused: bool
+    held: frozenset[str]
+    approved: frozenset[str]
+    patience: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to record, or else what to do, and why the rest waits."""
+
+    position: Position
+    effects: tuple[Effect, ...]
+    judged: Mapping[str, Judgement]
+    streaks: Mapping[str, Streak]
+    note: str
+    stalled: Judgement | None
+
+
+def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Streak], now: float) -> Decision:
+    """One move of the walk, forward or back, or none."""
+    at = picture.position
+    judge: Judge[P] = Judge(f"{at.attempt}/{at.direction}/{at.step}/{at.batches_done}", streaks, now)
+    position, effects, note = _move(plan, picture, intent, judge, now)
+    stalled = next((item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue), None)
+    if stalled is None and not intent.paused and position == at and not effects and not at.finished:
+        since = at.batch.started if at.batch is not None else at.opened
+        waiting = [item for item in judge.judged.values() if not item.open]
+        if since is not None and now - since > intent.patience and any(_counts(item) for item in waiting):
+            stalled = next(item for item in waiting if _counts(item))
+    return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
+
+
+def _counts(item: Judgement) -> bool:
+    """Waiting that is meant to be long (bake, soak, retention) is no reason to call a step stalled."""
+    return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval"}
+
+
+def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
+          now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    at = picture.position
+    if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
+        return at, (), ""
+    index = plan.index(at.step)
+    if index is None:
+        judge.add("Step", fail("UnknownStep", f"the step {at.step!r} on record is not in this operator's plan",
+                               subject=at.step, unblocks="run the version of Switchover that recorded it"))
+        return at, (), ""
+    step = plan.steps[index]
+    if at.direction is not intent.direction:
+        return _turn(plan, step, at, intent, judge, now)
+    leg = step.forward if at.direction is Direction.FORWARD else step.back
+    if leg is None:
+        judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
+                               subject=step.name, unblocks="set desiredState to Running to go on"))
+        return at, (), ""
+    if intent.paused:
+        judge.all_open((*leg.watch, *leg.done), picture)
+        judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",
+                                 unblocks="set desiredState to Running"))
+        return at, (), ""
+    if at.opened is None:
+        return _open(step, leg, picture, intent, judge, now)
+    if not judge.all_open(leg.watch, picture):
+        return at, (), ""
+    if effects := leg.goal(picture):
+        return at, effects, ""
+    if leg.rollout is not None:
+        move = roll(leg.rollout, picture, judge, now)
+        if not move.complete:
+            return move.position, move.effects, move.note
+    if not judge.all_open(leg.done, picture):
+        return at, (), ""
+    return _leave(plan, index, at, now), (), f"{step.name} done"
+
+
+def _turn(plan: Plan[P], step: Step[P], at: Position, intent: Intent, judge: Judge[P],
+          now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
+        if step.irreversible:
+            message, cure = f"{step.name} has begun: the point of no return is passed", "set desiredState to Running"
+            judge.add("Undo", fail("PointOfNoReturn", message, subject=step.name, unblocks=cure))
+        else:
+            message = f"from {step.name} this version of Switchover cannot take every step back"
+            judge.add("Undo", fail("UndoNotAvailable", message, subject=step.name,
+                                   unblocks="set desiredState to Running to go on, or Paused to stand still"))
+        return at, (), ""
+    attempt = at.attempt + 1 if at.finished else at.attempt          # approvals of an earlier attempt do not count
+    turned = replace(at.enter(step.name, now), attempt=attempt, direction=intent.direction, finished=False)
+    return turned, (), f"turned {intent.direction.lower()} at {step.name}"
+
+
+def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P],
+          now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    at = picture.position
+    forward = at.direction is Direction.FORWARD
+    ready = judge.all_open(leg.enter, picture)
+    if forward and (step.hold or step.name in intent.held) and step.name not in intent.approved:
+        judge.add("Approval", wait("AwaitingApproval", f"{step.name} waits for an approval", subject=step.name,
+                                   unblocks=f"add an approval named {step.name} with status.planHash to spec.approvals"))
+        return at, (), ""
+    if not ready:
+        return at, (), ""
+    opened = replace(at, opened=now, nodes={**at.nodes, **leg.assigns(picture)})
+    return opened, (), f"{step.name} begins" if forward else f"taking {step.name} back"
+
+
+def _leave(plan: Plan[P], index: int, at: Position, now: float) -> Position:
+    onward = index + 1 if at.direction is Direction.FORWARD else index - 1
+    if 0 <= onward < len(plan.steps):
+        return at.enter(plan.steps[onward].name, now)
+    return replace(at, finished=True, batch=None)

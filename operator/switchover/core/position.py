@@ -1,0 +1,64 @@
+"""The position of a migration: all that is on record in `status` and that decisions rest on."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from switchover.api.status import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """What is on record for one node: the mode assigned to it and the pod to be evicted for it."""
+
+    node_id: int
+    assigned: str
+    evicting: str = ""
+    evictions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The nodes that are moved together; `proven` is when their gates had all passed and the bake began."""
+
+    index: int
+    nodes: tuple[str, ...]
+    started: float
+    proven: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the migration stands. Times are seconds since the epoch.
+
+    `opened` is when the step's entry gates had passed: no effect of the step happens before it is on record.
+    `finished` is True at either end of the plan.
+    """
+
+    attempt: int = 1
+    step: str = ""
+    direction: Direction = Direction.FORWARD
+    entered: float = 0.0
+    opened: float | None = None
+    batch: Batch | None = None
+    batches_done: int = 0
+    finished: bool = False
+    nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
+
+    def enter(self, step: str, now: float) -> "Position":
+        """The same migration at the start of `step`."""
+        return replace(self, step=step, entered=now, opened=None, batch=None, batches_done=0)
+
+    def with_batch(self, nodes: Iterable[str], mode: str, now: float) -> "Position":
+        """The next batch with its nodes assigned to `mode`."""
+        chosen = tuple(nodes)
+        return replace(
+            self,
+            batch=Batch(self.batches_done + 1, chosen, now),
+            nodes={
+                **self.nodes,
+                **{name: replace(self.nodes[name], assigned=mode, evicting="", evictions=0) for name in chosen},
+            },
+        )
+
+    def with_node(self, name: str, record: NodeRecord) -> "Position":
+        return replace(self, nodes={**self.nodes, name: record})

@@ -1,0 +1,166 @@
+"""The rollout sub-machine that every plan uses: choose the batch, assign, evict, wait for its gates, bake, next.
+
+It moves one thing a pass and never acts on what is not on record: a batch and its assignment are recorded in one pass
+and written to the world in a later one, and a pod's uid is recorded before that very pod is evicted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from switchover.core.effects import Effect
+from switchover.core.gate import Gate, Judge, fail, wait
+from switchover.core.observed import Known, Observed
+from switchover.core.position import Batch, Position
+
+MAX_EVICTIONS = 2
+"""A node that still shows another mode after this many evictions needs a person."""
+SETTLE_SECONDS = 10.0
+"""A new pod may answer with its predecessor's voice for a moment; only after this its word counts against it."""
+
+
+class HasPosition(Protocol):
+    @property
+    def position(self) -> Position: ...
+    def at(self, position: Position) -> "HasPosition": ...
+
+
+P = TypeVar("P", bound=HasPosition)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is seen of one node: its pod, and the mode in which it answers ("" while it does not)."""
+
+    uid: str
+    ready: bool
+    terminating: bool
+    started_at: float | None
+    mode: str
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize:
+    """How many nodes a batch takes and how long it bakes, in seconds."""
+
+    pods: int
+    bake: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout(Generic[P]):
+    """Which nodes go to `mode`, in which order, and under which gates.
+
+    `left` gives the nodes that are not assigned yet, in order; `sight` looks at one; `assign` gives the effects that
+    make the recorded assignment true outside (none once it is); `replace` gives the effect that replaces a pod.
+    """
+
+    mode: str
+    left: Callable[[P], Observed[Sequence[str]]]
+    sight: Callable[[P, str], Observed[Sight]]
+    assign: Callable[[P], tuple[Effect, ...]]
+    replace: Callable[[P, str, Sight], Effect]
+    sizes: Callable[[P], tuple[BatchSize, ...]]
+    before: tuple[Gate[P], ...]
+    after: tuple[Gate[P], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One pass of a rollout: a new position to record, or effects, or neither while it waits; or it is complete."""
+
+    position: Position
+    effects: tuple[Effect, ...] = ()
+    complete: bool = False
+    note: str = ""
+
+
+def roll(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Move:
+    """The next move. What it waits for is left with `judge`."""
+    at = picture.position
+    if at.batch is None:
+        return _choose(rollout, picture, judge, now)
+    if effects := rollout.assign(picture):
+        return Move(at, effects)
+    moving = [move for name in at.batch.nodes if (move := _replace(rollout, picture, name, judge, now)) is not None]
+    if not moving:
+        return _prove(rollout, picture, at.batch, judge, now)
+    if at.batch.proven is not None:
+        return Move(replace(at, batch=replace(at.batch, proven=None)), note="a node of the batch left its mode")
+    return next((move for move in moving if move.position != at or move.effects), Move(at))
+
+
+def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Move:
+    at = picture.position
+    left = rollout.left(picture)
+    if not isinstance(left, Known):
+        judge.add("Order", wait("OrderUnknown", f"cannot tell which node comes next: {left.why}"))
+        return Move(at)
+    if not left.value:
+        return Move(at, complete=True)
+    size = _size(rollout, picture)
+    candidate = at.with_batch(left.value[: size.pods], rollout.mode, now)
+    if judge.all_open(rollout.before, picture.at(candidate)):  # type: ignore[arg-type]
+        nodes = ", ".join(left.value[: size.pods])
+        return Move(candidate, note=f"batch {at.batches_done + 1}: {nodes} to mode {rollout.mode}")
+    return Move(at)
+
+
+def _size(rollout: Rollout[P], picture: P) -> BatchSize:
+    sizes = rollout.sizes(picture)
+    return sizes[min(picture.position.batches_done, len(sizes) - 1)]
+
+
+def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: float) -> Move | None:
+    """What one node of the batch still needs; None when it runs in its assigned mode."""
+    at = picture.position
+    record = at.nodes[name]
+    seen = rollout.sight(picture, name)
+    if not isinstance(seen, Known):
+        judge.add(f"Replace/{name}", wait("NodeUnknown", seen.why, subject=name))
+        return Move(at)
+    sight = seen.value
+    on_record = sight.uid != "" and sight.uid == record.evicting
+    if sight.mode == record.assigned and sight.ready and not sight.terminating and not on_record:
+        return None
+    settled = sight.ready and sight.started_at is not None and now - sight.started_at > SETTLE_SECONDS
+    coming = sight.uid == "" or sight.terminating or (record.evictions > 0 and not on_record and not settled)
+    if coming:
+        message = sight.trouble or f"{name} is on its way into mode {record.assigned}"
+        judge.add(f"Replace/{name}", wait("PodComingUp", message, subject=name, observed=sight.mode or "no answer",
+                                          threshold=record.assigned, unblocks="the pod starts and answers"))
+        return Move(at)
+    if not on_record and record.evictions >= MAX_EVICTIONS:
+        judge.add(f"Replace/{name}", fail(
+            "ModeMismatch", f"{name} was evicted {record.evictions} times and still does not run in its assigned mode",
+            subject=name, observed=sight.mode or "no answer", threshold=record.assigned,
+            unblocks=f"look at the log of {name}; delete the pod once its configuration file is right"))
+        return Move(at)
+    if not judge.all_open(rollout.before, picture):
+        return Move(at)
+    if on_record:
+        return Move(at, (rollout.replace(picture, name, sight),))
+    recorded = replace(record, evicting=sight.uid, evictions=record.evictions + 1)
+    return Move(at.with_node(name, recorded), note=f"evict {name} for mode {record.assigned}")
+
+
+def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: float) -> Move:
+    at = picture.position
+    everything_open = judge.all_open(rollout.after, picture)
+    everything_passes = all(judge.judged[gate.name].streak.passes > 0 for gate in rollout.after)
+    nodes = ", ".join(batch.nodes)
+    if batch.proven is None:
+        if not everything_open:
+            return Move(at)
+        return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {rollout.mode}")
+    if not everything_passes:
+        again = replace(at, batch=replace(batch, proven=None))
+        return Move(again, note=f"a gate of {nodes} closed: its bake starts anew")
+    bake = _size(rollout, picture).bake
+    if now - batch.proven < bake:
+        judge.add("Bake", wait("Baking", f"{nodes} must stay healthy before the next batch", subject=nodes,
+                               observed=f"{now - batch.proven:.0f} s", threshold=f"{bake:.0f} s",
+                               unblocks="nothing to do: the bake ends by itself"))
+        return Move(at)
+    return Move(replace(at, batch=None, batches_done=at.batches_done + 1), note=f"batch {batch.index} done: {nodes}")
