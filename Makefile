@@ -51,13 +51,12 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy sandbox/demo
+	MYPYPATH=operator:sandbox $(BIN)/mypy -p demo
 	$(BIN)/lint-imports
-	$(BIN)/python -m switchover.api.crds --check
+	$(BIN)/python -m switchover.api.crds --check crds
 
-crds: venv ## write crds/ and the chart's copy from the models
-	$(BIN)/python -m switchover.api.crds
-	rm -rf helm/switchover/crds && cp -r crds helm/switchover/crds
+crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
+	$(BIN)/python -m switchover.api.crds --write crds
 
 unit simulation: venv ## one layer of tests: pure core; Kopf in virtual time
 	$(BIN)/pytest tests/$@

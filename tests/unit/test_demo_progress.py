@@ -52,9 +52,10 @@ MOVING: dict[str, Any] = {
 
 
 def rendered(resource: dict[str, Any], at: str = NOW) -> str:
-    console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(tree(resource, seconds(at)))
-    return console.export_text()
+    console = Console(width=140)
+    with console.capture() as capture:
+        console.print(tree(resource, seconds(at)))
+    return capture.get()
 
 
 def line(text: str, word: str) -> str:
