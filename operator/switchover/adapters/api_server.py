@@ -151,7 +151,7 @@ def _translate(method: str, path: str, error: ApiException) -> Exception:
     what = _what(path)
     words = "; ".join(str(part["message"]) for part in (status, *causes) if part.get("message"))
     if "/secrets/" in path:
-        words = str(status.get("reason", ""))          # the server may quote a value that it does not like
+        words = str(status.get("reason", ""))  # the server may quote a value that it does not like
     match error.status:
         case 401:
             return Refused(f"the API server does not accept our credentials ({what})")

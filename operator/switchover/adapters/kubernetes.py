@@ -172,7 +172,7 @@ class KubernetesWorkloads:
         except OverBudget as error:
             raise Refused(str(error)) from None
         except Unreachable as error:
-            if "more than one PodDisruptionBudget" in str(error):     # told as a 500, and never heals by itself
+            if "more than one PodDisruptionBudget" in str(error):  # told as a 500, and never heals by itself
                 raise Refused(f"pod {pod.name} has more than one PodDisruptionBudget: eviction knows one") from None
             raise
 
@@ -184,7 +184,7 @@ class KubernetesWorkloads:
         try:
             await self._server.request("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions"} | dict(options))
         except (NotFound, Conflict):
-            return                                     # gone, or another object bears the name already
+            return  # gone, or another object bears the name already
 
     # --- the Lease ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from switchover.adapters.api_server import ApiServer, Conflict, NotFound
 from switchover.api.meta import API_VERSION
 from switchover.ports import Clock, Fenced
 
-MESSAGE_LIMIT = 1024                   # bytes of an Event's message that the API server accepts
+MESSAGE_LIMIT = 1024  # bytes of an Event's message that the API server accepts
 
 
 class KubernetesMigrations:

@@ -26,7 +26,7 @@ def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return value not in values
         case "Exists":
             return value is not None
-        case _:                                        # DoesNotExist
+        case _:  # DoesNotExist
             return value is None
 
 
