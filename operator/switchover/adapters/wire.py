@@ -1,0 +1,151 @@
+"""Kafka nodes asked one at a time over Kafka's protocol (`ports.KafkaNodes`), with kio's requests and responses.
+
+Ordinary clients choose the node themselves, and neither controllers nor the metadata log are open to them.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from kio.schema.api_versions import v0 as api_versions_v0
+from kio.schema.api_versions import v3 as api_versions_v3
+from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
+from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
+from kio.schema.describe_quorum.v1.response import ReplicaState
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
+from kio.schema.types import TopicName
+from kio.static.primitive import i32
+
+from switchover import __version__
+from switchover.adapters.wire_connection import CLIENT_ID, connected, succeeded
+from switchover.adapters.wire_log import MetadataLog
+from switchover.adapters.wire_security import security
+from switchover.core.kraft.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
+from switchover.metadata.replay import METADATA_VERSION
+from switchover.ports import Refused, Unreachable
+
+METADATA_TOPIC = TopicName("__cluster_metadata")
+SECONDS_FOR_OTHER_VOTERS = 0.5
+
+
+class KafkaWire:
+    """`ports.KafkaNodes` with a connection for each question, which may take `seconds`.
+
+    Raises Refused at once when the client properties cannot be used.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, seconds: float = 5.0) -> None:
+        self._security = security(properties)
+        self._seconds = seconds
+        self._log = MetadataLog()
+
+    async def api_versions(self, node: Address) -> NodeAnswer:
+        """ApiVersions v3; a node too old for it (before Kafka 2.4) tells its API keys alone."""
+        async with connected(node, self._security, self._seconds) as connection:
+            data = await connection.exchange(api_versions_v3.ApiVersionsRequest(
+                client_software_name=CLIENT_ID, client_software_version=__version__,
+            ))
+            # A node that refuses the version answers in version 0. In every version the error code comes first.
+            if int.from_bytes(data[4:6], signed=True) == ErrorCode.unsupported_version:
+                old = await connection.ask(api_versions_v0.ApiVersionsRequest(), api_versions_v0.ApiVersionsResponse)
+                succeeded(node, old.error_code, "list its API versions", "Describe")
+                return NodeAnswer({key.api_key: key.max_version for key in old.api_keys}, False, -1, None)
+            answer = connection.parse(data, api_versions_v3.ApiVersionsResponse)
+        succeeded(node, answer.error_code, "list its API versions", "Describe")
+        features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+        return NodeAnswer(
+            api_keys={key.api_key: key.max_version for key in answer.api_keys},
+            zk_migration_ready=answer.zk_migration_ready,
+            features_epoch=answer.finalized_features_epoch,
+            metadata_version=features.get(METADATA_VERSION),
+        )
+
+    async def metadata(self, broker: Address) -> BrokerView:
+        """Metadata v9 of all topics, internal ones too."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            answer = await connection.ask(MetadataRequest(
+                topics=None,
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=False,
+                include_topic_authorized_operations=False,
+            ), MetadataResponse)
+        return BrokerView(
+            cluster_id=answer.cluster_id or "",
+            controller_id=answer.controller_id,
+            brokers={known.node_id: Address(known.host, known.port) for known in answer.brokers},
+            partitions=tuple(
+                Partition(topic.name, partition.partition_index, partition.leader_id,
+                          partition.replica_nodes, partition.isr_nodes)
+                for topic in answer.topics for partition in topic.partitions
+            ),
+        )
+
+    async def quorum(self, voters: Iterable[Address]) -> Quorum:
+        """Ask all voters at once. Raises Refused when one of them refuses and none leads."""
+        questions = [asyncio.create_task(self._describe_quorum(voter)) for voter in voters]
+        if not questions:
+            raise Unreachable("no voter of the quorum is known")
+        try:
+            answers = await _answers(questions)
+        finally:
+            for question in questions:
+                question.cancel()
+        if answers:
+            return max(answers, key=lambda quorum: quorum.leader_epoch)     # a leader cut off may not know it yet
+        errors = [question.exception() for question in questions]
+        refusals = [str(error) for error in errors if isinstance(error, Refused)]
+        if refusals:
+            raise Refused("; ".join(refusals))
+        raise Unreachable("no voter leads the quorum: " + "; ".join(str(error) for error in errors))
+
+    async def log(self, voters: Mapping[int, Address]) -> LogImage:
+        """Follow the metadata log; one call at a time. Interrupted by its time limit, the next call goes on."""
+        quorum = await self.quorum(voters.values())
+        leader = voters.get(quorum.leader_id)
+        if leader is None:
+            raise Unreachable(f"node {quorum.leader_id} leads the quorum, but is none of the voters "
+                              f"{sorted(voters)} known here")
+        async with connected(leader, self._security, self._seconds) as connection:
+            return await self._log.follow(leader, connection, quorum.leader_epoch)
+
+    async def close(self) -> None:
+        """Nothing stays open between two questions."""
+
+    async def _describe_quorum(self, voter: Address) -> Quorum:
+        async with connected(voter, self._security, self._seconds) as connection:
+            answer = await connection.ask(DescribeQuorumRequest(topics=(
+                TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=i32(0)),)),
+            )), DescribeQuorumResponse)
+        succeeded(voter, answer.error_code, "describe the quorum", "Describe")
+        if len(answer.topics) != 1 or len(answer.topics[0].partitions) != 1:
+            raise Unreachable(f"{voter}: answered without the quorum")
+        partition = answer.topics[0].partitions[0]
+        succeeded(voter, partition.error_code, "describe the quorum", "Describe")
+        return Quorum(
+            leader_id=partition.leader_id,
+            leader_epoch=partition.leader_epoch,
+            high_watermark=partition.high_watermark,
+            voters=_replicas(partition.current_voters),
+            observers=_replicas(partition.observers),
+        )
+
+
+async def _answers(questions: list[asyncio.Task[Quorum]]) -> list[Quorum]:
+    """What was answered: once there is one answer, the others get only a moment more."""
+    waiting = set(questions)
+    answers: list[Quorum] = []
+    while waiting:
+        done, waiting = await asyncio.wait(
+            waiting, timeout=SECONDS_FOR_OTHER_VOTERS if answers else None, return_when=asyncio.FIRST_COMPLETED,
+        )
+        if not done:
+            break
+        answers += [question.result() for question in done if question.exception() is None]
+    return answers
+
+
+def _replicas(states: tuple[ReplicaState, ...]) -> dict[int, Replica]:
+    return {
+        state.replica_id: Replica(state.log_end_offset, state.last_fetch_timestamp, state.last_caught_up_timestamp)
+        for state in states
+    }

@@ -1,0 +1,124 @@
+"""One connection to one Kafka node: framing, headers, TLS and SASL/PLAIN around kio's requests and responses."""
+
+import asyncio
+import io
+import itertools
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from kio.schema.errors import ErrorCode
+from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.static.primitive import i32
+from kio.static.protocol import RequestPayload, ResponsePayload
+
+from switchover.adapters.wire_security import Credentials, Security
+from switchover.core.kraft.facts import Address
+from switchover.ports import Refused, Unreachable
+
+CLIENT_ID = "switchover"
+LARGEST_ANSWER = 64 * 1024 * 1024       # bytes; Kafka's raft layer sends up to 8 MiB of the metadata log at once
+
+Response = TypeVar("Response", bound=ResponsePayload)
+
+
+@asynccontextmanager
+async def connected(node: Address, security: Security, seconds: float) -> AsyncIterator["Connection"]:
+    """A connection for the length of the block, which may take `seconds` in all.
+
+    Raises Unreachable and Refused, naming the node, whatever goes wrong on the way.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            reader, writer = await asyncio.open_connection(
+                node.host, node.port, ssl=security.tls, server_hostname=node.host if security.tls else None,
+            )
+            try:
+                connection = Connection(node, reader, writer)
+                if security.plain is not None:
+                    await connection.authenticate(security.plain)
+                yield connection
+            finally:
+                writer.close()
+    except TimeoutError as error:
+        raise Unreachable(f"{node}: no answer within {seconds:g} s") from error
+    except ssl.SSLCertVerificationError as error:
+        raise Refused(f"{node}: its certificate is not accepted ({error.verify_message}); check "
+                      "ssl.truststore.certificates and the names in the certificate") from error
+    except asyncio.IncompleteReadError as error:
+        raise Unreachable(f"{node}: closed the connection without an answer; security.protocol may not fit the "
+                          "listener, or the node does not know the request") from error
+    except OSError as error:
+        raise Unreachable(f"{node}: {error.strerror or error}") from error
+
+
+def succeeded(node: Address, code: ErrorCode, what: str, right: str) -> None:
+    """Raise what an error code in an answer means: Refused when the user lacks `right`, else Unreachable."""
+    if code is ErrorCode.cluster_authorization_failed:
+        raise Refused(f"{node}: the user may not {what}; grant it {right} on the Cluster resource")
+    if code is not ErrorCode.none:
+        raise Unreachable(f"{node}: cannot {what} now: {code.name.upper()}")
+
+
+class Connection:
+    """Asks one question after the other. Errors are those that `connected` translates."""
+
+    def __init__(self, node: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._node = node
+        self._reader = reader
+        self._writer = writer
+        self._ids = itertools.count()
+
+    async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
+        """Send a request and read its answer, of the same version."""
+        return self.parse(await self.exchange(request), response)
+
+    def parse(self, answer: bytes, response: type[Response]) -> Response:
+        """Read what `exchange` returned."""
+        try:
+            _, size = entity_reader(response.__header_schema__)(answer, 0)
+            result, _ = entity_reader(response)(answer, size)
+        except (SerialError, ValueError) as error:
+            raise Unreachable(f"{self._node}: unreadable answer: {error!r}") from error
+        return result
+
+    async def exchange(self, request: RequestPayload) -> bytes:
+        """Send a request; the answer's bytes from its header on."""
+        correlation_id = next(self._ids)
+        with io.BytesIO() as message:
+            header = request.__header_schema__
+            entity_writer(header)(message, header(
+                request_api_key=request.__api_key__,
+                request_api_version=request.__version__,
+                correlation_id=i32(correlation_id),
+                client_id=CLIENT_ID,
+            ))
+            entity_writer(type(request))(message, request)
+            data = message.getvalue()
+        self._writer.write(len(data).to_bytes(4) + data)
+        await self._writer.drain()
+
+        size = int.from_bytes(await self._reader.readexactly(4), signed=True)
+        if not 4 <= size <= LARGEST_ANSWER:
+            raise Unreachable(f"{self._node}: does not speak Kafka's protocol (an answer of {size} bytes)")
+        answer = await self._reader.readexactly(size)
+        returned = int.from_bytes(answer[:4], signed=True)          # first in every response header
+        if returned != correlation_id:
+            raise Unreachable(f"{self._node}: answered request {returned} instead of {correlation_id}")
+        return answer
+
+    async def authenticate(self, credentials: Credentials) -> None:
+        """SASL/PLAIN (RFC 4616). Raises Refused with the node's words."""
+        handshake = await self.ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
+        if handshake.error_code is not ErrorCode.none:
+            offered = ", ".join(handshake.mechanisms) or "nothing"
+            raise Refused(f"{self._node}: does not offer SASL/PLAIN, but {offered} ({handshake.error_code.name})")
+        token = f"\0{credentials.username}\0{credentials.password}".encode()
+        answer = await self.ask(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
+        if answer.error_code is not ErrorCode.none:
+            raise Refused(f"{self._node}: refused user {credentials.username}: "
+                          f"{answer.error_message or answer.error_code.name}")
