@@ -1,0 +1,52 @@
+"""The demo's load: python -m load produce | consume | history | verify."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from load.consumer import consume
+from load.history import History
+from load.producer import produce
+from load.verify import verify
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="load", description=__doc__)
+    parser.add_argument("command", choices=["produce", "consume", "history", "verify"])
+    parser.add_argument("--bootstrap", default=os.environ.get("BOOTSTRAP_SERVERS", "kafka:9092"))
+    parser.add_argument("--topic", default=os.environ.get("TOPIC", "orders"))
+    parser.add_argument("--group", default=os.environ.get("GROUP", "orders"))
+    parser.add_argument("--rate", type=int, default=int(os.environ.get("RATE", "600")), help="records a second")
+    parser.add_argument("--history", type=Path, default=Path(os.environ.get("HISTORY", "/data/history.json")))
+    given = parser.parse_args()
+
+    if given.command == "history":
+        sys.stdout.write(given.history.read_text())
+        return 0
+    if given.command == "verify":
+        try:
+            print(json.dumps(verify(given.bootstrap, given.topic, given.history)))
+        except (KafkaException, RuntimeError, FileNotFoundError) as problem:
+            print(f"load: not verified: {problem}", file=sys.stderr)
+            return 1
+        return 0
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    history = History(os.environ.get("HOSTNAME", given.command), given.history)
+    if given.command == "produce":
+        produce(given.bootstrap, given.topic, given.rate, history, stop)
+    else:
+        consume(given.bootstrap, given.topic, given.group, history, stop)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

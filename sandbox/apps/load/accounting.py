@@ -1,0 +1,155 @@
+"""What the load generator writes down, and what is computed from it afterwards. Standard library only.
+
+An application notes for each partition the spans of time in which records kept coming (acknowledged, or delivered) no
+further than `QUIET` apart. Spans of several members of one group can be laid over each other, gaps cannot; a gap is
+what no span covers. Times are seconds since the epoch.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+QUIET = 0.2
+"""Seconds without a record that end a span."""
+
+Span = tuple[float, float]
+
+
+@dataclass
+class Activity:
+    """The spans and the number of records of one partition."""
+
+    spans: list[list[float]] = field(default_factory=list)
+    records: int = 0
+
+    def note(self, now: float, records: int = 1) -> None:
+        """Count records that came at `now`; calls come in the order of time."""
+        self.records += records
+        if self.spans and now - self.spans[-1][1] <= QUIET:
+            self.spans[-1][1] = now
+        else:
+            self.spans.append([now, now])
+
+
+class Numbers:
+    """A set of integers that mostly come in order, kept as inclusive ranges."""
+
+    def __init__(self, ranges: Iterable[Iterable[int]] = ()) -> None:
+        self.ranges = [list(r) for r in ranges]
+
+    def add(self, number: int) -> None:
+        for at in range(len(self.ranges) - 1, -1, -1):
+            first, last = self.ranges[at]
+            if first <= number <= last:
+                return
+            if number == last + 1:
+                self.ranges[at][1] = number
+                if at + 1 < len(self.ranges) and self.ranges[at + 1][0] == number + 1:
+                    self.ranges[at][1] = self.ranges.pop(at + 1)[1]
+                return
+            if number > last:
+                self.ranges.insert(at + 1, [number, number])
+                self._join(at + 1)
+                return
+        self.ranges.insert(0, [number, number])
+        self._join(0)
+
+    def _join(self, at: int) -> None:
+        if at + 1 < len(self.ranges) and self.ranges[at + 1][0] == self.ranges[at][1] + 1:
+            self.ranges[at][1] = self.ranges.pop(at + 1)[1]
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.ranges)
+
+    def __iter__(self) -> Iterator[int]:
+        for first, last in self.ranges:
+            yield from range(first, last + 1)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The longest time without a record in one partition, inside a window."""
+
+    partition: int
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+def longest_gap(histories: Iterable[dict[str, Any]], start: float, end: float) -> Gap:
+    """The longest gap of any one partition between `start` and `end`, over the histories of all members together.
+
+    A gap that reaches over an edge of the window counts with the part inside. Every partition that a history names
+    counts, also one of which nothing came at all. Raises ValueError where there is nothing to judge by: an empty
+    window, no partition, or a window that reaches beyond the time at which the histories were written.
+    """
+    if not start < end:
+        raise ValueError(f"the window is empty: {start} to {end}")
+    spans: dict[int, list[Span]] = {}
+    for history in histories:
+        if history["written"] < end:
+            raise ValueError(
+                f"the history of {history['name']} ends {end - history['written']:.1f} s before the window"
+            )
+        for partition, activity in history["partitions"].items():
+            spans.setdefault(int(partition), []).extend((a, b) for a, b in activity["spans"])
+    if not spans:
+        raise ValueError("no history names a partition")
+    gaps = [gap for partition, of_one in spans.items() for gap in _gaps(partition, of_one, start, end)]
+    return max(gaps, key=lambda gap: gap.seconds)
+
+
+def _gaps(partition: int, spans: list[Span], start: float, end: float) -> Iterable[Gap]:
+    reached = start
+    for begin, finish in sorted(spans):
+        if finish < start:
+            continue
+        if begin >= end:
+            break
+        if begin > reached:
+            yield Gap(partition, reached, begin)
+        reached = max(reached, finish)
+    yield Gap(partition, reached, max(reached, end))
+
+
+@dataclass
+class Audit:
+    """Acknowledged records against what the log holds. A record is (run, partition, number)."""
+
+    acknowledged: dict[tuple[str, int], set[int]]
+    seen: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    read: int = 0
+    duplicates: int = 0
+    strangers: int = 0
+
+    def note(self, value: bytes, partition: int) -> None:
+        """Count one record of the log; one that no run of ours has written is a stranger."""
+        self.read += 1
+        try:
+            run, claimed, number = value.decode().split(":")[:3]
+            key = (run, int(claimed))
+            numbered = int(number)
+        except (UnicodeDecodeError, ValueError):
+            self.strangers += 1
+            return
+        if key[1] != partition:
+            self.strangers += 1
+            return
+        seen = self.seen.setdefault(key, set())
+        if numbered in seen:
+            self.duplicates += 1
+        seen.add(numbered)
+
+    def result(self) -> dict[str, Any]:
+        lost = {key: numbers - self.seen.get(key, set()) for key, numbers in self.acknowledged.items()}
+        return {
+            "acknowledged": sum(map(len, self.acknowledged.values())),
+            "lost": sum(map(len, lost.values())),
+            "lostSample": [f"{run}:{p}:{n}" for (run, p), numbers in lost.items() for n in sorted(numbers)[:10]][:20],
+            "duplicates": self.duplicates,
+            "read": self.read,
+            "strangers": self.strangers,
+        }
