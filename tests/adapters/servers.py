@@ -64,6 +64,7 @@ class Server:
     """One server process; it can be started again after it stopped."""
 
     script: str
+    question: bytes             # a request of its protocol that every server answers once it serves
     heap: str
     java_options = ""
 
@@ -144,17 +145,15 @@ class Server:
         try:
             with socket.create_connection((self.address.host, self.address.port), timeout=2) as connection:
                 connection.settimeout(2)
-                connection.sendall(self._question())
-                return bool(connection.recv(4))
+                connection.sendall(self.question)
+                answer = connection.recv(4)
+                return answer not in (b"", b"This")     # "This ZooKeeper instance is not currently serving requests"
         except OSError:
             return False
 
     def last_words(self, lines: int = 30) -> str:
         """The end of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
-
-    def _question(self) -> bytes:
-        raise NotImplementedError
 
     def _environment(self) -> dict[str, str]:
         return os.environ | {
@@ -166,6 +165,7 @@ class ZooKeeperServer(Server):
     """A standalone ZooKeeper 3.8 server."""
 
     script = "zookeeper-server-start.sh"
+    question = b"srvr"
     heap = "96m"
     java_options = "-Dzookeeper.forceSync=no"
 
@@ -179,14 +179,12 @@ class ZooKeeperServer(Server):
             f"clientPortAddress={self.address.host}", "admin.enableServer=false", "tickTime=500", "maxClientCnxns=0",
         ]) + "\n"
 
-    def _question(self) -> bytes:
-        return b"srvr"
-
 
 class KafkaServer(Server):
     """A Kafka 3.9 broker or controller, in whatever mode its configuration says."""
 
     script = "kafka-server-start.sh"
+    question = struct.pack(">ihhih", 10, 18, 0, 1, -1)          # ApiVersions version 0, no client id
 
     def __init__(self, directory: Path, address: Address, *, heap: str = "256m") -> None:
         super().__init__(directory, address)
@@ -198,6 +196,3 @@ class KafkaServer(Server):
         file.write_text(properties)
         _run(["bin/kafka-storage.sh", "format", f"--cluster-id={cluster_id}", "--release-version", release,
               "--config", str(file)], self._environment())
-
-    def _question(self) -> bytes:
-        return struct.pack(">ihhih", 10, 18, 0, 1, -1)          # ApiVersions version 0, no client id

@@ -1,0 +1,286 @@
+"""The port ZooKeeper on kazoo, the only place that imports it. Reads only, but for `delete`."""
+
+import asyncio
+import importlib.util
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    AuthFailedError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NoNodeError,
+    NotEmptyError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.hosts import collect_hosts
+from kazoo.retry import KazooRetry
+
+from switchover.adapters import znodes
+from switchover.adapters.jaas import login
+from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
+from switchover.ports import Access, Refused, Unreachable
+
+SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
+BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
+
+T = TypeVar("T")
+Node = tuple[bytes, Any]    # data and kazoo's ZnodeStat
+
+# Below INFO kazoo writes out its requests, those that carry the credentials included.
+logging.getLogger("kazoo").setLevel(logging.INFO)
+
+
+class KazooZooKeeper:
+    """The ZooKeeper tree of one Kafka cluster.
+
+    `access.servers` is Kafka's `zookeeper.connect`: host:port,…/chroot. Credentials in `access.properties`, optional:
+
+    * `zookeeper.digest`: `user:password` of ZooKeeper's digest scheme;
+    * `zookeeper.sasl.jaas.config`: a line as in a Java client's JAAS file, DigestLoginModule only (SASL DIGEST-MD5).
+
+    Every call ends within `seconds`, the wait for a connection included. Names are resolved at each connection attempt,
+    so servers may move. Raises Refused when the connect string or the credentials cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
+        try:
+            hosts, _ = collect_hosts(access.servers)
+        except ValueError as error:
+            raise Refused(f"zookeeper.connect {access.servers!r} is not host:port,…/chroot: {error}") from error
+        self._servers = tuple(Address(host, port) for host, port in hosts)
+        self._named = access.servers
+        self._seconds = seconds
+        self._options = _credentials(access.properties)
+        self._client: KazooClient | None = None
+        self._live = threading.Event()      # kazoo's: set while there is a session
+        # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
+
+    async def state(self) -> ZooKeeperState:
+        """The small nodes, as new as the leader's. Refused names a node that is missing or malformed."""
+        return await self._call(self._state)
+
+    async def topics(self) -> ZooKeeperTopics:
+        """All topics and pending work; malformed nodes are named in the answer, not raised."""
+        return await self._call(self._topics)
+
+    def servers(self) -> Sequence[Address]:
+        """The servers of the connect string."""
+        return self._servers
+
+    async def connections(self, server: Address) -> int:
+        """Connections of this server that are not ours.
+
+        `srvr` counts every connection, the asker's too. Our session is closed first rather than subtracted: behind a
+        Service nobody knows which server it is on. Refused where four-letter words are not allowed.
+        """
+        return await self._call(lambda deadline: self._connections(deadline, server))
+
+    async def delete(self, path: str) -> None:
+        """Delete a node without children; done when it does not exist."""
+        await self._call(lambda deadline: self._delete(deadline, path))
+
+    async def close(self) -> None:
+        """End the session; waits no longer than any other call."""
+        stopped = asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
+        self._thread.shutdown(wait=False)
+        await asyncio.wait([stopped], timeout=self._seconds)
+
+    # --- below: on the one thread ---------------------------------------------------------------------------------
+
+    def _state(self, deadline: float) -> ZooKeeperState:
+        client = self._connected(deadline)
+        paths = ("/cluster/id", "/controller", "/controller_epoch", "/migration", "/brokers/seqid")
+        # Requests of one session are answered in order: after `sync` a lagging follower has caught up.
+        synced = client.sync_async("/")
+        nodes = dict(zip(paths, [client.get_async(path) for path in paths], strict=True))
+        ids = client.get_children_async("/brokers/ids")
+        self._answer(deadline, "/", synced)
+        identity, controller, epoch, migration, sequence = (
+            self._answer(deadline, path, result) for path, result in nodes.items()
+        )
+        if identity is None:
+            raise Refused(
+                f"ZooKeeper at {self._named} has no /cluster/id: is it the brokers' zookeeper.connect, chroot included?"
+            )
+        brokers = {f"/brokers/ids/{name}": name for name in self._answer(deadline, "/brokers/ids", ids) or ()}
+        return ZooKeeperState(
+            cluster_id=_parsed("/cluster/id", znodes.cluster_id, identity[0]),
+            controller=controller
+            and _parsed("/controller", znodes.controller, controller[0], controller[1].ephemeralOwner),
+            controller_epoch=_parsed("/controller_epoch", znodes.integer, epoch[0]) if epoch else 0,
+            migration=migration
+            and _parsed("/migration", znodes.migration, migration[0], migration[1].version, migration[1].mtime),
+            brokers={
+                _parsed(path, int, brokers[path]): _parsed(path, znodes.endpoints, data)
+                for path, (data, _) in self._nodes(deadline, client, list(brokers))
+            },
+            generated_ids=bool(sequence and sequence[1].version > 0),     # each generated id is one write of this node
+        )
+
+    def _topics(self, deadline: float) -> ZooKeeperTopics:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        names = self._answer(deadline, "/brokers/topics", client.get_children_async("/brokers/topics")) or ()
+        deletes = self._answer(deadline, "/admin/delete_topics", client.get_children_async("/admin/delete_topics"))
+        topics, malformed, moving = {}, [], False
+        for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in sorted(names)]):
+            try:
+                topic, topic_moving = znodes.topic(data)
+            except ValueError as error:
+                malformed.append(f"{path}: {error}")
+            else:
+                topics[path.removeprefix("/brokers/topics/")] = topic
+                moving = moving or topic_moving
+        for path, (data, _) in self._nodes(deadline, client, ["/admin/reassign_partitions"]):
+            try:
+                moving = moving or znodes.reassigning(data)
+            except ValueError as error:
+                malformed.append(f"{path}: {error}")
+        return ZooKeeperTopics(topics, tuple(sorted(deletes or ())), moving, tuple(malformed))
+
+    def _delete(self, deadline: float, path: str) -> None:
+        client = self._connected(deadline)
+        try:
+            self._answer(deadline, path, client.delete_async(path), "DELETE on its parent")
+        except NotEmptyError as error:
+            raise Refused(f"{path} in ZooKeeper has children and was not deleted") from error
+
+    def _connections(self, deadline: float, server: Address) -> int:
+        self._disconnect()
+        try:
+            with socket.create_connection((server.host, server.port), timeout=_left(deadline)) as connection:
+                connection.sendall(b"srvr")
+                text = b"".join(iter(lambda: _receive(connection, deadline), b"")).decode(errors="replace")
+        except OSError as error:
+            raise Unreachable(f"ZooKeeper server {server}: {error}") from error
+        for line in text.splitlines():
+            name, _, value = line.partition(":")
+            if name == "Connections" and value.strip().isdecimal():
+                return max(0, int(value) - 1)
+        if "whitelist" in text:
+            raise Refused(f"ZooKeeper server {server} does not answer srvr: add it to 4lw.commands.whitelist")
+        raise Unreachable(f"ZooKeeper server {server} answered srvr with {text.strip()[:200]!r}")
+
+    def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
+        """Those that exist, in batches under way together."""
+        for start in range(0, len(paths), BATCH):
+            batch = [(path, client.get_async(path)) for path in paths[start:start + BATCH]]
+            for path, result in batch:
+                if node := self._answer(deadline, path, result):
+                    yield path, node
+
+    def _answer(self, deadline: float, path: str, result: Any, right: str = "READ") -> Any:
+        """The result, or None where the node does not exist."""
+        try:
+            return result.get(timeout=_left(deadline))
+        except NoNodeError:
+            return None
+        except NoAuthError as error:
+            raise Refused(
+                f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our credentials {right}"
+            ) from error
+
+    async def _call(self, function: Callable[[float], T]) -> T:
+        deadline = time.monotonic() + self._seconds
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._persist, function, deadline)
+
+    def _persist(self, function: Callable[[float], T], deadline: float) -> T:
+        """Call until the deadline as long as only the connection is in the way; every call may be repeated."""
+        while True:
+            try:
+                return function(deadline)
+            except AuthFailedError as error:
+                self._discard()
+                raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
+            except (ConnectionLoss, ConnectionClosedError, SessionExpiredError, KazooTimeoutError) as error:
+                if _left(deadline) < 0.1:
+                    # The next call starts afresh: servers that lost their history refuse a client that saw more of it.
+                    self._discard()
+                    raise Unreachable(
+                        f"ZooKeeper at {self._named} did not answer within {self._seconds:g} s"
+                        f" ({str(error) or type(error).__name__})"
+                    ) from error
+                time.sleep(0.05)
+            except KazooException as error:
+                raise Unreachable(f"ZooKeeper at {self._named}: {type(error).__name__} {error}".rstrip()) from error
+
+    def _connected(self, deadline: float) -> KazooClient:
+        """The client once it has a session; it goes on connecting when this call has given up."""
+        if self._client is None:
+            self._client = KazooClient(
+                hosts=self._named, timeout=SESSION_SECONDS, **self._options,
+                connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
+            )
+            self._live = self._client.start_async()
+        if not self._live.wait(_left(deadline)):
+            raise KazooTimeoutError("no connection")
+        return self._client
+
+    def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            _stop(client)
+
+    def _discard(self) -> None:
+        """Give up the client without waiting for its end."""
+        client, self._client = self._client, None
+        if client is not None:
+            threading.Thread(target=_stop, args=(client,), daemon=True).start()
+
+
+def _stop(client: KazooClient) -> None:
+    """End the session; a connection attempt under way is waited for."""
+    client.stop()
+    client.close()
+
+
+def _left(deadline: float) -> float:
+    return max(0.001, deadline - time.monotonic())
+
+
+def _receive(connection: socket.socket, deadline: float) -> bytes:
+    connection.settimeout(_left(deadline))
+    return connection.recv(4096)
+
+
+def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return parse(*arguments)
+    except ValueError as error:
+        raise Refused(f"{path} in ZooKeeper is not what Kafka writes: {error}") from error
+
+
+def _credentials(properties: Mapping[str, str]) -> dict[str, Any]:
+    """KazooClient's arguments for the credentials."""
+    options: dict[str, Any] = {}
+    if digest := properties.get("zookeeper.digest"):
+        if ":" not in digest:
+            raise Refused("zookeeper.digest in the credentials is not user:password")
+        options["auth_data"] = [("digest", digest)]
+    if jaas := properties.get("zookeeper.sasl.jaas.config"):
+        module, values = login("zookeeper.sasl.jaas.config", jaas)
+        if module != "DigestLoginModule" or not {"username", "password"} <= values.keys():
+            raise Refused("zookeeper.sasl.jaas.config must name DigestLoginModule with username and password")
+        if importlib.util.find_spec("puresasl") is None:
+            raise Refused("zookeeper.sasl.jaas.config needs the Python package pure-sasl, which is not installed")
+        options["sasl_options"] = {
+            "mechanism": "DIGEST-MD5", "username": values["username"], "password": values["password"],
+        }
+    unknown = sorted(
+        key for key in properties
+        if key.startswith("zookeeper.") and key not in ("zookeeper.digest", "zookeeper.sasl.jaas.config")
+    )
+    if unknown:
+        raise Refused(f"the credentials for ZooKeeper have {', '.join(unknown)}, which Switchover does not support")
+    return options

@@ -1,0 +1,406 @@
+"""The ZooKeeper port against a real ZooKeeper and the tree a real broker writes."""
+
+import asyncio
+import contextlib
+import json
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+from kazoo.security import make_acl, make_digest_acl
+
+from adapters.clusters import KafkaCluster
+from adapters.servers import ZooKeeperServer, loopback
+from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.core.kraft.facts import Address, MigrationNode
+from switchover.ports import Access, Refused, Unreachable
+
+
+@contextlib.asynccontextmanager
+async def opened(connect: str, *, seconds: float = 5.0, **properties: str) -> AsyncIterator[KazooZooKeeper]:
+    zookeeper = KazooZooKeeper(
+        Access(connect, {key.replace("_", "."): value for key, value in properties.items()}), seconds=seconds)
+    try:
+        yield zookeeper
+    finally:
+        await zookeeper.close()
+
+
+@contextlib.contextmanager
+def writer(connect: str) -> Iterator[KazooClient]:
+    """A client that writes what the test needs."""
+    client = KazooClient(connect)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+@pytest.fixture(scope="session")
+def server(zookeeper_cluster: KafkaCluster) -> ZooKeeperServer:
+    return zookeeper_cluster.zookeeper
+
+
+@pytest.fixture
+def tree(server: ZooKeeperServer) -> Iterator[tuple[str, KazooClient]]:
+    """A chroot of this test alone with a `/cluster/id`, and a client that writes into it."""
+    chroot = f"/{uuid.uuid4().hex}"
+    with writer(str(server.address)) as client:
+        client.create(chroot)
+    connect = f"{server.address}{chroot}"
+    with writer(connect) as client:
+        client.create("/cluster/id", b'{"version":"1","id":"here"}', makepath=True)
+        yield connect, client
+
+
+# --- What a broker writes -------------------------------------------------------------------------------------------
+
+
+async def test_the_state_of_a_cluster_in_zookeeper_mode(zookeeper_cluster: KafkaCluster) -> None:
+    async with opened(zookeeper_cluster.zookeeper_connect) as zookeeper:
+        state = await zookeeper.state()
+    assert len(state.cluster_id) == 22
+    assert state.controller is not None
+    assert (state.controller.node_id, state.controller.ephemeral, state.controller.kraft_epoch) == (1, True, -1)
+    assert state.controller_epoch >= 1
+    assert state.migration is None
+    assert state.brokers == {1: {"PLAINTEXT": zookeeper_cluster.brokers[1].address}}
+    assert not state.generated_ids
+
+
+async def test_topics_with_their_ids_and_assignments(zookeeper_cluster: KafkaCluster) -> None:
+    name = uuid.uuid4().hex
+    admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
+    admin.create_topics([NewTopic(name, 3, 1)])[name].result(20)
+    async with opened(zookeeper_cluster.zookeeper_connect) as zookeeper:
+        topics = await zookeeper.topics()
+    assert topics.topics[name].assignment == {0: (1,), 1: (1,), 2: (1,)}
+    assert len(topics.topics[name].topic_id or "") == 22
+    assert topics.pending_deletes == ()
+    assert not topics.reassigning
+    assert topics.malformed == ()
+
+
+async def test_a_generated_broker_id_shows(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    client.create("/brokers/seqid", makepath=True)
+    async with opened(connect) as zookeeper:
+        assert not (await zookeeper.state()).generated_ids
+        client.set("/brokers/seqid", b"")               # how Kafka draws one: the version is the id
+        assert (await zookeeper.state()).generated_ids
+
+
+# --- What may be missing, empty or malformed --------------------------------------------------------------------------
+
+
+async def test_an_almost_empty_tree(tree: tuple[str, KazooClient]) -> None:
+    async with opened(tree[0]) as zookeeper:
+        state, topics = await zookeeper.state(), await zookeeper.topics()
+    assert state.cluster_id == "here"
+    assert (state.controller, state.controller_epoch, state.migration, state.brokers) == (None, 0, None, {})
+    assert (topics.topics, topics.pending_deletes, topics.reassigning, topics.malformed) == ({}, (), False, ())
+
+
+@pytest.mark.parametrize("chroot", ["/nowhere", ""])
+async def test_a_wrong_chroot_is_named(server: ZooKeeperServer, chroot: str) -> None:
+    async with opened(f"{server.address}{chroot}") as zookeeper:
+        with pytest.raises(Refused, match=r"no /cluster/id.*chroot"):
+            await zookeeper.state()
+
+
+@pytest.mark.parametrize("data", [b"", b"null"])
+async def test_a_migration_node_without_data(tree: tuple[str, KazooClient], data: bytes) -> None:
+    tree[1].create("/migration", data)
+    async with opened(tree[0]) as zookeeper:
+        migration = (await zookeeper.state()).migration
+    assert migration is not None
+    assert migration.empty
+    assert (migration.controller_id, migration.offset, migration.epoch, migration.version) == (-1, -1, -1, 0)
+
+
+async def test_a_claimed_tree_with_the_time_of_its_heartbeat(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    client.create("/controller", b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":4}')
+    client.create("/controller_epoch", b"7")
+    client.create("/migration", b"{}")
+    stat = client.set("/migration", json.dumps({
+        "version": 0, "kraft_metadata_offset": 289, "kraft_controller_id": 3000, "kraft_metadata_epoch": 4,
+        "kraft_controller_epoch": 4,
+    }).encode())
+    async with opened(connect) as zookeeper:
+        state = await zookeeper.state()
+    assert state.controller is not None
+    assert (state.controller.node_id, state.controller.ephemeral, state.controller.kraft_epoch) == (3000, False, 4)
+    assert state.controller_epoch == 7
+    assert state.migration == MigrationNode(
+        empty=False, controller_id=3000, offset=289, epoch=4, version=1, mtime=stat.mtime / 1000)
+    assert abs(state.migration.mtime - time.time()) < 10
+
+
+@pytest.mark.parametrize(("path", "data", "why"), [
+    ("/controller", b"\xff\xfe", "not JSON"),
+    ("/controller", b"[1]", "not a JSON object"),
+    ("/controller", b'{"brokerid":"one"}', "brokerid is not a whole number"),
+    ("/controller_epoch", b"seven", "invalid literal"),
+    ("/migration", b'{"kraft_metadata_offset":1}', "kraft_controller_id is missing"),
+    ("/brokers/ids/1", b'{"endpoints":["PLAINTEXT//nowhere"]}', "is not LISTENER://host:port"),
+    ("/brokers/ids/1", b'{"endpoints":["PLAINTEXT://host:port"]}', "Port could not be cast"),
+    ("/brokers/ids/one", b"{}", "invalid literal"),
+])
+async def test_a_malformed_small_node_is_refused_by_name(
+    tree: tuple[str, KazooClient], path: str, data: bytes, why: str
+) -> None:
+    tree[1].create(path, data, makepath=True)
+    async with opened(tree[0]) as zookeeper:
+        with pytest.raises(Refused, match=rf"^{path} in ZooKeeper is not what Kafka writes: .*{why}"):
+            await zookeeper.state()
+
+
+async def test_malformed_topics_are_named_and_the_others_read(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    for name, data in {
+        "good": b'{"version":3,"topic_id":"x","partitions":{"0":[1,2]}}',
+        "noid": b'{"version":2,"partitions":{"0":[1]}}',
+        "empty": b"",
+        "text": b"hello",
+        "list": b"[]",
+        "partition": b'{"partitions":{"zero":[1]}}',
+        "replicas": b'{"partitions":{"0":"1,2"}}',
+        "deep": b"[" * 100_000,
+    }.items():
+        client.create(f"/brokers/topics/{name}", data, makepath=True)
+    async with opened(connect) as zookeeper:
+        topics = await zookeeper.topics()
+    assert topics.topics["good"].assignment == {0: (1, 2)}
+    assert topics.topics["noid"].topic_id is None
+    assert set(topics.topics) == {"good", "noid"}
+    assert topics.malformed == (
+        "/brokers/topics/deep: not JSON",
+        "/brokers/topics/empty: empty",
+        "/brokers/topics/list: not a JSON object",
+        "/brokers/topics/partition: invalid literal for int() with base 10: 'zero'",
+        "/brokers/topics/replicas: replicas are not a list of broker ids",
+        "/brokers/topics/text: not JSON",
+    )
+
+
+async def test_pending_work(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    client.create("/admin/delete_topics/b", makepath=True)
+    client.create("/admin/delete_topics/a")
+    client.create("/brokers/topics/t", b'{"topic_id":"x","partitions":{"0":[1,2]}}', makepath=True)
+    client.create("/admin/reassign_partitions", b'{"version":1,"partitions":[]}')
+    async with opened(connect) as zookeeper:
+        before = await zookeeper.topics()
+        client.set("/brokers/topics/t", b'{"topic_id":"x","partitions":{"0":[1,2]},"adding_replicas":{"0":[2]}}')
+        moving = await zookeeper.topics()
+        client.set("/brokers/topics/t", b'{"topic_id":"x","partitions":{"0":[1,2]},"adding_replicas":{}}')
+        client.set("/admin/reassign_partitions", b'{"version":1,"partitions":[{"topic":"t","partition":0}]}')
+        asked = await zookeeper.topics()
+        client.set("/admin/reassign_partitions", b"?")
+        malformed = await zookeeper.topics()
+    assert before.pending_deletes == ("a", "b")
+    assert [t.reassigning for t in (before, moving, asked)] == [False, True, True]
+    assert malformed.malformed == ("/admin/reassign_partitions: not JSON",)
+
+
+async def test_two_thousand_topics_in_one_pass(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    client.ensure_path("/brokers/topics")
+    names = [f"t{i}" for i in range(2000)]
+    for result in [
+        client.create_async(f"/brokers/topics/{name}", b'{"topic_id":"x","partitions":{"0":[1]}}') for name in names
+    ]:
+        result.get(timeout=20)
+    async with opened(connect) as zookeeper:
+        assert set((await zookeeper.topics()).topics) == set(names)
+
+
+# --- Deleting, rights, credentials ------------------------------------------------------------------------------------
+
+
+async def test_delete(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    client.create("/migration", b"{}")
+    async with opened(connect) as zookeeper:
+        await zookeeper.delete("/migration")
+        assert client.exists("/migration") is None
+        await zookeeper.delete("/migration")            # again, as after a crash: done
+        with pytest.raises(Refused, match=r"^/cluster in ZooKeeper has children"):
+            await zookeeper.delete("/cluster")
+    assert client.exists("/cluster/id")
+
+
+async def test_missing_rights_name_the_path_and_the_right(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    ours = make_digest_acl("switchover", "secret", all=True)
+    client.create("/migration", b"", acl=[ours])
+    client.create("/admin/delete_topics", b"", makepath=True)
+    client.create("/admin/delete_topics/t", b"")
+    client.set_acls("/admin/delete_topics", [make_acl("world", "anyone", read=True), ours])
+    async with opened(connect) as zookeeper:
+        with pytest.raises(Refused, match=r"does not let us use /migration: its ACL must give our credentials READ"):
+            await zookeeper.state()
+        with pytest.raises(Refused, match=r"/admin/delete_topics/t: .* DELETE on its parent"):
+            await zookeeper.delete("/admin/delete_topics/t")
+    async with opened(connect, zookeeper_digest="switchover:secret") as zookeeper:
+        assert (await zookeeper.state()).migration is not None
+        await zookeeper.delete("/admin/delete_topics/t")
+    assert client.exists("/admin/delete_topics/t") is None
+
+
+@pytest.mark.parametrize(("connect", "properties", "words"), [
+    ("", {}, "is not host:port"),
+    ("zk:port", {}, "is not host:port"),
+    ("zk:2181", {"zookeeper.digest": "alice"}, "zookeeper.digest .* is not user:password"),
+    ("zk:2181", {"zookeeper.ssl.truststore.location": "/x.jks"}, "zookeeper.ssl.truststore.location.*not support"),
+    ("zk:2181", {"zookeeper.sasl.jaas.config": "Krb5LoginModule required useTicketCache=true;"}, "DigestLoginModule"),
+    ("zk:2181", {"zookeeper.sasl.jaas.config": 'x required password="s3cret'}, "^zookeeper.sasl.jaas.config is not of"),
+])
+def test_what_cannot_be_used_is_refused_at_once(connect: str, properties: dict[str, str], words: str) -> None:
+    with pytest.raises(Refused, match=words) as refused:
+        KazooZooKeeper(Access(connect, properties))
+    assert "s3cret" not in str(refused.value)
+
+
+# --- Connections ------------------------------------------------------------------------------------------------------
+
+
+async def test_connections_do_not_count_ourselves(tmp_path: Path) -> None:
+    server = ZooKeeperServer(tmp_path)
+    try:
+        server.start(server.properties())
+        with writer(str(server.address)) as client:
+            client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+            async with opened(str(server.address)) as zookeeper:
+                await zookeeper.state()                             # our session is on this server now
+                assert await zookeeper.connections(server.address) == 1
+                with socket.create_connection((server.address.host, server.address.port)):
+                    await asyncio.sleep(0.2)
+                    assert await zookeeper.connections(server.address) == 2
+                client.stop()
+                assert await eventually_connections(zookeeper, server.address, 0) == 0
+                assert (await zookeeper.state()).cluster_id == "here"      # and we come back
+        server.restart(server.properties() + "4lw.commands.whitelist=ruok\n")
+        async with opened(str(server.address)) as zookeeper:
+            with pytest.raises(Refused, match=r"does not answer srvr: add it to 4lw\.commands\.whitelist"):
+                await zookeeper.connections(server.address)
+    finally:
+        server.kill()
+
+
+async def eventually_connections(zookeeper: KazooZooKeeper, server: Address, wanted: int) -> int:
+    for _ in range(50):
+        if (found := await zookeeper.connections(server)) == wanted:
+            break
+        await asyncio.sleep(0.1)
+    return found
+
+
+async def test_connections_of_a_server_that_is_gone() -> None:
+    gone = loopback(2181)
+    async with opened(str(gone), seconds=1) as zookeeper:
+        with pytest.raises(Unreachable, match=f"ZooKeeper server {gone}: .*refused"):
+            await zookeeper.connections(gone)
+
+
+# --- Faults -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_stopped_zookeeper_is_unreachable_in_time_and_comes_back(tmp_path: Path) -> None:
+    server = ZooKeeperServer(tmp_path)
+    other = loopback(2181)
+    try:
+        server.start(server.properties())
+        with writer(str(server.address)) as client:
+            client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+        # The other server of the list never answers: the one that does is found.
+        async with opened(f"{other},{server.address}", seconds=2) as zookeeper:
+            assert zookeeper.servers() == (other, server.address)
+            assert (await zookeeper.state()).cluster_id == "here"
+            server.stop()
+            for call in (zookeeper.state, zookeeper.topics):
+                started = time.monotonic()
+                with pytest.raises(Unreachable, match=f"{server.address} did not answer within 2 s"):
+                    await call()
+                assert time.monotonic() - started < 3
+            server.start(server.properties())
+            assert (await zookeeper.state()).cluster_id == "here"
+            with server.frozen():                       # accepts connections and says nothing
+                started = time.monotonic()
+                for result in await asyncio.gather(zookeeper.state(), zookeeper.topics(), return_exceptions=True):
+                    assert isinstance(result, Unreachable)
+                assert time.monotonic() - started < 3
+                with pytest.raises(Unreachable):
+                    await zookeeper.connections(server.address)
+            assert await eventually_cluster_id(zookeeper) == "here"
+    finally:
+        server.kill()
+
+
+async def eventually_cluster_id(zookeeper: KazooZooKeeper) -> str:
+    for _ in range(5):
+        with contextlib.suppress(Unreachable):
+            return (await zookeeper.state()).cluster_id
+    return (await zookeeper.state()).cluster_id
+
+
+async def test_a_server_that_moved_is_found_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind a headless Service: the name stays, the address and with it the old server are gone."""
+    addresses = {"zookeeper.test": "127.0.0.1"}
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *rest, **more: resolve(addresses.get(host, host), *rest, **more))
+    before, after = ZooKeeperServer(tmp_path), ZooKeeperServer(tmp_path)
+    try:
+        before.start(before.properties())
+        with writer(str(before.address)) as client:
+            client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+        addresses["zookeeper.test"] = before.address.host
+        async with opened("zookeeper.test:2181") as zookeeper:
+            await zookeeper.state()
+            before.stop()
+            after.start(after.properties())
+            addresses["zookeeper.test"] = after.address.host
+            assert (await zookeeper.state()).cluster_id == "here"
+    finally:
+        before.kill()
+        after.kill()
+
+
+async def test_a_server_that_lost_its_history_is_read_again(tmp_path: Path) -> None:
+    """It refuses every client that saw more than it has; ours must not insist on what it saw."""
+    server = ZooKeeperServer(tmp_path)
+    try:
+        server.start(server.properties())
+        async with opened(str(server.address), seconds=1) as zookeeper:
+            with writer(str(server.address)) as client:
+                client.create("/cluster/id", b'{"id":"before"}', makepath=True)
+                for _ in range(20):
+                    client.set("/cluster/id", b'{"id":"before"}')
+            assert (await zookeeper.state()).cluster_id == "before"
+            server.kill()
+            shutil.rmtree(tmp_path / "data")
+            server.start(server.properties())
+            with writer(str(server.address)) as client:
+                client.create("/cluster/id", b'{"id":"after"}', makepath=True)
+            assert await eventually_cluster_id(zookeeper) == "after"
+    finally:
+        server.kill()
+
+
+async def test_close_is_prompt_while_nobody_answers() -> None:
+    zookeeper = KazooZooKeeper(Access(str(loopback(2181))), seconds=1)
+    with pytest.raises(Unreachable):
+        await zookeeper.state()
+    started = time.monotonic()
+    await zookeeper.close()
+    assert time.monotonic() - started < 3
