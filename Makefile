@@ -51,7 +51,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox $(BIN)/mypy -p demo
+	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p load
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
@@ -95,7 +95,7 @@ sandbox-down: ## take the sandbox away, and everything it left
 
 demo: images ## one whole migration under load; KILL=5 kills the operator five times on the way
 	$(call say,demo)
-	$(BIN)/python sandbox/demo --kill $(or $(KILL),0)
+	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --kill $(or $(KILL),0)
 
 demo-down: ## take the demo and its sandbox away
 	sandbox/down

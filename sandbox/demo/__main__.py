@@ -1,0 +1,156 @@
+"""`make demo`: a ZooKeeper Kafka under load becomes a KRaft Kafka by one `kubectl apply`, and the figures of it."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from demo import migration, proofs, traffic, world
+from demo.cluster import Cluster, CommandFailed, environment
+from demo.diagnostics import collect
+from demo.kill import MOMENTS, Killer
+from demo.progress import Resource, tree
+from demo.summary import Summary
+
+ROOT = Path(__file__).parents[2]
+OUTPUT = ROOT / "build" / "demo"
+PLAIN_RESTARTS = 2
+METRICS_PORT = 9090
+
+
+class Screen:
+    """Lines as they come; on a terminal the tree of the migration stands below them and refreshes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._started = time.monotonic()
+        self._live: Live | None = None
+
+    def say(self, line: str) -> None:
+        """One line, with the seconds since the start."""
+        self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {line}", markup=False, highlight=False)
+
+    def show(self, resource: Resource) -> None:
+        """The migration as it is now; without a terminal its lines are enough."""
+        if self._console.is_terminal:
+            if self._live is None:
+                self._live = Live(console=self._console, refresh_per_second=2)
+                self._live.start()
+            self._live.update(tree(resource, time.time()))
+
+    def close(self) -> None:
+        """Leave the last tree standing and go on below it."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def main() -> int:
+    """The whole story. 0 only when the migration succeeded and no acknowledged record is lost."""
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument(
+        "--kill", type=int, default=0, choices=range(len(MOMENTS) + 1), help="SIGKILL the operator so many times"
+    )
+    given = parser.parse_args()
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    (OUTPUT / "summary.json").unlink(missing_ok=True)
+    screen = Screen(Console())
+    cluster: Cluster | None = None
+    try:
+        cluster = bring_up(screen)
+        summary = tell(cluster, Killer(MOMENTS[: given.kill]), screen)
+    except KeyboardInterrupt:
+        screen.close()
+        screen.say("interrupted; the next `make demo` starts afresh, `make demo-down` takes everything away")
+        return 130
+    except (CommandFailed, migration.MigrationFailed) as error:
+        screen.close()
+        screen.say(f"FAILED: {error}")
+        if cluster is not None:
+            collect(cluster, OUTPUT / "diagnostics")
+            screen.say(f"logs, events and status are in {(OUTPUT / 'diagnostics').relative_to(ROOT)}")
+        (OUTPUT / "summary.json").write_text(json.dumps({"result": "Failed", "reason": str(error)}, indent=2) + "\n")
+        return 1
+    (OUTPUT / "summary.json").write_text(json.dumps(summary.as_json(), indent=2) + "\n")
+    Console().print(summary.as_table())
+    screen.say(f"summary: {(OUTPUT / 'summary.json').relative_to(ROOT)}")
+    return 0 if summary.good else 1
+
+
+def bring_up(screen: Screen) -> Cluster:
+    """The sandbox with the images in it. Raises CommandFailed."""
+    answer = _script("sandbox/up")
+    known = dict(line.partition("=")[::2] for line in answer.splitlines())
+    _script("sandbox/load-image", *world.images(), migration.OPERATOR_IMAGE)
+    screen.say("sandbox is up, images are loaded")
+    return Cluster("demo", environment(Path(known["KUBECONFIG"]), [Path(known["KUBECTL"]).parent]))
+
+
+def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
+    """World, plain restarts, migration, figures. Raises CommandFailed or MigrationFailed."""
+    say = screen.say
+    world.remove(cluster)
+    world.deploy(cluster, say)
+
+    windows = []
+    for number in range(1, PLAIN_RESTARTS + 1):
+        windows.append(world.rolling_restart(cluster))
+        say(f"plain rolling restart {number} of {PLAIN_RESTARTS} took {windows[-1][1] - windows[-1][0]:.0f} s")
+    plain = [traffic.gaps(cluster, *window) for window in windows]
+
+    migration.install_operator(cluster)
+    say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
+    run = migration.Run()
+    try:
+        migration.follow(cluster, run, killer, screen.show, say)
+    finally:
+        screen.close()
+        (OUTPUT / "migration.json").write_text(json.dumps(run.resource, indent=2) + "\n")
+    if killer.missed:
+        raise migration.MigrationFailed(f"the operator was not killed at: {', '.join(m.words for m in killer.missed)}")
+    world.await_in_sync(cluster)
+    end = time.time()
+    say("reading every record again")
+    return Summary(
+        result="Succeeded",
+        seconds=run.end - run.start,
+        steps=run.steps(),
+        pods_replaced=run.replaced,
+        traffic=traffic.verify(cluster),
+        migration=traffic.gaps(cluster, run.start, end),
+        plain=plain,
+        plain_seconds=[stop - start for start, stop in windows],
+        modes=world.modes(cluster),
+        zookeeper_connections=world.connections(cluster),
+        kills=[moment.words for moment in killer.killed],
+        operator_peak_memory=run.peak_memory,
+        decision_latency=_decision_latency(cluster),
+    )
+
+
+def _decision_latency(cluster: Cluster) -> dict[str, float]:
+    """Mean and count of the operator's own measure since its last start: from noticing a change to its record."""
+    pod = cluster.items("pods", "--selector", migration.OPERATOR)[0]["metadata"]["name"]
+    text = proofs.metrics(cluster, pod, METRICS_PORT)
+    found = dict(re.findall(r"^switchover_decision_seconds_(sum|count) (\S+)$", text, re.MULTILINE))
+    if not {"sum", "count"} <= found.keys() or not float(found["count"]):
+        raise CommandFailed("the operator's metrics do not tell switchover_decision_seconds")
+    return {"mean": round(float(found["sum"]) / float(found["count"]), 3), "decisions": float(found["count"])}
+
+
+def _script(*command: str) -> str:
+    """Run one of the sandbox's scripts; its progress goes to our standard error."""
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise CommandFailed(f"{' '.join(command)} ended with {done.returncode}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

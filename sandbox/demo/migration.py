@@ -1,0 +1,139 @@
+"""One KafkaMigration from `kubectl apply` to its end: watched, approved at the hold, killed on the way when asked."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from demo import operator_process
+from demo.cluster import Cluster
+from demo.kill import Killer
+from demo.progress import Resource, changes, condition, seconds, wait_words
+from demo.watch import Watch
+
+MANIFEST = Path(__file__).with_name("migration.yaml")
+CHART = Path(__file__).parents[2] / "helm" / "switchover"
+OPERATOR_IMAGE = "localhost/switchover/operator:dev"
+OPERATOR = "app.kubernetes.io/name=switchover"
+MOVED = {"kafka", "kafka-controller"}
+"""StatefulSets whose pods the migration replaces."""
+
+STALLED_SECONDS = 90
+SILENT_SECONDS = 600
+TICK_SECONDS = 0.5
+
+
+class MigrationFailed(Exception):
+    """The migration does not get to its end; the message says where it stands."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What was seen of one migration. Times in seconds since the epoch, memory in bytes."""
+
+    start: float = 0.0
+    end: float = 0.0
+    resource: Resource = field(default_factory=dict)
+    approval: str = ""
+    container: str = ""
+    peak_memory: int = 0
+    pods: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @property
+    def replaced(self) -> int:
+        """Pods that took another's place."""
+        return sum(len(uids) - 1 for uids in self.pods.values())
+
+    def note_pod(self, pod: dict[str, Any]) -> None:
+        """Remember a pod of the moved StatefulSets, or which container is the operator's."""
+        metadata = pod["metadata"]
+        owners = {owner["name"] for owner in metadata.get("ownerReferences", []) if owner["kind"] == "StatefulSet"}
+        if owners & MOVED:
+            self.pods[metadata["name"]].add(metadata["uid"])
+        if metadata.get("labels", {}).get("app.kubernetes.io/name") == "switchover":
+            self.container = operator_process.container_id(pod)
+
+    def steps(self) -> dict[str, float]:
+        """Seconds of every step that ended."""
+        records = self.resource.get("status", {}).get("steps", [])
+        return {record["name"]: float(record.get("seconds", 0)) for record in records if "endTime" in record}
+
+
+def install_operator(cluster: Cluster) -> None:
+    """`helm install`, back once the operator is ready. Raises CommandFailed."""
+    repository, _, tag = OPERATOR_IMAGE.rpartition(":")
+    image = f"image.repository={repository},image.tag={tag}"
+    cluster.helm("install", "switchover", str(CHART), "--set", image, "--wait", "--timeout", "120s")
+
+
+def follow(
+    cluster: Cluster, run: Run, killer: Killer, show: Callable[[Resource], None], say: Callable[[str], None]
+) -> None:
+    """Apply the migration and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
+
+    `show` gets the resource at every change and every half second; `say` gets one line for each change.
+    """
+    name = "kafka"
+    run.start = time.time()
+    with Watch(cluster, "pods") as pods:
+        cluster.kubectl("apply", "--filename", str(MANIFEST))
+        with Watch(cluster, "kafkamigration", name) as migrations:
+            moved = time.monotonic()
+            while True:
+                found = migrations.next(TICK_SECONDS)
+                for pod in pods.drain():
+                    run.note_pod(pod)
+                run.peak_memory = max(run.peak_memory, operator_process.peak_memory(run.container))
+                if found is not None:
+                    lines = list(changes(run.resource or None, found))
+                    run.resource = found
+                    for line in lines:
+                        say(line)
+                        moved = time.monotonic()
+                    if (moment := killer.strike(found, run.container)) is not None:
+                        say(f"SIGKILL to the operator: {moment.words}")
+                    _approve(cluster, run, say)
+                if run.resource:
+                    show(run.resource)
+                    if _ended(run.resource):
+                        run.end = time.time()
+                        return
+                    _check(run.resource, time.time(), time.monotonic() - moved)
+
+
+def _ended(resource: Resource) -> bool:
+    """Succeeded, and everything after it done: nothing of the cluster uses ZooKeeper any more."""
+    return condition(resource, "Succeeded") == "True" and condition(resource, "ZooKeeperRemovable") == "True"
+
+
+def _check(resource: Resource, now: float, silent: float) -> None:
+    status = resource.get("status", {})
+    for item in status.get("conditions", []):
+        if item["type"] == "Stalled" and item["status"] == "True":
+            since = now - seconds(item["lastTransitionTime"])
+            if since > STALLED_SECONDS:
+                raise MigrationFailed(f"Stalled for {since:.0f} s, {item['reason']}: {item['message']}{_waits(status)}")
+    if silent > SILENT_SECONDS:
+        step = status.get("progress", {}).get("step", "the start")
+        raise MigrationFailed(f"nothing has changed for {silent:.0f} s in {step}{_waits(status)}")
+
+
+def _waits(status: dict[str, Any]) -> str:
+    return "".join(f"\n  waits for {wait_words(item)}" for item in status.get("waitingFor", []))
+
+
+def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
+    """Give the approval once the migration stands at a hold, by the command that a person would type."""
+    status = run.resource.get("status", {})
+    step, plan = status.get("progress", {}).get("step"), status.get("planHash", "")
+    if condition(run.resource, "AwaitingApproval") != "True" or run.approval == f"{step}/{plan}":
+        return
+    run.approval = f"{step}/{plan}"
+    approval = {"name": step, "planHash": plan, "approver": "demo", "reason": "make demo"}
+    patch = json.dumps({"spec": {"approvals": [approval]}})
+    name = run.resource["metadata"]["name"]
+    say(f"approving: kubectl --namespace {cluster.namespace} patch kmig {name} --type merge --patch '{patch}'")
+    cluster.kubectl("patch", "kmig", name, "--type", "merge", "--patch", patch)

@@ -1,0 +1,88 @@
+"""The world before Switchover: a Kafka on ZooKeeper in namespace `demo`, with topics and traffic."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from demo.cluster import Cluster, CommandFailed
+from demo.proofs import broker_mode, zookeeper_connections
+
+MANIFESTS = Path(__file__).parents[1] / "manifests"
+BROKERS = ("kafka-0", "kafka-1", "kafka-2")
+SERVERS = ("zookeeper-0", "zookeeper-1", "zookeeper-2")
+BROKER_PORT, CLIENTS_PORT, ZOOKEEPER_PORT = 9092, 9094, 2181
+
+
+def images() -> list[str]:
+    """Full names of the images that the manifests use."""
+    kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
+    return [f"{image['newName']}:{image['newTag']}" for image in kustomization["images"]]
+
+
+def remove(cluster: Cluster) -> None:
+    """Take everything of an earlier run away, also of one that was interrupted in the middle of a migration.
+
+    The finalizer of a migration under way refuses its deletion, and rightly so; here the whole world goes.
+    """
+    with contextlib.suppress(CommandFailed):                       # neither resource nor kind may exist
+        for found in cluster.items("kafkamigrations"):
+            name = found["metadata"]["name"]
+            cluster.kubectl("delete", "deployment", "--selector", "app.kubernetes.io/name=switchover")
+            release = '{"metadata":{"finalizers":null}}'
+            cluster.kubectl("patch", "kafkamigration", name, "--type", "merge", "--patch", release)
+    cluster.kubectl("delete", "namespace", cluster.namespace, "--ignore-not-found", timeout=240)
+    crds = ("kafkamigrations.switchover.dev", "consumergroupmigrations.switchover.dev")
+    cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
+
+
+def deploy(cluster: Cluster, say: Callable[[str], None]) -> None:
+    """ZooKeeper, Kafka, topics and load; back once every part is ready. Raises CommandFailed."""
+    cluster.kubectl("create", "namespace", cluster.namespace)
+    cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
+    for workload in ("statefulset/zookeeper", "statefulset/kafka"):
+        cluster.kubectl("rollout", "status", workload, "--timeout=300s", timeout=310)
+        say(f"{workload} is ready")
+    cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
+    say("topics exist")
+    for workload in ("deployment/producer", "deployment/consumer"):
+        cluster.kubectl("rollout", "status", workload, "--timeout=120s", timeout=130)
+    await_in_sync(cluster)
+    say("producer and consumers run, all replicas are in sync")
+
+
+def await_in_sync(cluster: Cluster, timeout: float = 180) -> None:
+    """Wait until Kafka names no under-replicated partition. Raises CommandFailed when it goes on for too long."""
+    deadline = time.monotonic() + timeout
+    question = ("kafka-topics.sh", "--bootstrap-server", "kafka:9092", "--describe", "--under-replicated-partitions")
+    while True:
+        try:
+            lagging = cluster.kubectl("exec", BROKERS[0], "--container", "kafka", "--", *question, timeout=60).strip()
+        except CommandFailed as error:
+            lagging = str(error)
+        if not lagging:
+            return
+        if time.monotonic() > deadline:
+            raise CommandFailed(f"partitions are still under-replicated after {timeout:.0f} s:\n{lagging}")
+        time.sleep(2)
+
+
+def rolling_restart(cluster: Cluster) -> tuple[float, float]:
+    """`kubectl rollout restart` of the brokers; its window, from the command until every replica was in sync again."""
+    start = time.time()
+    cluster.kubectl("rollout", "restart", "statefulset/kafka")
+    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=600s", timeout=610)
+    await_in_sync(cluster)
+    return start, time.time()
+
+
+def modes(cluster: Cluster) -> dict[str, str]:
+    """The mode of every broker by its ApiVersions."""
+    return {broker: broker_mode(cluster, broker, BROKER_PORT) for broker in BROKERS}
+
+
+def connections(cluster: Cluster) -> dict[str, int]:
+    """Connections that every ZooKeeper server counts."""
+    return {server: zookeeper_connections(cluster, server, ZOOKEEPER_PORT) for server in SERVERS}
