@@ -36,7 +36,8 @@ class ControllerListener(Model):
 
     cel = (
         Rule(
-            "self.securityProtocol == 'PLAINTEXT' || has(self.credentialsRef)",
+            # The API server tries rules on a default `{}`, too, before it has filled in the defaults of the fields.
+            "!has(self.securityProtocol) || self.securityProtocol == 'PLAINTEXT' || has(self.credentialsRef)",
             "must be given unless securityProtocol is PLAINTEXT",
             field_path=".credentialsRef",
         ),

@@ -1,0 +1,81 @@
+"""A real API server for the tests of this directory: the sandbox's control plane alone, without a node.
+
+The controllers run, too: ReplicaSets, Pods and claims appear, and Pods stay Pending. `SWITCHOVER_APISERVER_KUBECONFIG`
+names a kubeconfig to use instead; nothing is started then.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import yaml
+from kubernetes import client, config, utils
+
+ROOT = Path(__file__).parents[2]
+STATE = ROOT / "build" / "apiserver-tests"
+"""Of these tests alone: a control plane that someone runs from this checkout stays untouched."""
+
+
+def sandbox(command: str, *arguments: str) -> str:
+    """What one of the sandbox's commands prints; its messages go to our standard error."""
+    environment = {**os.environ, "SANDBOX_NODES": "0", "SANDBOX_STATE": str(STATE)}
+    return subprocess.run(
+        [ROOT / "sandbox" / command, *arguments], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def kubeconfig() -> Iterator[Path]:
+    """The kubeconfig of the API server's administrator."""
+    given = os.environ.get("SWITCHOVER_APISERVER_KUBECONFIG")
+    if given:
+        yield Path(given)
+        return
+    sandbox("up")
+    try:
+        yield STATE / "kubeconfig"
+    finally:
+        sandbox("down")
+
+
+@pytest.fixture(scope="session")
+def kubectl(kubeconfig: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs kubectl with these arguments; the test fails when kubectl does, unless check=False."""
+    program = Path(sandbox("build", "k8s")) / "kubectl"
+
+    def run(*arguments: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        completed = subprocess.run(
+            [program, "--kubeconfig", kubeconfig, *arguments], input=stdin, capture_output=True, text=True, timeout=60
+        )
+        assert completed.returncode == 0 or not check, completed.stderr
+        return completed
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def api_client(kubeconfig: Path) -> Iterator[client.ApiClient]:
+    """A client of the official library, as administrator."""
+    with config.new_client_from_config(str(kubeconfig)) as api:
+        yield api
+
+
+@pytest.fixture(scope="session")
+def crds(api_client: client.ApiClient, kubectl: Callable[..., object]) -> list[dict]:
+    """The CRDs of crds/, applied and Established, as the API server now has them."""
+    kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    extensions = client.ApiextensionsV1Api(api_client)
+    names = [yaml.safe_load(path.read_text())["metadata"]["name"] for path in sorted((ROOT / "crds").glob("*.yaml"))]
+    return [api_client.sanitize_for_serialization(extensions.read_custom_resource_definition(name)) for name in names]
+
+
+@pytest.fixture
+def namespace(api_client: client.ApiClient) -> str:
+    """A namespace of this test alone; it goes with the control plane."""
+    name = f"test-{uuid4().hex[:8]}"
+    utils.create_from_dict(api_client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name

@@ -1,0 +1,336 @@
+"""The CRDs in a real API server: accepted, defaulting, and refusing in words."""
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from apiserver.examples import REFUSED, Refused, Resource, documented, documented_of, names
+from switchover.api.conditions import ConditionType, set_condition
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
+from switchover.api.status import AcceptedApproval, Finding, GateStreak, Progress, StepRecord, Transition, WaitingFor
+
+GROUP, VERSION = "switchover.dev", "v1alpha1"
+PLURALS = {"KafkaMigration": "kafkamigrations", "ConsumerGroupMigration": "consumergroupmigrations"}
+PLAN_HASH = "7f3a5c21"
+NOW = "2026-11-21T20:02:03Z"
+
+
+class Resources:
+    """The resources of one namespace."""
+
+    def __init__(self, api_client: client.ApiClient, namespace: str) -> None:
+        self._api = client.CustomObjectsApi(api_client)
+        self._namespace = namespace
+
+    def create(self, resource: Resource) -> Resource:
+        return self._api.create_namespaced_custom_object(
+            GROUP, VERSION, self._namespace, PLURALS[resource["kind"]], resource, field_validation="Strict"
+        )
+
+    def get(self, resource: Resource) -> Resource:
+        return self._api.get_namespaced_custom_object(GROUP, VERSION, self._namespace, *self._address(resource))
+
+    def replace(self, resource: Resource) -> Resource:
+        return self._api.replace_namespaced_custom_object(
+            GROUP, VERSION, self._namespace, *self._address(resource), resource
+        )
+
+    def write_status(self, resource: Resource, status: dict[str, Any]) -> Resource:
+        """With the resourceVersion that was read, as the operator writes it."""
+        return self._api.replace_namespaced_custom_object_status(
+            GROUP, VERSION, self._namespace, *self._address(resource), {**resource, "status": status}
+        )
+
+    @staticmethod
+    def _address(resource: Resource) -> tuple[str, str]:
+        return PLURALS[resource["kind"]], resource["metadata"]["name"]
+
+
+@pytest.fixture
+def resources(crds: list[Resource], api_client: client.ApiClient, namespace: str) -> Resources:
+    return Resources(api_client, namespace)
+
+
+def refusal(error: ApiException) -> str:
+    assert error.status == 422, error.body
+    return json.loads(error.body)["message"]
+
+
+def test_the_crds_are_established_and_structural(crds):
+    for crd in crds:
+        conditions = {condition["type"]: condition for condition in crd["status"]["conditions"]}
+        assert conditions["Established"]["status"] == "True"
+        assert conditions["NamesAccepted"]["status"] == "True"
+        assert "NonStructuralSchema" not in conditions
+    assert sorted(crd["spec"]["names"]["shortNames"][0] for crd in crds) == ["cgmig", "kmig"]
+
+
+@pytest.mark.parametrize("resource", documented(), ids=lambda resource: resource["metadata"]["name"])
+def test_documented_resources_are_accepted_with_no_field_unknown(resources, resource):
+    resource["metadata"]["name"] += "-documented"
+    created = resources.create(resource)
+    assert created["status"] == {"observedGeneration": -1}
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=names)
+def test_wrong_values_are_refused_in_words(resources, refused: Refused):
+    with pytest.raises(ApiException) as error:
+        resources.create(refused.resource())
+    assert refused.server in refusal(error.value)
+
+
+def test_names_that_would_not_fit_in_a_label_are_refused(resources):
+    resource = documented_of("KafkaMigration")[0]
+    resource["metadata"]["name"] = "k" * 64
+    with pytest.raises(ApiException) as error:
+        resources.create(resource)
+    assert "metadata.name: Too long: may not be more than 63" in refusal(error.value)
+
+
+def test_unknown_fields_are_refused_by_a_strict_client_and_dropped_otherwise(crds, kubectl, namespace, resources):
+    resource = documented_of("KafkaMigration")[0]
+    resource["spec"]["soakSecond"] = 5
+    with pytest.raises(ApiException) as error:
+        resources.create(resource)
+    assert (
+        error.value.status,
+        json.loads(error.value.body)["message"].endswith('unknown field "spec.soakSecond"'),
+    ) == (
+        400,
+        True,
+    )
+    kubectl("-n", namespace, "create", "--validate=false", "-f", "-", stdin=json.dumps(resource))
+    assert "soakSecond" not in resources.get(resource)["spec"]
+
+
+def test_the_server_applies_the_same_defaults_as_the_models(resources):
+    least = documented_of("KafkaMigration")[0]
+    created = resources.create(least)
+    assert created["spec"]["gates"]["copyTimeoutSeconds"] == 30
+    assert created["spec"]["controllers"]["replicas"] == 3
+    assert created["spec"]["rollout"]["steps"][0] == {"pods": 1, "bakeSeconds": 300}
+    assert KafkaMigration.model_validate(created).spec == KafkaMigration.model_validate(least).spec
+
+
+def test_only_what_may_change_changes_once_a_plan_is_on_record(resources):
+    resource = resources.create(documented_of("KafkaMigration")[1])
+    resource["spec"]["soakSeconds"] = 60
+    resource = resources.replace(resource)
+    recorded = resources.write_status(resource, KafkaMigrationStatus(plan_hash=PLAN_HASH).manifest())
+
+    def edited(path: str, value: object) -> Resource:
+        changed = deepcopy(recorded)
+        *parents, last = path.split(".")
+        target = changed["spec"]
+        for parent in parents:
+            target = target[int(parent)] if isinstance(target, list) else target[parent]
+        target[last] = value
+        return changed
+
+    for path, value in {
+        "zookeeper.connect": "elsewhere:2181",
+        "kafka.bootstrapServers": "elsewhere:9092",
+        "brokers.0.container": "other",
+        "controllers.replicas": 5,
+        "controllers.template.image": "registry.example/kafka:3.9.1",
+        "soakSeconds": 61,
+        "zookeeperRetentionSeconds": 61,
+    }.items():
+        with pytest.raises(ApiException) as error:
+            resources.replace(edited(path, value))
+        message = refusal(error.value)
+        assert f"spec.{path.split('.')[0]}: Invalid value" in message
+        assert "must stay as it was while a plan is on record (status.planHash is set); only approvals" in message
+
+    for path, value in {
+        "desiredState": "Paused",
+        "holds": ["Soak", "Finalize"],
+        "approvals": [{"name": "Soak", "planHash": PLAN_HASH, "approver": "bob"}],
+        "windows": [],
+        "gates.stableSamples": 5,
+        "rollout.steps": [{"pods": 2}],
+        "readinessPolicy": "OnAcceptance",
+        "onFailure": "RollBack",
+    }.items():
+        recorded = resources.replace(edited(path, value))
+
+    assert recorded["status"]["planHash"] == PLAN_HASH
+    assert recorded["spec"]["approvals"][0]["approver"] == "bob"
+    resources.write_status(recorded, KafkaMigrationStatus(attempt=2).manifest())
+    recorded = resources.get(recorded)
+    resources.replace(edited("soakSeconds", 61))
+
+
+def test_a_frozen_part_cannot_be_added_either(resources):
+    group = resources.create(documented_of("ConsumerGroupMigration")[0])
+    recorded = resources.write_status(group, {"planHash": PLAN_HASH})
+    recorded["spec"]["workloads"].append({"name": "more", "container": "app", "template": {"image": "app:2"}})
+    recorded["spec"]["audit"] = {"enabled": False}
+    with pytest.raises(ApiException) as error:
+        resources.replace(recorded)
+    message = refusal(error.value)
+    assert "spec.workloads: Invalid value" in message
+    assert "spec.audit: Invalid value" in message
+
+
+def full_status() -> KafkaMigrationStatus:
+    conditions = set_condition(
+        (),
+        ConditionType.RECONCILING,
+        True,
+        "Waiting",
+        "step MoveBrokers waits for G9",
+        Progress(start_time=NOW).start_time,
+        1,
+    )
+    return KafkaMigrationStatus(
+        observed_generation=1,
+        phase="Running",
+        plan_hash=PLAN_HASH,
+        metadata_state="MigrationActive",
+        cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
+        nodes=[{"name": "kafka-0", "node_id": 0, "assigned": "C", "observed": "B", "evicting": "uid", "evictions": 1}],
+        progress=Progress(
+            step="MoveBrokers",
+            index=6,
+            total=11,
+            batch=1,
+            batch_nodes=["kafka-0"],
+            percent=55,
+            summary="7/11 55%",
+            start_time=NOW,
+            step_start_time=NOW,
+            estimated_completion_time="2026-11-21T20:30:00Z",
+        ),
+        waiting_for=[WaitingFor(gate="G9", verdict="Wait", reason="BrokerFenced", subject="broker 0", since=NOW)],
+        waiting_for_count=1,
+        waiting_for_summary="G9 broker 0 is fenced",
+        gates=[GateStreak(name="G9", passes=2, since=NOW, verdict="Pass")],
+        rollback={"available": True, "estimated_seconds": 300},
+        approvals=[AcceptedApproval(name="Soak", plan_hash=PLAN_HASH, approver="alice", accepted_time=NOW)],
+        steps=[StepRecord(name="Preflight", start_time=NOW, end_time=NOW, seconds=0)],
+        history=[Transition(time=NOW, from_="DualWrite", to="MoveBrokers", reason="GatesPassed")],
+        findings=[Finding(code="G0", severity="Warning", message="one topic has one replica")],
+        conditions=conditions,
+    )
+
+
+def test_a_whole_status_comes_back_as_it_was_written(resources):
+    created = resources.create(documented_of("KafkaMigration")[1])
+    status = full_status()
+    assert resources.write_status(created, status.manifest())["status"] == status.manifest()
+    assert KafkaMigration.model_validate(resources.get(created)).status == status
+
+
+def test_a_status_of_the_largest_size_fits(resources):
+    created = resources.create(documented_of("KafkaMigration")[0])
+    text = "x" * 1024
+    full = full_status()
+    status = full.evolve(
+        nodes=[{"name": f"kafka-{number}", "assigned": "B", "observed": "B"} for number in range(1000)],
+        waiting_for=[full.waiting_for[0].evolve(message=text, unblocks=text)] * 20,
+        history=[full.history[0].evolve(message=text)] * 50,
+        findings=[full.findings[0].evolve(message=text, cure=text)] * 100,
+    )
+    assert len(resources.write_status(created, status.manifest())["status"]["nodes"]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"metadataState": "Kraft"}, 'supported values: "ZooKeeper", "MigrationEligible"'),
+        ({"nodes": [{"name": "kafka-0", "assigned": "D"}]}, 'supported values: "", "A", "B", "C", "P", "F", "Stopped"'),
+        ({"attempt": 0}, "should be greater than or equal to 1"),
+        ({"history": [{"time": "yesterday", "to": "Soak", "reason": "X"}]}, "must be of type date-time"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_a_status_that_the_models_could_not_hold_is_refused(resources, change, words):
+    created = resources.create(documented_of("KafkaMigration")[0])
+    with pytest.raises(ApiException) as error:
+        resources.write_status(created, change)
+    assert words in refusal(error.value)
+
+
+def test_a_stale_status_write_changes_nothing(resources):
+    read = resources.create(documented_of("KafkaMigration")[0])
+    resources.write_status(read, {"attempt": 2})
+    with pytest.raises(ApiException) as error:
+        resources.write_status(read, {"attempt": 3})
+    assert error.value.status == 409
+    assert resources.get(read)["status"]["attempt"] == 2
+
+
+def test_status_survives_a_spec_write_and_the_spec_a_status_write(resources):
+    created = resources.create(documented_of("KafkaMigration")[0])
+    sneaky = {**created, "spec": {**created["spec"], "desiredState": "RolledBack"}}
+    written = resources.write_status(sneaky, {"observedGeneration": 1, "phase": "Running"})
+    assert written["spec"]["desiredState"] == "Running"
+    replaced = resources.replace({**written, "status": {"phase": "Succeeded"}})
+    assert replaced["status"] == {"observedGeneration": 1, "phase": "Running"}
+
+
+def test_only_kopf_s_own_field_keeps_what_the_schema_does_not_know(resources):
+    created = resources.create(documented_of("KafkaMigration")[0])
+    kopf = {"progress": {"any": {"thing": 1}}, "touch": "x"}
+    written = resources.write_status(created, {"observedGeneration": 1, "kopf": kopf, "other": kopf})
+    assert written["status"] == {"observedGeneration": 1, "kopf": kopf}
+
+
+def test_kubectl_prints_the_columns(crds, kubectl, namespace, resources):
+    created = resources.create(documented_of("KafkaMigration")[0])
+    heading, line = kubectl("-n", namespace, "get", "kmig").stdout.splitlines()
+    assert heading.split() == ["NAME", "PHASE", "STEP", "PROGRESS", "ETA", "WAITING-FOR", "ROLLBACK", "AGE"]
+    assert line.startswith("kafka ")
+    resources.write_status(created, full_status().manifest())
+    heading, line = kubectl("-n", namespace, "get", "kmig", "-o", "wide").stdout.splitlines()
+    values = {}
+    columns = ["NAME", "PHASE", "STEP", "PROGRESS", "ETA", "WAITING-FOR", "ROLLBACK", "METADATA", "AGE"]
+    for column, following in zip(columns, [*columns[1:], None], strict=True):
+        end = heading.index(following) if following else None
+        values[column] = line[heading.index(column) : end].strip()
+    assert values.pop("AGE").endswith("s")
+    assert values == {
+        "NAME": "kafka",
+        "PHASE": "Running",
+        "STEP": "MoveBrokers",
+        "PROGRESS": "7/11 55%",
+        "ETA": "2026-11-21T20:30:00Z",
+        "WAITING-FOR": "G9 broker 0 is fenced",
+        "ROLLBACK": "true",
+        "METADATA": "MigrationActive",
+    }
+
+
+def test_kubectl_knows_the_category_and_explains_every_field(crds, kubectl, namespace, resources):
+    resources.create(documented_of("KafkaMigration")[0])
+    resources.create(documented_of("ConsumerGroupMigration")[0])
+    listed = kubectl("-n", namespace, "get", "switchover", "-o", "name").stdout.split()
+    assert listed == ["consumergroupmigration.switchover.dev/orders", "kafkamigration.switchover.dev/kafka"]
+    explained = kubectl("explain", "kmig.spec.gates.nameCacheSeconds").stdout
+    assert "How long clients and brokers (JVMs) may cache a pod's address" in " ".join(explained.split())
+
+
+def test_an_approval_is_one_merge_by_server_side_apply(crds, kubectl, namespace, resources):
+    """Approvals are a map by name, so that Git may own one of them and a person another."""
+    resource = documented_of("KafkaMigration")[0]
+    resources.create(resource)
+    for name in ("Soak", "Finalize"):
+        approval = {"name": name, "planHash": PLAN_HASH, "approver": "alice"}
+        manifest = {key: resource[key] for key in ("apiVersion", "kind", "metadata")}
+        manifest["spec"] = {"approvals": [approval]}
+        kubectl(
+            "-n",
+            namespace,
+            "apply",
+            "--server-side",
+            f"--field-manager={name.lower()}",
+            "-f",
+            "-",
+            stdin=json.dumps(manifest),
+        )
+    assert [approval["name"] for approval in resources.get(resource)["spec"]["approvals"]] == ["Soak", "Finalize"]
