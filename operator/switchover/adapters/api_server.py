@@ -133,7 +133,7 @@ class ApiServer:
                 )
         except ApiException as error:
             # `from None`: the original carries the whole body, and of a Secret that may be its content.
-            raise _translate(method, path, error) from None
+            raise translate(method, path, error) from None
         except TimeoutError:
             raise Unreachable(f"the API server did not answer within {SECONDS_PER_CALL:.0f} s") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -145,7 +145,8 @@ def _plain(_client: DynamicClient, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _translate(method: str, path: str, error: ApiException) -> Exception:
+def translate(method: str, path: str, error: ApiException) -> Exception:
+    """The answer that is not 2xx as one of the ports' errors, or of the three that the adapters interpret."""
     status = _status(error.body)
     causes = [cause for cause in (status.get("details") or {}).get("causes") or () if isinstance(cause, dict)]
     what = _what(path)

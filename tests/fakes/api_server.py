@@ -1,0 +1,270 @@
+"""A small Kubernetes API in memory, for virtual time: what the operator's adapters and Kopf's watch need, no more.
+
+Passive: it moves when somebody asks. Behaviour was taken from the real one where tests/apiserver looks at the same
+things: resourceVersion and uid, generation, `/status` apart, JSON patch with tests (422), conflicts (409), finalizers,
+server-side apply reduced to "our keys replace", eviction under budgets (429).
+"""
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonpatch
+
+NAMESPACE = "sim"
+_WITHOUT_GENERATION = frozenset({"pods", "events", "leases", "secrets", "configmaps", "persistentvolumeclaims"})
+
+Object = dict[str, Any]
+
+
+class Problem(Exception):
+    """An answer that is not 2xx: a Kubernetes Status."""
+
+    def __init__(self, code: int, reason: str, message: str, *causes: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.status = {"kind": "Status", "code": code, "reason": reason, "message": message}
+        self.status["details"] = {"causes": [dict(cause) for cause in causes]}
+        self.code = code
+
+    @property
+    def body(self) -> str:
+        return json.dumps(self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a watch; `visible` is when a watcher may learn of it, seconds of the world's time."""
+
+    version: int
+    kind: str
+    plural: str
+    object: Object
+    visible: float
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write that took effect: the numbered crash points of a run."""
+
+    number: int
+    at: float
+    text: str
+
+
+@dataclass
+class FakeApi:
+    """The store. `now` tells the world's time; `lag` is the largest delay of a watch event, drawn from `seed`."""
+
+    now: Callable[[], float]
+    seed: int = 0
+    lag: float = 0.0
+    objects: dict[tuple[str, str], Object] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    watched: frozenset[str] = frozenset({"kafkamigrations"})
+    on_write: Callable[[str, str, str, Object], None] = lambda plural, name, subresource, found: None
+    _version: int = 0
+    _uids: int = 0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    # --- what tests and the simulated controllers do ------------------------------------------------------------------
+
+    def add(self, api_version: str, kind: str, plural: str, name: str, **parts: Any) -> Object:
+        """Put an object there, as somebody else than the operator."""
+        metadata = {"name": name, "namespace": NAMESPACE} | parts.pop("metadata", {})
+        return self._insert(plural, {"apiVersion": api_version, "kind": kind, "metadata": metadata} | parts)
+
+    def edit(self, plural: str, name: str, change: Callable[[Object], None]) -> None:
+        """Change an object, as somebody else than the operator."""
+        fresh = copy.deepcopy(self.objects[plural, name])
+        change(fresh)
+        self._store(plural, fresh)
+
+    def remove(self, plural: str, name: str) -> None:
+        """Delete an object, as somebody else than the operator; finalizers hold it."""
+        self._remove(plural, self.objects[plural, name])
+
+    def of(self, plural: str) -> Iterator[Object]:
+        """All objects of a kind, by name."""
+        return (found for (kind, _), found in sorted(self.objects.items()) if kind == plural)
+
+    # --- the API ------------------------------------------------------------------------------------------------------
+
+    def serve(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None,
+              content_type: str = "") -> Object:
+        """Answer one request, or raise Problem."""
+        plural, name, subresource = self._route(path)
+        if method == "GET":
+            return self._read(plural, name, query or {})
+        before = self._version
+        found = self._write(method, plural, name, subresource, body, content_type)
+        if self._version != before:                    # a write that changes nothing is no crash point of its own
+            name = found["metadata"]["name"]
+            text = f"{method} {plural} {name} {subresource}".strip()
+            self.writes.append(Write(len(self.writes) + 1, self.now(), text))
+            self.on_write(plural, name, subresource, found)
+        return copy.deepcopy(found)
+
+    def discover(self, path: str) -> Object | None:
+        """The discovery documents that Kopf asks for, None for another path."""
+        resource = {"name": "kafkamigrations", "singularName": "kafkamigration", "kind": "KafkaMigration",
+                    "namespaced": True, "verbs": ["get", "list", "watch", "patch"]}
+        namespaces = {"name": "namespaces", "singularName": "namespace", "kind": "Namespace", "namespaced": False,
+                      "verbs": ["get", "list", "watch"]}
+        version = {"groupVersion": "switchover.dev/v1alpha1", "version": "v1alpha1"}
+        return {
+            "/api": {"versions": ["v1"]},
+            "/apis": {"groups": [{"name": "switchover.dev", "versions": [version], "preferredVersion": version}]},
+            "/api/v1": {"resources": [namespaces]},
+            "/apis/switchover.dev/v1alpha1": {"resources": [resource, {**resource, "name": "kafkamigrations/status"}]},
+        }.get(path)
+
+    def _write(self, method: str, plural: str, name: str, subresource: str, body: Any, content_type: str) -> Object:
+        found = self.objects.get((plural, name))
+        if method == "POST" and subresource != "eviction":
+            return self._create(plural, body)
+        if found is None and content_type.startswith("application/apply-patch"):
+            return self._create(plural, body)
+        if found is None:
+            raise Problem(404, "NotFound", f"{plural} {name} not found")
+        if subresource == "eviction":
+            return self._evict(found, body)
+        if method == "DELETE":
+            precondition(found, (body or {}).get("preconditions") or {})
+            self._remove(plural, found)
+            return found
+        if method == "PUT":
+            return self._update(plural, found, body)
+        return self._patch(plural, found, body, subresource, content_type)
+
+    def _route(self, path: str) -> tuple[str, str, str]:
+        _, found, rest = path.partition(f"/namespaces/{NAMESPACE}/")
+        if not found:
+            raise Problem(403, "Forbidden", f"{path} is not in the operator's namespace")
+        plural, name, subresource, *_ = [*rest.split("/"), "", ""]
+        return plural, name, subresource
+
+    def _read(self, plural: str, name: str, query: Mapping[str, str]) -> Object:
+        if name:
+            if (plural, name) not in self.objects:
+                raise Problem(404, "NotFound", f"{plural} {name} not found")
+            return copy.deepcopy(self.objects[plural, name])
+        wanted = dict(pair.split("=", 1) for pair in (query.get("labelSelector") or "").split(",") if pair)
+        items = [found for found in self.of(plural) if wanted.items() <= labels(found).items()]
+        return {"items": copy.deepcopy(items), "metadata": {"resourceVersion": str(self._version)}}
+
+    def _create(self, plural: str, body: Object) -> Object:
+        fresh = copy.deepcopy(body)
+        if "name" not in fresh["metadata"]:
+            fresh["metadata"]["name"] = f"{fresh['metadata']['generateName']}{self._version:x}"
+        if (plural, fresh["metadata"]["name"]) in self.objects:
+            raise Problem(409, "AlreadyExists", f"{plural} {fresh['metadata']['name']} already exists")
+        return self._insert(plural, fresh)
+
+    def _insert(self, plural: str, fresh: Object) -> Object:
+        self._uids += 1
+        fresh["metadata"] |= {"namespace": NAMESPACE, "uid": f"uid-{self._uids}"}
+        if plural not in _WITHOUT_GENERATION:
+            fresh["metadata"]["generation"] = 1
+        return self._save("ADDED", plural, fresh)
+
+    def _update(self, plural: str, found: Object, body: Object) -> Object:
+        version = body["metadata"].get("resourceVersion")
+        if version is not None and version != found["metadata"]["resourceVersion"]:
+            raise Problem(409, "Conflict", "the object has been modified")
+        return self._store(plural, copy.deepcopy(body))
+
+    def _patch(self, plural: str, found: Object, body: Any, subresource: str, content_type: str) -> Object:
+        if content_type.startswith("application/json-patch"):
+            try:
+                fresh: Object = jsonpatch.apply_patch(found, body)
+            except jsonpatch.JsonPatchException as error:
+                raise Problem(422, "Invalid", f"the server rejected our request: {error}") from None
+        elif content_type.startswith("application/merge-patch"):
+            precondition(found, body.get("metadata") or {})
+            fresh = merged(found, body)
+        else:
+            fresh = merged(found, body) | {key: body[key] for key in ("data",) if key in body}
+        if subresource == "status":
+            fresh = copy.deepcopy(found) | {"status": fresh.get("status")}
+        elif plural in self.watched:
+            fresh = {key: value for key, value in fresh.items() if key != "status"}
+            fresh |= {key: found[key] for key in ("status",) if key in found}
+        return self._store(plural, fresh)
+
+    def _store(self, plural: str, fresh: Object) -> Object:
+        name = fresh["metadata"]["name"]
+        old = self.objects[plural, name]
+        if fresh == old:
+            return old
+        if plural not in _WITHOUT_GENERATION and fresh.get("spec") != old.get("spec"):
+            fresh["metadata"]["generation"] = old["metadata"]["generation"] + 1
+        if "deletionTimestamp" in fresh["metadata"] and not fresh["metadata"].get("finalizers"):
+            del self.objects[plural, name]
+            return self._save("DELETED", plural, fresh)
+        return self._save("MODIFIED", plural, fresh)
+
+    def _remove(self, plural: str, found: Object) -> None:
+        fresh = copy.deepcopy(found)
+        if fresh["metadata"].get("finalizers"):
+            fresh["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
+            self._store(plural, fresh)
+        else:
+            del self.objects[plural, fresh["metadata"]["name"]]
+            self._save("DELETED", plural, fresh)
+
+    def _save(self, kind: str, plural: str, fresh: Object) -> Object:
+        self._version += 1
+        fresh["metadata"]["resourceVersion"] = str(self._version)
+        if kind != "DELETED":
+            self.objects[plural, fresh["metadata"]["name"]] = fresh
+        if plural in self.watched:
+            earliest = self.changes[-1].visible if self.changes else 0.0
+            visible = max(self.now() + self._random.uniform(0, self.lag), earliest)
+            self.changes.append(Change(self._version, kind, plural, copy.deepcopy(fresh), visible))
+        return fresh
+
+    def _evict(self, pod: Object, body: Object) -> Object:
+        precondition(pod, (body.get("deleteOptions") or {}).get("preconditions") or {})
+        for budget in self.of("poddisruptionbudgets"):
+            chosen = budget["spec"]["selector"]["matchLabels"].items()
+            if not chosen <= labels(pod).items():
+                continue
+            covered = [each for each in self.of("pods") if chosen <= labels(each).items()]
+            if sum(not ready(each) for each in covered) >= budget["spec"]["maxUnavailable"]:
+                words = f"The disruption budget {budget['metadata']['name']} needs healthy pods"
+                cause = {"reason": "DisruptionBudget", "message": words}
+                raise Problem(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's budget.", cause)
+        self._remove("pods", pod)
+        return pod
+
+
+def precondition(found: Object, conditions: Mapping[str, str]) -> None:
+    """409 unless uid and resourceVersion, as far as they are named, are the object's."""
+    for key, words in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        if key in conditions and found["metadata"][key] != conditions[key]:
+            raise Problem(409, "Conflict", f"Precondition failed: {words} in precondition: {conditions[key]}")
+
+
+def labels(found: Mapping[str, Any]) -> Mapping[str, str]:
+    """An object's labels."""
+    return found["metadata"].get("labels") or {}
+
+
+def ready(pod: Mapping[str, Any]) -> bool:
+    """Is the pod's Ready condition true?"""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def merged(base: Any, patch: Any) -> Any:
+    """RFC 7386 merge; server-side apply of a manifest that is ours alone comes to the same."""
+    if isinstance(base, dict) and isinstance(patch, dict):
+        result = {key: value for key, value in base.items() if key not in patch}
+        return result | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
+    return copy.deepcopy(patch)

@@ -1,0 +1,104 @@
+"""One life of the operator process against a fake API: killed, it does nothing more, as after SIGKILL."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from kopf._cogs.clients import api as kopf_api
+from kopf._cogs.clients import errors as kopf_errors
+from kubernetes.aio.client.exceptions import ApiException
+
+from fakes.api_server import FakeApi, Problem
+from switchover.adapters.api_server import ApiServer, translate
+
+WATCH_SECONDS = 0.25                   # how often a watcher looks for news
+CALL_SECONDS = (0.001, 0.02)
+
+T = TypeVar("T")
+
+
+class Incarnation:
+    """The connections of one process. Every answer takes a little time; `killed` ends all of them at once."""
+
+    def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None) -> None:
+        self.api = api
+        self.killed = False
+        self._advance = advance
+        self._random = random.Random(seed)
+
+    async def call(self, answer: Callable[[], T]) -> T:
+        """Ask the world something: half of the time on the way there, half on the way back."""
+        for half in range(2):
+            await asyncio.sleep(self._random.uniform(*CALL_SECONDS) / 2)
+            if self.killed:
+                await asyncio.Event().wait()           # the process is gone: nothing happens any more
+            if half == 0:
+                self._advance()
+                try:
+                    result, problem = answer(), None
+                except Exception as error:  # noqa: BLE001 - an answer like another, which takes its time, too
+                    problem = error
+        if problem is not None:
+            raise problem
+        return result
+
+
+class SimulatedApiServer(ApiServer):
+    """The adapters' connection, with the fake API at its other end."""
+
+    def __init__(self, incarnation: Incarnation, namespace: str) -> None:
+        self.namespace = namespace
+        self._incarnation = incarnation
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        serve = self._incarnation.api.serve
+        query = {"labelSelector": parameters.get("label_selector") or ""}
+        body = json.loads(json.dumps(body))            # what does not survive JSON must not survive here
+        content_type = parameters.get("content_type", "")
+        try:
+            return await self._incarnation.call(lambda: serve(method, path, body, query, content_type))
+        except Problem as problem:
+            raise translate(method, path, ApiException(status=problem.code, body=problem.body)) from None
+
+
+def serve_kopf(incarnation: Incarnation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the fake API in the place of Kopf's own HTTP calls (the names hold for Kopf 1.45.2)."""
+
+    async def get(url: str, **_: Any) -> Any:
+        path = urlsplit(url).path
+
+        def answer() -> Any:
+            return incarnation.api.discover(path) or incarnation.api.serve("GET", path)
+
+        try:
+            return await incarnation.call(answer)
+        except Problem as problem:
+            kind = {403: kopf_errors.APIForbiddenError, 404: kopf_errors.APINotFoundError}[problem.code]
+            raise kind(problem.body, status=problem.code, headers={}) from None
+
+    async def forbidden(url: str, **_: Any) -> Any:
+        raise AssertionError(f"Kopf is not asked to write anything, but does: {url}")
+
+    async def stream(url: str, **_: Any) -> AsyncIterator[Any]:
+        seen = int(dict(parse_qsl(urlsplit(url).query))["resourceVersion"])
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            if incarnation.killed:
+                await asyncio.Event().wait()
+            incarnation._advance()
+            for change in incarnation.api.changes:
+                if change.version > seen and change.visible <= incarnation.api.now():
+                    seen = change.version
+                    yield {"type": change.kind, "object": json.loads(json.dumps(change.object))}
+
+    monkeypatch.setattr(kopf_api, "get", get)
+    for name in ("patch", "post", "delete"):
+        monkeypatch.setattr(kopf_api, name, forbidden)
+    monkeypatch.setattr(kopf_api, "stream", stream)
