@@ -61,7 +61,7 @@ func run(command *cobra.Command) {
 // runKubectl reads the verbosity before the command exists, because kubectl
 // already logs while it builds its commands.
 func runKubectl() {
-	_ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
+	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err)
 	}

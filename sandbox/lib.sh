@@ -1,0 +1,48 @@
+# Where a sandbox lives and which processes are its own; read by the commands
+# beside it (`. sandbox/lib.sh`), never run.
+
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+nodes=${SANDBOX_NODES:-3}
+cache=${SWITCHOVER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/switchover}
+
+say() { printf 'sandbox: %s\n' "$*" >&2; }
+refuse() { say "$*"; exit 2; }
+
+[[ $nodes =~ ^[0-9]$ ]] || refuse "SANDBOX_NODES is '$nodes'; it must be 0 (control plane alone) to 9"
+
+if [[ $nodes == 0 ]]; then
+  state=${SANDBOX_STATE:-$checkout/build/control-plane}
+else
+  state=${SANDBOX_STATE:-$checkout/build/sandbox}
+fi
+state=$(realpath -m "$state")
+logs=$state/logs
+
+# One name for everything of this sandbox that the kernel or Docker knows.
+id=switchover-$(printf %s "$state" | sha256sum | cut -c1-8)
+
+# A sandbox owns exactly the processes below its cgroup: whatever starts in a
+# node stays there, whichever way the command that started it ended. With
+# cgroup v1 the tree of `pids` is the one that counts; v2 has one tree only.
+if [[ -d /sys/fs/cgroup/pids ]]; then
+  cgroups=/sys/fs/cgroup/pids
+else
+  cgroups=/sys/fs/cgroup
+fi
+
+cgroup_hierarchies() { awk '$3 == "cgroup" {print $2}' /proc/self/mounts; [[ -d /sys/fs/cgroup/pids ]] || echo /sys/fs/cgroup; }
+
+sandbox_processes() {
+  [[ -d $cgroups/$id ]] || return 0
+  find "$cgroups/$id" -name cgroup.procs -exec cat {} + 2>/dev/null || true
+}
+
+# node_pid N: a process of the machine that stands in all namespaces of node N
+# (but for the process namespace).
+node_pid() {
+  local pid
+  pid=$(cat "$state/node-$1/pid" 2>/dev/null) || return 1
+  grep -qs "/$id/" "/proc/$pid/cgroup" && echo "$pid"
+}
+
+uses_kind() { [[ -e $state/kind ]]; }

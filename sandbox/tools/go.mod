@@ -1,0 +1,3 @@
+module switchover.dev/sandbox/tools
+
+go 1.26.0
