@@ -1,0 +1,299 @@
+"""The chart on a real API server: its CRDs, its rights, and its pod under the restricted Pod Security Standard."""
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes import client
+
+from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.api.meta import API_VERSION
+from switchover.core.kraft.facts import Pod
+from switchover.ports import Refused
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "helm" / "switchover"
+
+Kubectl = Callable[..., subprocess.CompletedProcess[str]]
+Helm = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def helm(kubeconfig: Path) -> Helm:
+    """Runs the sandbox's helm; the test fails when helm does, unless check=False."""
+    built = subprocess.run([ROOT / "sandbox" / "build", "helm"], check=True, stdout=subprocess.PIPE, text=True)
+    program = Path(built.stdout.strip()) / "helm"
+
+    def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        completed = subprocess.run(
+            [program, "--kubeconfig", kubeconfig, *arguments], capture_output=True, text=True, timeout=120
+        )
+        assert completed.returncode == 0 or not check, completed.stderr
+        return completed
+
+    return run
+
+
+@dataclass(frozen=True)
+class Release:
+    """The chart installed in a namespace of its own."""
+
+    namespace: str
+    account: str
+
+
+@pytest.fixture
+def release(helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[Release]:
+    kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    helm("install", "switchover", str(CHART), "--namespace", namespace)
+    yield Release(namespace, f"system:serviceaccount:{namespace}:switchover")
+    helm("uninstall", "switchover", "--namespace", namespace)
+
+
+def rendered(helm: Helm, *arguments: str) -> list[dict[str, Any]]:
+    text = helm("template", "switchover", str(CHART), *arguments).stdout
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def test_lint_finds_nothing(helm: Helm) -> None:
+    answer = helm("lint", "--strict", str(CHART)).stdout
+    assert "[WARNING]" not in answer
+    assert "[ERROR]" not in answer
+
+
+def test_the_charts_crds_are_those_of_the_models(helm: Helm) -> None:
+    found = {
+        document["metadata"]["name"]: document
+        for document in rendered(helm, "--include-crds")
+        if document["kind"] == "CustomResourceDefinition"
+    }
+    wanted = [yaml.safe_load(path.read_text()) for path in (ROOT / "crds").glob("*.yaml")]
+    assert found == {document["metadata"]["name"]: document for document in wanted}
+
+
+def test_a_value_that_does_not_exist_is_refused_in_words(helm: Helm) -> None:
+    answer = helm("template", "switchover", str(CHART), "--set", "image.repo=x", check=False)
+    assert answer.returncode != 0
+    assert "repo" in answer.stderr
+
+
+def test_no_right_reaches_beyond_the_namespace_and_none_is_a_wildcard(helm: Helm) -> None:
+    documents = rendered(helm)
+    assert {document["kind"] for document in documents} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
+    rules = next(document["rules"] for document in documents if document["kind"] == "Role")
+    assert not [rule for rule in rules if "*" in rule["apiGroups"] + rule["resources"] + rule["verbs"]]
+
+
+def test_the_restricted_standard_admits_the_pod(release: Release, api_client: client.ApiClient) -> None:
+    core, deadline = client.CoreV1Api(api_client), time.monotonic() + 30
+    while not (pods := core.list_namespaced_pod(release.namespace).items):
+        assert time.monotonic() < deadline, "the Deployment has no pod: the admission refused it"
+        time.sleep(0.2)
+    container = pods[0].spec.containers[0]
+    assert container.security_context.read_only_root_filesystem
+    assert container.security_context.capabilities.drop == ["ALL"]
+    assert container.resources.limits["memory"] == "256Mi"
+    assert pods[0].spec.security_context.run_as_non_root
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"),
+    [
+        ("list", "secrets"),
+        ("watch", "secrets"),
+        ("delete", "secrets"),
+        ("update", "configmaps"),
+        ("patch", "configmaps"),
+        ("create", "pods"),
+        ("create", "pods/exec"),
+        ("delete", "kafkamigrations.switchover.dev"),
+        ("create", "roles.rbac.authorization.k8s.io"),
+        ("create", "serviceaccounts/token"),
+    ],
+)
+def test_it_may_not(release: Release, kubectl: Kubectl, verb: str, resource: str) -> None:
+    assert not allowed(kubectl, release, verb, resource, release.namespace)
+
+
+@pytest.mark.parametrize("namespace_of", ["default", "kube-system"])
+def test_it_may_nothing_in_another_namespace(release: Release, kubectl: Kubectl, namespace_of: str) -> None:
+    assert allowed(kubectl, release, "get", "secrets", release.namespace)
+    for verb, resource in [("get", "secrets"), ("list", "pods"), ("get", "configmaps"), ("patch", "statefulsets.apps")]:
+        assert not allowed(kubectl, release, verb, resource, namespace_of)
+
+
+def allowed(kubectl: Kubectl, release: Release, verb: str, resource: str, namespace: str) -> bool:
+    answer = kubectl("auth", "can-i", verb, resource, "--namespace", namespace, "--as", release.account, check=False)
+    return answer.stdout.strip() == "yes"
+
+
+# --- the Role is exactly what the adapters use ------------------------------------------------------------------------
+
+UNLOGGED = {("leases", verb) for verb in ("get", "create", "update", "delete")} | {("events", "create")}
+"""Used below and refused without the right, but not in the sandbox's audit log."""
+KOPF = {("kafkamigrations", "list"), ("kafkamigrations", "watch")}
+"""Kopf's watch-stream, which is not part of the adapters."""
+
+MIGRATION: dict[str, Any] = {
+    "apiVersion": API_VERSION,
+    "kind": "KafkaMigration",
+    "metadata": {"name": "kafka"},
+    "spec": {
+        "zookeeper": {"connect": "zookeeper:2181"},
+        "kafka": {"bootstrapServers": "kafka:9092"},
+        "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+        "controllers": {"name": "kafka-controller", "storage": {"size": "1Gi"}},
+    },
+}
+
+
+def workload(name: str) -> dict[str, Any]:
+    labels = {"app": name}
+    container = {
+        "name": "kafka",
+        "image": "localhost/switchover/kafka:3.9.2",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    pod = {"securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "serviceName": name,
+            "replicas": 2,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {**pod, "containers": [container]}},
+        },
+    }
+
+
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kafka"}, "spec": {"ports": [{"port": 9093}]}},
+    {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "kafka"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "nothing"}}},
+    },
+    {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": "kafka-original"},
+        "revision": 1,
+        "data": {"template": {}},
+    },
+)
+
+
+@pytest.fixture
+def operators_kubeconfig(release: Release, kubectl: Kubectl, kubeconfig: Path, tmp_path: Path) -> Path:
+    """A kubeconfig with the operator's own token."""
+    token = kubectl("create", "token", "switchover", "--namespace", release.namespace).stdout.strip()
+    content = yaml.safe_load(kubeconfig.read_text())
+    content["users"] = [{"name": content["users"][0]["name"], "user": {"token": token}}]
+    mine = tmp_path / "kubeconfig"
+    mine.write_text(yaml.safe_dump(content))
+    return mine
+
+
+async def everything(server: ApiServer) -> None:
+    """Every call that the operator can make to the API server, each with effect."""
+    workloads = KubernetesWorkloads(server, WallClock())
+    for manifest in (workload("kafka"), *OTHERS):
+        await workloads.apply(manifest)
+    await workloads.write_node_files("kafka-nodes", {"kafka-0.properties": "node.id=0"}, {})
+    await workloads.node_files("kafka-nodes")
+    await workloads.configuration("ConfigMap", "kafka-config", "server.properties")
+    await workloads.original("kafka-original")
+    replicas = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}}]
+    await workloads.patch_stateful_set("kafka", replicas)
+    for _ in range(150):
+        found = await workloads.stateful_set("kafka")
+        if found is not None and len(found.pods) == 2:
+            break
+        await asyncio.sleep(0.2)
+    assert found is not None
+    first, second = (found.pods[name] for name in sorted(found.pods))
+    await workloads.evict(first)
+    await workloads.delete_pod(second)
+    await workloads.volume_claims({"app": "kafka"})
+    assert await workloads.hold_lease("cluster", "us", 15) == "us"
+    assert await workloads.hold_lease("cluster", "us", 15) == "us"
+    await workloads.release_lease("cluster", "us")
+    for api_version, kind, name in [
+        *((other["apiVersion"], other["kind"], other["metadata"]["name"]) for other in OTHERS),
+        ("apps/v1", "StatefulSet", "kafka"),
+        ("v1", "PersistentVolumeClaim", "data-kafka-0"),
+    ]:
+        await workloads.delete_object(api_version, kind, name)
+
+    migrations = KubernetesMigrations(server, WallClock(), "KafkaMigration", "kafkamigrations")
+    assert await migrations.set_finalizer("kafka", "switchover.dev/finalizer", True)
+    resource = await migrations.get("kafka")
+    assert resource is not None
+    metadata = resource["metadata"]
+    await migrations.record("kafka", metadata["uid"], metadata["resourceVersion"], {"phase": "Running"})
+    await migrations.announce("kafka", metadata["uid"], "Tested", "all of it", warning=False)
+    await migrations.set_finalizer("kafka", "switchover.dev/finalizer", False)
+
+
+async def test_the_role_holds_what_the_adapters_use_and_no_more(
+    release: Release, helm: Helm, kubectl: Kubectl, kubeconfig: Path, operators_kubeconfig: Path
+) -> None:
+    kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(MIGRATION))
+    files = ("--from-literal", "server.properties=zookeeper.connect=zookeeper:2181")
+    kubectl("create", "configmap", "kafka-config", "--namespace", release.namespace, *files)
+    server = await connect(release.namespace, str(operators_kubeconfig))
+    try:
+        await everything(server)
+    finally:
+        await server.close()
+    rules = next(document["rules"] for document in rendered(helm) if document["kind"] == "Role")
+    granted = {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
+    assert granted - KOPF - UNLOGGED == used(kubeconfig.with_name("audit.log"), release.account)
+
+
+def used(log: Path, account: str) -> set[tuple[str, str]]:
+    """(resource, verb) of every request of the account that was served, by the audit log.
+
+    An apply that creates is a patch, for which the API server asks for the right to create as well. Reading nodes is
+    tried and done without (they belong to no namespace).
+    """
+    found = set()
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        target = event.get("objectRef", {})
+        if event["user"]["username"] != account or target.get("resource") in (None, "nodes"):
+            continue
+        resource = "/".join(filter(None, (target["resource"], target.get("subresource"))))
+        if event["responseStatus"]["code"] < 400 or event["responseStatus"]["code"] == 404:
+            found.add((resource, event["verb"]))
+        if event["responseStatus"]["code"] == 201 and event["verb"] == "patch":
+            found.add((resource, "create"))
+    return found
+
+
+async def test_a_right_that_is_taken_away_is_missed_in_words(
+    release: Release, kubectl: Kubectl, operators_kubeconfig: Path
+) -> None:
+    kubectl("delete", "rolebinding", "switchover", "--namespace", release.namespace)
+    server = await connect(release.namespace, str(operators_kubeconfig))
+    try:
+        with pytest.raises(Refused, match=r"forbids create on .*pods x.*Allow it in the Role"):
+            await KubernetesWorkloads(server, WallClock()).evict(
+                Pod("x", "uid", "node", True, False, "", None, False, "")
+            )
+    finally:
+        await server.close()
