@@ -1,7 +1,7 @@
 """The server.properties of every node in every mode: a pure function of the user's file, the mode and the node.
 
-The modes are those of kraft-migration.md 1.2 as run in feasibility-kraft.md section 2. The user's file is the ground: lines
-that a mode does not touch, comments too, stay as they are.
+The modes are those of kraft-migration.md 1.2 as run in feasibility-kraft.md section 2. The user's file is the ground:
+lines that a mode does not touch, comments too, stay as they are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -118,7 +118,7 @@ def _standard_authorizer(file: Mapping[str, str]) -> dict[str, str]:
 
 
 def _edit(file: PropertiesFile, removed: Iterable[str], changes: Mapping[str, str]) -> str:
-    """`file` without the keys in `removed` (a name ending in '.' stands for all that begin so), with `changes` at its end."""
+    """`file` without the keys in `removed` (one ending in '.' stands for all that begin so), with `changes` at its end."""
     exact = {name for name in removed if not name.endswith(".")}
     prefixes = tuple(name for name in removed if name.endswith("."))
     for key in [*file]:

@@ -1,0 +1,149 @@
+"""The manifests of the controllers that Switchover creates (design, end of section 6).
+
+Own labels only, stable names before readiness, volumes that outlive the StatefulSet, no owner: deleting the migration takes
+nothing away.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import Address, Workload
+from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.core.kraft.template import broker_container
+
+LOG_DIR = "/var/lib/kafka-controller/data"
+FILES = "/etc/switchover"
+GRACE_SECONDS = 60
+"""A leader that stops last has no quorum left to hand over to and takes about 5 s (feasibility-kraft.md 5.1)."""
+
+START = """set -eu
+PATH="$PATH:/opt/kafka/bin:/opt/bitnami/kafka/bin"
+tool() { command -v "$1.sh" || command -v "$1"; }
+file="${FILES}/${POD_NAME}.properties"
+[ -f "${LOG_DIR}/meta.properties" ] || "$(tool kafka-storage)" format \\
+    --cluster-id="${CLUSTER_ID}" --release-version="${RELEASE_VERSION}" --config="${file}"
+exec "$(tool kafka-server-start)" "${file}"
+"""
+
+
+def voters(spec: KafkaMigrationSpec, namespace: str, listener_settings: Mapping[str, str]) -> Voters:
+    """The static quorum by the names of the controllers' pods; their addresses change with every restart."""
+    controllers = spec.controllers
+    listener = ControllerListener(
+        controllers.listener.name, controllers.listener.port, controllers.listener.security_protocol, listener_settings)
+    return Voters(
+        {
+            node_id: Address(f"{pod}.{controllers.name}.{namespace}.svc", controllers.listener.port)
+            for pod, node_id in names.controller_pods(spec).items()
+        },
+        listener,
+    )
+
+
+def manifests(migration: str, spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, cluster_id: str,
+              release_version: str) -> tuple[dict[str, Any], ...]:
+    """Service, disruption budget and StatefulSet of the controllers; image and security as the brokers have them."""
+    name = spec.controllers.name
+    selector = {names.CONTROLLERS_LABEL: name}
+    labels = {**names.labels(migration), **selector}
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {
+                "clusterIP": "None",
+                "publishNotReadyAddresses": True,
+                "selector": selector,
+                "ports": [{"name": "controller", "port": spec.controllers.listener.port, "protocol": "TCP"}],
+            },
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": selector}},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {
+                "serviceName": name,
+                "replicas": spec.controllers.replicas,
+                "podManagementPolicy": "Parallel",
+                "updateStrategy": {"type": "OnDelete"},
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+                "selector": {"matchLabels": selector},
+                "template": _pod(spec, brokers, workload, labels, cluster_id, release_version),
+                "volumeClaimTemplates": [_claim(spec, labels)],
+            },
+        },
+    )
+
+
+def _claim(spec: KafkaMigrationSpec, labels: Mapping[str, str]) -> dict[str, Any]:
+    storage = spec.controllers.storage
+    claim: dict[str, Any] = {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage.size}}}
+    if storage.storage_class_name is not None:
+        claim["storageClassName"] = storage.storage_class_name
+    return {"metadata": {"name": "data", "labels": dict(labels)}, "spec": claim}
+
+
+def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, labels: Mapping[str, str], cluster_id: str,
+         release_version: str) -> dict[str, Any]:
+    template = spec.controllers.template
+    broker = broker_container(workload, brokers)
+    broker_pod = workload.template["spec"]
+    environment = {
+        "KAFKA_HEAP_OPTS": template.heap_options,
+        "CLUSTER_ID": cluster_id,
+        "RELEASE_VERSION": release_version,
+        "FILES": FILES,
+        "LOG_DIR": LOG_DIR,
+    }
+    container: dict[str, Any] = {
+        "name": "controller",
+        "image": template.image or broker["image"],
+        "command": ["/bin/sh", "-c", START],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
+            *({"name": key, "value": value} for key, value in environment.items()),
+        ],
+        "ports": [{"name": "controller", "containerPort": spec.controllers.listener.port, "protocol": "TCP"}],
+        "readinessProbe": {"tcpSocket": {"port": "controller"}, "periodSeconds": 2, "failureThreshold": 3},
+        "resources": template.resources.manifest(),
+        "volumeMounts": [
+            {"name": "data", "mountPath": LOG_DIR.rsplit("/", 1)[0]},
+            {"name": "files", "mountPath": FILES, "readOnly": True},
+        ],
+    }
+    for key in ("imagePullPolicy", "securityContext"):
+        if key in broker:
+            container[key] = broker[key]
+    pod: dict[str, Any] = {
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "containers": [container],
+        "volumes": [{"name": "files", "secret": {"secretName": names.node_files(spec.controllers.name)}}],
+    }
+    for key in ("imagePullSecrets", "securityContext", "serviceAccountName", "priorityClassName"):
+        if key in broker_pod:
+            pod[key] = broker_pod[key]
+    if template.node_selector:
+        pod["nodeSelector"] = dict(template.node_selector)
+    if template.tolerations:
+        pod["tolerations"] = [toleration.manifest() for toleration in template.tolerations]
+    if template.affinity:
+        pod["affinity"] = template.affinity
+    else:
+        pod["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "podAffinityTerm": {
+                "topologyKey": "kubernetes.io/hostname",
+                "labelSelector": {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}}}]}}
+        pod["topologySpreadConstraints"] = [
+            {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway",
+             "labelSelector": {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}}]
+    return {"metadata": {"labels": {**template.labels, **labels}, "annotations": dict(template.annotations)}, "spec": pod}

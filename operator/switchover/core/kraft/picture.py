@@ -1,0 +1,121 @@
+"""The picture of one pass: what is wanted, what is on record and what was observed, put together for gates and goals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.core.kraft import controllers, names
+from switchover.core.kraft.facts import Address, BrokerView, Facts, NodeAnswer, Workload
+from switchover.core.kraft.modes import Voters
+from switchover.core.observed import Known, Observed, Unknown
+from switchover.core.position import Position
+
+LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, DESCRIBE_QUORUM = 4, 5, 6, 55
+PRODUCE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that a decision about a KafkaMigration may rest on. `now` is in seconds since the epoch."""
+
+    name: str
+    namespace: str
+    uid: str
+    spec: KafkaMigrationSpec
+    position: Position
+    facts: Facts
+    now: float
+
+    def at(self, position: Position) -> "Picture":
+        """The same picture with another position, to ask what would hold there."""
+        return replace(self, position=position)
+
+    # --- the nodes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def broker_sets(self) -> Mapping[str, BrokerSet]:
+        return {brokers.name: brokers for brokers in self.spec.brokers}
+
+    @property
+    def controllers(self) -> Mapping[str, int]:
+        """Pod name -> node.id of every controller."""
+        return names.controller_pods(self.spec)
+
+    @property
+    def brokers(self) -> Mapping[str, int]:
+        """Pod name -> broker id of every broker on record."""
+        own = self.controllers
+        return {name: record.node_id for name, record in self.position.nodes.items() if name not in own}
+
+    @property
+    def voters(self) -> Voters:
+        return controllers.voters(self.spec, self.namespace, {})
+
+    @property
+    def batch(self) -> tuple[str, ...]:
+        """Names of the pods of the batch on record."""
+        return self.position.batch.nodes if self.position.batch is not None else ()
+
+    def broker_pods(self) -> Observed[Mapping[str, int]]:
+        """Pod name -> broker id, found by the host names under which ZooKeeper-mode brokers register.
+
+        Unknown names the pod that no registration fits: a StatefulSet's pod advertises a name that begins with its own.
+        """
+        facts = self.facts
+        if not isinstance(facts.kubernetes, Known):
+            return facts.kubernetes
+        if not isinstance(facts.zookeeper, Known):
+            return facts.zookeeper
+        found: dict[str, int] = {}
+        for workload in facts.kubernetes.value.brokers.values():
+            if workload is None:
+                return Unknown("a StatefulSet of brokers does not exist")
+            for ordinal in range(workload.replicas):
+                pod = names.pod(workload.name, ordinal)
+                ids = {
+                    broker_id
+                    for broker_id, listeners in facts.zookeeper.value.brokers.items()
+                    if any(address.host.split(".")[0] == pod for address in listeners.values())
+                }
+                if len(ids) != 1:
+                    return Unknown(
+                        f"{len(ids)} registrations under /brokers/ids advertise a host name of pod {pod}, not exactly one")
+                found[pod] = ids.pop()
+        return Known(found, facts.zookeeper.at)
+
+    # --- what nodes say of themselves ---------------------------------------------------------------------------------
+
+    def mode(self, node_id: int) -> Observed[str]:
+        """The mode in which a node answers ApiVersions (feasibility-kraft.md 3.2)."""
+        answer = self.facts.answers.get(node_id, Unknown(f"node {node_id} was not asked"))
+        if not isinstance(answer, Known):
+            return answer
+        return Known(observed_mode(answer.value), answer.at)
+
+    def views_of_others(self, broker_id: int) -> Mapping[int, Observed[BrokerView]]:
+        """The Metadata of every broker but this one: a restarted broker is no witness for itself."""
+        return {other: view for other, view in self.facts.views.items() if other != broker_id}
+
+    def workload_of(self, pod: str) -> Workload | None:
+        """The StatefulSet that a pod of the plan belongs to, None when it was not observed."""
+        if not isinstance(self.facts.kubernetes, Known):
+            return None
+        state = self.facts.kubernetes.value
+        if pod in self.controllers:
+            return state.controllers
+        return state.brokers.get(pod.rsplit("-", 1)[0])
+
+    def voter_addresses(self) -> Mapping[int, Address]:
+        return self.voters.addresses
+
+
+def observed_mode(answer: NodeAnswer) -> str:
+    """A, B, C, P or F; "" for a node that fits none."""
+    keys = answer.api_keys
+    if LEADER_AND_ISR in keys and UPDATE_METADATA in keys:
+        return "B" if answer.zk_migration_ready else "A"
+    if DESCRIBE_QUORUM in keys:
+        if PRODUCE in keys:
+            return "C"
+        return "P" if answer.zk_migration_ready else "F"
+    return ""

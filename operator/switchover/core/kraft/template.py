@@ -1,0 +1,146 @@
+"""The one change of a brokers' StatefulSet: each pod mounts its own file, and pods are replaced only by eviction.
+
+The user's configuration mount gives way to a Secret of ours at the same path with `subPathExpr`, and the update strategy
+to OnDelete (feasibility-modes.md, with its traps). Volumes of the user stay.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from switchover.api.kafka_migration import BrokerSet
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import Workload
+
+VOLUME = "switchover-node-files"
+POD_NAME = "SWITCHOVER_POD_NAME"
+ON_DELETE = {"type": "OnDelete"}
+
+
+class Unsupported(Exception):
+    """This template cannot be taken over; the message says why and what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationMount:
+    """Where the broker reads its configuration: indexes into the template, and the mount as the user wrote it."""
+
+    container: int
+    mount: int
+    manifest: Mapping[str, Any]
+    single_file: bool
+
+
+def _container(template: Mapping[str, Any], name: str) -> tuple[int, Mapping[str, Any]]:
+    containers = template["spec"].get("containers", [])
+    for index, container in enumerate(containers):
+        if container["name"] == name:
+            return index, container
+    known = ", ".join(container["name"] for container in containers)
+    raise Unsupported(f"there is no container {name}; the pod has: {known}")
+
+
+def broker_container(workload: Workload, brokers: BrokerSet) -> Mapping[str, Any]:
+    """The container that runs Kafka. Raises Unsupported when the template has no such container."""
+    return _container(workload.template, brokers.container)[1]
+
+
+def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
+    """Whether volume, mount and strategy all are what `patch` made them; a template changed back half-way is not."""
+    volume = next((v for v in workload.template["spec"].get("volumes", []) if v["name"] == VOLUME), None)
+    if volume is None or volume.get("secret", {}).get("secretName") != names.node_files(workload.name):
+        return False
+    if workload.update_strategy.get("type") != "OnDelete":
+        return False
+    mounts = broker_container(workload, brokers).get("volumeMounts", [])
+    return any(mount["name"] == VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts)
+
+
+def has_foreign_expression(workload: Workload, brokers: BrokerSet) -> bool:
+    """The hybrid that a client-side apply of the old manifest leaves: the user's volume with our `subPathExpr`."""
+    mounts = broker_container(workload, brokers).get("volumeMounts", [])
+    return any(mount["name"] != VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts)
+
+
+def configuration_mount(workload: Workload, brokers: BrokerSet) -> ConfigurationMount:
+    """The user's mount of their configuration. Raises Unsupported in words when there is none that can be replaced."""
+    reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
+    if reference is None:
+        raise Unsupported("configuration by environment variables is not supported yet: give configMapRef or secretRef")
+    kind = "ConfigMap" if brokers.configuration.config_map_ref else "Secret"
+    index, container = _container(workload.template, brokers.container)
+    volumes = {
+        volume["name"]: volume
+        for volume in workload.template["spec"].get("volumes", [])
+        if volume.get("configMap", {}).get("name") == reference.name
+        or volume.get("secret", {}).get("secretName") == reference.name
+    }
+    for position, mount in enumerate(container.get("volumeMounts", [])):
+        if mount["name"] not in volumes:
+            continue
+        if "subPath" not in mount and "subPathExpr" not in mount:
+            return ConfigurationMount(index, position, mount, single_file=False)
+        if mount.get("subPath") == reference.key:
+            return ConfigurationMount(index, position, mount, single_file=True)
+    raise Unsupported(
+        f"container {brokers.container} does not mount {kind} {reference.name} as a directory, nor its key {reference.key}"
+        " by subPath: its configuration may be written by something else at start, which cannot be taken over")
+
+
+def file_key(pod: str) -> str:
+    """The key of a pod's own file in the Secret."""
+    return f"{pod}.properties"
+
+
+def _volume(workload: Workload, brokers: BrokerSet, other_keys: Mapping[str, str]) -> dict[str, Any]:
+    reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
+    assert reference is not None
+    items = []
+    for ordinal in range(workload.replicas):
+        pod = names.pod(workload.name, ordinal)
+        items.append({"key": file_key(pod), "path": f"{pod}/{reference.key}"})
+        items += [{"key": key, "path": f"{pod}/{key}"} for key in sorted(other_keys)]
+    return {"name": VOLUME, "secret": {"secretName": names.node_files(workload.name), "items": items}}
+
+
+def patch(workload: Workload, brokers: BrokerSet, other_keys: Mapping[str, str]) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that takes the template over; its tests fail when the mount or strategy is not what was read."""
+    found = configuration_mount(workload, brokers)
+    reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
+    assert reference is not None
+    base = "/spec/template/spec"
+    mount_path = f"{base}/containers/{found.container}/volumeMounts/{found.mount}"
+    expression = f"$({POD_NAME})/{reference.key}" if found.single_file else f"$({POD_NAME})"
+    mount = {"name": VOLUME, "mountPath": found.manifest["mountPath"], "subPathExpr": expression, "readOnly": True}
+    container = workload.template["spec"]["containers"][found.container]
+    variable = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
+    environment = [item for item in container.get("env", []) if item["name"] != POD_NAME]
+    volumes = [item for item in workload.template["spec"].get("volumes", []) if item["name"] != VOLUME]
+    return (
+        {"op": "test", "path": mount_path, "value": found.manifest},
+        {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
+        {"op": "replace", "path": mount_path, "value": mount},
+        # A variable must stand before those that use it, and ours is used by no other: first is always right.
+        {"op": "add", "path": f"{base}/containers/{found.container}/env", "value": [variable, *environment]},
+        {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, other_keys)]},
+        {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
+    )
+
+
+def original_manifest(workload: Workload, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The ControllerRevision that keeps what the way back needs; nobody owns it, so that nothing can take it away."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": names.original(workload.name, attempt), "labels": dict(labels)},
+        "revision": attempt,
+        "data": {"template": workload.template, "updateStrategy": workload.update_strategy},
+    }
+
+
+def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that gives the update strategy back; it restarts nothing only while all pods have the update revision."""
+    return (
+        {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
+        {"op": "replace", "path": "/spec/updateStrategy", "value": original["updateStrategy"]},
+    )
