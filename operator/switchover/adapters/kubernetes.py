@@ -12,10 +12,9 @@ from typing import Any
 
 from switchover.adapters.api_server import ApiServer, Conflict, NotFound, OverBudget
 from switchover.adapters.pods import read_pod, selects
+from switchover.core.kraft import names
 from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
 from switchover.ports import Clock, Fenced, Refused, Unreachable
-
-CLAIM_ANNOTATION = "switchover.dev/claimed-by"
 
 
 class KubernetesWorkloads:
@@ -50,7 +49,7 @@ class KubernetesWorkloads:
             update_strategy=found["spec"].get("updateStrategy") or {},
             update_revision=(found.get("status") or {}).get("updateRevision", ""),
             service_name=found["spec"].get("serviceName", ""),
-            claimed_by=_metadata(found, "annotations", {}).get(CLAIM_ANNOTATION, ""),
+            claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
             budgets=tuple(
                 budget["metadata"]["name"] for budget in budgets if selects(budget["spec"].get("selector"), labels)
             ),
@@ -69,12 +68,11 @@ class KubernetesWorkloads:
                 return False
 
         try:
-            names = sorted(nodes)
-            answers = await asyncio.gather(*(cordoned(node) for node in names))
+            answers = await asyncio.gather(*(cordoned(node) for node in sorted(nodes)))
         except Refused:
             self._may_read_nodes = False
             return frozenset()
-        return frozenset(node for node, answer in zip(names, answers, strict=True) if answer)
+        return frozenset(node for node, answer in zip(sorted(nodes), answers, strict=True) if answer)
 
     async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
         """A key of a ConfigMap or Secret; Refused names the object or key that does not exist."""
@@ -109,6 +107,15 @@ class KubernetesWorkloads:
             return _decoded((await self._server.get(self._server.path("v1", "Secret", secret))).get("data"))
         except NotFound:
             return {}
+
+    async def original(self, name: str) -> Mapping[str, Any] | None:
+        """The data of the ControllerRevision; None when it does not exist."""
+        try:
+            found = await self._server.get(self._server.path("apps/v1", "ControllerRevision", name))
+        except NotFound:
+            return None
+        data: Mapping[str, Any] = found["data"]
+        return data
 
     async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]:
         """Names of the claims that carry all the labels."""

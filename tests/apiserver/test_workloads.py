@@ -1,0 +1,493 @@
+"""The Kubernetes adapters against a real API server: fences, refusals, budgets, the Lease, and whose words reach us.
+
+No node runs here: tests put Pods down as the StatefulSet controller would and write their status as a kubelet would.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from apiserver.examples import documented
+from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.core.kraft.facts import Pod
+from switchover.ports import Fenced, Refused, Unreachable
+
+Kubectl = Callable[..., Any]
+FINALIZER = "switchover.dev/finalizer"
+LABELS = {"app": "kafka"}
+
+
+class Clock:
+    """A clock that a test can set."""
+
+    def __init__(self) -> None:
+        self.time = 1_790_000_000.25
+
+    def now(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest_asyncio.fixture
+async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
+    connected = await connect(namespace, str(kubeconfig))
+    yield connected
+    await connected.close()
+
+
+@pytest.fixture
+def workloads(server: ApiServer, clock: Clock) -> KubernetesWorkloads:
+    return KubernetesWorkloads(server, clock)
+
+
+@pytest.fixture
+def migrations(server: ApiServer, clock: Clock, crds: object) -> KubernetesMigrations:
+    return KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
+
+
+@pytest.fixture
+def apply(kubectl: Kubectl, namespace: str) -> Callable[..., None]:
+    """Client-side apply, as a user does it."""
+
+    def run(*manifests: dict[str, Any]) -> None:
+        kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+    return run
+
+
+@pytest.fixture
+def stateful_set(apply: Callable[..., None]) -> None:
+    """`kafka` of two pods, a budget that selects them, and one that does not."""
+    apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": "kafka"},
+            "spec": {
+                "serviceName": "kafka",
+                "replicas": 2,
+                "podManagementPolicy": "Parallel",
+                "selector": {"matchLabels": LABELS},
+                "template": {
+                    "metadata": {"labels": LABELS},
+                    "spec": {"containers": [{"name": "kafka", "image": "localhost/kafka:1"}],
+                             "terminationGracePeriodSeconds": 0},
+                },
+            },
+        },
+        budget("kafka", {"matchExpressions": [{"key": "app", "operator": "In", "values": ["kafka"]}]}),
+        budget("other", {"matchLabels": {"app": "other"}}),
+    )
+
+
+def budget(name: str, selector: dict[str, Any], unavailable: int = 1) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"maxUnavailable": unavailable, "selector": selector},
+    }
+
+
+async def pods_of(workloads: KubernetesWorkloads, count: int = 2) -> dict[str, Pod]:
+    """The pods of `kafka`, once the StatefulSet controller has made them."""
+    for _ in range(100):
+        found = await workloads.stateful_set("kafka")
+        assert found is not None
+        if len(found.pods) == count:
+            return dict(found.pods)
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"the StatefulSet controller made {len(found.pods)} pods of {count}")
+
+
+async def run_as_kubelet(server: ApiServer, pod: Pod, *, ready: bool = True, **state: Any) -> None:
+    """Bind the pod and write the status that a kubelet would."""
+    path = server.path("v1", "Pod", pod.name)
+    if not pod.node:
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name}, "target": target}
+        await server.request("POST", f"{path}/binding", binding)
+    container = {
+        "name": "kafka", "image": "localhost/kafka:1", "imageID": "", "ready": ready, "restartCount": 0,
+        "state": state or {"running": {"startedAt": "2026-11-21T20:00:00Z"}},
+    }
+    status = {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        "containerStatuses": [container],
+    }
+    await server.json_patch(f"{path}/status", [{"op": "add", "path": "/status", "value": status}])
+
+
+async def allowed_disruptions(server: ApiServer, wanted: int) -> None:
+    """Wait until the disruption controller has counted."""
+    for _ in range(100):
+        found = await server.get(server.path("policy/v1", "PodDisruptionBudget", "kafka"))
+        status = found.get("status") or {}
+        counted = status.get("observedGeneration") == found["metadata"]["generation"]
+        if counted and status.get("disruptionsAllowed") == wanted and status.get("expectedPods") == 2:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"the budget does not come to allow {wanted} disruptions: {found.get('status')}")
+
+
+@contextmanager
+def refused(*words: str) -> Iterator[None]:
+    with pytest.raises(Refused) as caught:
+        yield
+    for word in words:
+        assert word in str(caught.value)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_a_stateful_set_with_its_pods_and_budgets(server: ApiServer, workloads: KubernetesWorkloads) -> None:
+    pods = await pods_of(workloads)
+    await run_as_kubelet(server, pods["kafka-0"])
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting"}
+    await run_as_kubelet(server, pods["kafka-1"], ready=False, waiting=waiting)
+    found = await workloads.stateful_set("kafka")
+    assert found is not None
+    assert (found.replicas, found.service_name, found.budgets, found.claimed_by) == (2, "kafka", ("kafka",), "")
+    assert found.update_strategy == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    first, second = found.pods["kafka-0"], found.pods["kafka-1"]
+    assert (first.ready, first.terminating, first.node, first.cordoned) == (True, False, "node-0", False)
+    assert first.started_at == 1795291200.0
+    assert first.trouble == ""
+    assert first.revision == found.update_revision != ""
+    assert (second.ready, second.started_at) == (False, None)
+    assert second.trouble == "container kafka: CrashLoopBackOff: back-off 10s restarting"
+    assert await workloads.stateful_set("nothing") is None
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_a_pod_on_a_cordoned_node(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl
+) -> None:
+    pods = await pods_of(workloads)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}, "spec": {"unschedulable": True}}
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(node))
+    try:
+        await run_as_kubelet(server, pods["kafka-0"])
+        found = await workloads.stateful_set("kafka")
+        assert found is not None
+        assert (found.pods["kafka-0"].cordoned, found.pods["kafka-1"].cordoned) == (True, False)
+    finally:
+        kubectl("delete", "node", "node-0")
+
+
+async def test_configuration_names_what_is_missing(workloads: KubernetesWorkloads, apply: Callable[..., None]) -> None:
+    keystore = base64.b64encode(b"\xfe\xed\xfe\xed").decode()
+    apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"},
+         "data": {"server.properties": "broker.id=1", "log4j.properties": "x"}, "binaryData": {"key.jks": keystore}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret"}, "data": {"key.jks": keystore}},
+    )
+    found = await workloads.configuration("ConfigMap", "config", "server.properties")
+    assert (found.source, found.text) == ("ConfigMap config key server.properties", "broker.id=1")
+    assert found.other_keys["log4j.properties"] == "x"
+    await workloads.write_node_files("files", dict(found.other_keys), {})
+    assert await workloads.node_files("files") == found.other_keys       # binary keys come through unharmed
+    with refused("ConfigMap nothing does not exist"):
+        await workloads.configuration("ConfigMap", "nothing", "server.properties")
+    with refused("ConfigMap config has no key kraft.properties", "log4j.properties, server.properties"):
+        await workloads.configuration("ConfigMap", "config", "kraft.properties")
+    with refused("key key.jks of Secret secret is not UTF-8"):
+        await workloads.configuration("Secret", "secret", "key.jks")
+    with refused("Secret nothing does not exist"):
+        await workloads.client_properties("nothing")
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+async def test_node_files_are_replaced_as_a_whole_and_nobody_owns_them(
+    server: ApiServer, workloads: KubernetesWorkloads
+) -> None:
+    assert await workloads.node_files("files") == {}
+    await workloads.write_node_files("files", {"kafka-0": "a", "kafka-1": "b"}, {"managed": "yes"})
+    await workloads.write_node_files("files", {"kafka-1": "c"}, {"managed": "yes"})
+    assert await workloads.node_files("files") == {"kafka-1": "c"}
+    secret = await server.get(server.path("v1", "Secret", "files"))
+    assert secret["metadata"]["labels"] == {"managed": "yes"}
+    assert "ownerReferences" not in secret["metadata"]
+    assert [entry["manager"] for entry in secret["metadata"]["managedFields"]] == ["switchover"]
+
+
+async def test_no_word_of_a_secret_gets_into_a_refusal(workloads: KubernetesWorkloads) -> None:
+    with pytest.raises(Refused) as caught:
+        await workloads.write_node_files("files", {"not a key": "canary-7c1d"}, {})
+    assert "secrets files" in str(caught.value)
+    with pytest.raises(Refused) as too_large:
+        await workloads.write_node_files("files", {"kafka-0": "canary-7c1d" * 200_000}, {})
+    assert "canary" not in f"{caught.value!r} {too_large.value!r}"
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_the_strategy_is_replaced_under_a_test(workloads: KubernetesWorkloads) -> None:
+    found = await workloads.stateful_set("kafka")
+    assert found is not None
+    patch = [
+        {"op": "test", "path": "/spec/updateStrategy", "value": found.update_strategy},
+        {"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}},
+    ]
+    await workloads.patch_stateful_set("kafka", patch)
+    changed = await workloads.stateful_set("kafka")
+    assert changed is not None
+    assert changed.update_strategy == {"type": "OnDelete"}
+    with pytest.raises(Fenced):
+        await workloads.patch_stateful_set("kafka", patch)
+    with pytest.raises(Fenced):
+        await workloads.patch_stateful_set("nothing", patch)
+    with refused("replicas"):                              # 422 as well, but a value that can never be
+        await workloads.patch_stateful_set("kafka", [{"op": "replace", "path": "/spec/replicas", "value": -1}])
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_the_original_is_kept_word_for_word(workloads: KubernetesWorkloads) -> None:
+    found = await workloads.stateful_set("kafka")
+    assert found is not None
+    data = {"template": found.template, "updateStrategy": found.update_strategy}
+    manifest = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "before"}, "revision": 1,
+                "data": data}
+    assert await workloads.original("before") is None
+    for _ in range(2):                                     # its data cannot change: the same again must be welcome
+        await workloads.apply(manifest)
+    assert await workloads.original("before") == data
+
+
+async def test_apply_takes_over_what_a_user_applied(server: ApiServer, workloads: KubernetesWorkloads,
+                                                    apply: Callable[..., None]) -> None:
+    apply(budget("ours", {"matchLabels": LABELS}))
+    await workloads.apply(budget("ours", {"matchLabels": LABELS}, unavailable=2))
+    found = await server.get(server.path("policy/v1", "PodDisruptionBudget", "ours"))
+    assert found["spec"]["maxUnavailable"] == 2
+    with refused("kind Job"):
+        await workloads.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}})
+    await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
+    await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
+
+
+# --- pods -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_an_eviction_against_the_budget_carries_its_words(
+    server: ApiServer, workloads: KubernetesWorkloads
+) -> None:
+    pods = await pods_of(workloads)
+    for pod in pods.values():
+        await run_as_kubelet(server, pod)
+    await allowed_disruptions(server, 1)
+    await workloads.evict(pods["kafka-0"])
+    with refused("budget", "kafka"):
+        await workloads.evict(pods["kafka-1"])
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_an_eviction_of_a_pod_that_is_gone_is_done(server: ApiServer, workloads: KubernetesWorkloads) -> None:
+    """Its successor stays. (The API server counts such an eviction against the budget all the same, for a while.)"""
+    pods = await pods_of(workloads)
+    for pod in pods.values():
+        await run_as_kubelet(server, pod)
+    await allowed_disruptions(server, 1)
+    await workloads.evict(replace(pods["kafka-0"], uid="another"))
+    assert (await pods_of(workloads))["kafka-0"].uid == pods["kafka-0"].uid
+    await workloads.evict(replace(pods["kafka-0"], name="kafka-9"))
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_two_budgets_on_a_pod_are_refused_in_words(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(budget("second", {"matchLabels": LABELS}))
+    pods = await pods_of(workloads)
+    await run_as_kubelet(server, pods["kafka-0"])
+    with refused("more than one PodDisruptionBudget"):
+        await workloads.evict(pods["kafka-0"])
+
+
+@pytest.mark.usefixtures("stateful_set")
+async def test_a_broken_pod_is_deleted_by_its_uid(workloads: KubernetesWorkloads) -> None:
+    pods = await pods_of(workloads)
+    await workloads.delete_pod(replace(pods["kafka-0"], uid="another"))
+    assert (await pods_of(workloads))["kafka-0"].uid == pods["kafka-0"].uid
+    await workloads.delete_pod(pods["kafka-0"])
+    for _ in range(100):
+        found = await workloads.stateful_set("kafka")
+        assert found is not None
+        if "kafka-0" in found.pods and found.pods["kafka-0"].uid != pods["kafka-0"].uid:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("kafka-0 was not deleted")
+
+
+async def test_volume_claims_by_label(workloads: KubernetesWorkloads, apply: Callable[..., None]) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    for name, labels in (("data-kafka-0", LABELS), ("data-kafka-1", LABELS), ("other", {"app": "other"})):
+        apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "labels": labels},
+               "spec": claim})
+    assert await workloads.volume_claims(LABELS) == ["data-kafka-0", "data-kafka-1"]
+
+
+# --- the Lease --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWorkloads, clock: Clock) -> None:
+    assert await workloads.hold_lease("cluster", "a", 15) == "a"
+    clock.time += 10
+    assert await workloads.hold_lease("cluster", "a", 15) == "a"         # renewed
+    clock.time += 14.9
+    assert await workloads.hold_lease("cluster", "b", 15) == "a"
+    clock.time += 0.2
+    assert await workloads.hold_lease("cluster", "b", 15) == "b"
+    await workloads.release_lease("cluster", "a")                        # not its own any more
+    assert await workloads.hold_lease("cluster", "a", 15) == "b"
+    await workloads.release_lease("cluster", "b")
+    assert await workloads.hold_lease("cluster", "a", 15) == "a"
+
+
+async def test_of_many_who_want_a_lease_at_once_one_gets_it(workloads: KubernetesWorkloads, clock: Clock) -> None:
+    for _ in range(3):                                                   # created, then taken over twice
+        wanting = (workloads.hold_lease("cluster", f"operator-{n}", 15) for n in range(8))
+        assert len(set(await asyncio.gather(*wanting))) == 1
+        clock.time += 60
+
+
+# --- the resource -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def resource(apply: Callable[..., None], crds: object) -> str:
+    example = next(each for each in documented() if each["kind"] == "KafkaMigration")
+    apply(example)
+    return str(example["metadata"]["name"])
+
+
+async def test_a_record_replaces_the_whole_status_of_what_was_read(
+    migrations: KubernetesMigrations, resource: str
+) -> None:
+    read = await migrations.get(resource)
+    assert read is not None
+    uid, version = read["metadata"]["uid"], read["metadata"]["resourceVersion"]
+    first = {"phase": "Running", "planHash": "7f3a5c21", "observedGeneration": 1}
+    newer = await migrations.record(resource, uid, version, first)
+    with pytest.raises(Fenced):
+        await migrations.record(resource, uid, version, {"phase": "Stalled"})
+    with pytest.raises(Fenced):
+        await migrations.record(resource, "another", newer, {"phase": "Stalled"})
+    await migrations.record(resource, uid, newer, {"phase": "Succeeded"})
+    found = await migrations.get(resource)
+    assert found is not None
+    assert found["status"]["phase"] == "Succeeded"
+    assert "planHash" not in found["status"]
+    with pytest.raises(Fenced):
+        await migrations.record("nothing", uid, newer, {})
+
+
+async def test_a_status_that_the_schema_refuses_is_no_fence(migrations: KubernetesMigrations, resource: str) -> None:
+    read = await migrations.get(resource)
+    assert read is not None
+    meta = read["metadata"]
+    with refused("phase"):
+        await migrations.record(resource, meta["uid"], meta["resourceVersion"], {"phase": "Dancing"})
+
+
+async def test_the_finalizer_holds_and_lets_go(
+    migrations: KubernetesMigrations, resource: str, kubectl: Kubectl, namespace: str
+) -> None:
+    for _ in range(2):
+        assert await migrations.set_finalizer(resource, FINALIZER, True)
+    kubectl("-n", namespace, "delete", "kafkamigration", resource, "--wait=false")
+    assert not await migrations.set_finalizer(resource, "switchover.dev/another", True)
+    found = await migrations.get(resource)
+    assert found is not None
+    assert found["metadata"]["finalizers"] == [FINALIZER]
+    await migrations.set_finalizer(resource, FINALIZER, False)
+    assert await migrations.get(resource) is None
+    assert not await migrations.set_finalizer(resource, FINALIZER, False)
+
+
+async def test_an_announcement_is_an_event_on_the_resource(
+    migrations: KubernetesMigrations, resource: str, kubectl: Kubectl, namespace: str
+) -> None:
+    read = await migrations.get(resource)
+    assert read is not None
+    await migrations.announce(resource, read["metadata"]["uid"], "StepStarted", "é" * 2000, warning=False)
+    described = kubectl("-n", namespace, "describe", "kafkamigration", resource).stdout
+    assert "StepStarted" in described
+    assert "switchover" in described
+
+
+# --- rights and reach -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def changed_kubeconfig(kubeconfig: Path, tmp_path: Path) -> Callable[[Callable[[dict[str, Any]], None]], str]:
+    """The administrator's kubeconfig with a change, as a file of its own."""
+
+    def changed(change: Callable[[dict[str, Any]], None]) -> str:
+        settings = yaml.safe_load(kubeconfig.read_text())
+        change(settings)
+        own = tmp_path / "kubeconfig"
+        own.write_text(yaml.safe_dump(settings))
+        return str(own)
+
+    return changed
+
+
+async def test_what_is_forbidden_is_refused_with_verb_and_resource(
+    changed_kubeconfig: Callable[..., str], namespace: str, clock: Clock, kubectl: Kubectl, apply: Callable[..., None]
+) -> None:
+    apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}})
+    token = kubectl("-n", namespace, "create", "token", "nobody").stdout.strip()
+
+    def as_nobody(settings: dict[str, Any]) -> None:
+        settings["users"] = [{"name": user["name"], "user": {"token": token}} for user in settings["users"]]
+
+    server = await connect(namespace, changed_kubeconfig(as_nobody))
+    try:
+        workloads = KubernetesWorkloads(server, clock)
+        with refused("get or list", f"statefulsets kafka in namespace {namespace}", "Role"):
+            await workloads.stateful_set("kafka")
+        with refused("patch", f"secrets files in namespace {namespace}"):
+            await workloads.write_node_files("files", {"kafka-0": "canary-7c1d"}, {})
+    finally:
+        await server.close()
+
+
+async def test_a_server_that_is_not_there_is_unreachable(changed_kubeconfig: Callable[..., str], clock: Clock) -> None:
+    def elsewhere(settings: dict[str, Any]) -> None:
+        for cluster in settings["clusters"]:
+            cluster["cluster"]["server"] = "https://127.0.0.1:1"
+
+    server = await connect("default", changed_kubeconfig(elsewhere))
+    try:
+        with pytest.raises(Unreachable, match="cannot be reached"):
+            await KubernetesWorkloads(server, clock).stateful_set("kafka")
+    finally:
+        await server.close()
+
+
+async def test_credentials_that_cannot_be_read_are_refused_in_words(tmp_path: Path) -> None:
+    with refused("kubeconfig", "nothing"):
+        await connect("default", str(tmp_path / "nothing"))
+    with refused("service account"):
+        await connect("default")
