@@ -49,6 +49,11 @@ async def connected(node: Address, security: Security, seconds: float) -> AsyncI
     except ssl.SSLCertVerificationError as error:
         raise Refused(f"{node}: its certificate is not accepted ({error.verify_message}); check "
                       "ssl.truststore.certificates and the names in the certificate") from error
+    except ssl.SSLError as error:
+        if "CERTIFICATE" in (error.reason or ""):                   # an alert of the node; TLS names a dozen of them
+            raise Refused(f"{node}: does not accept our certificate ({error.reason}); check "
+                          "ssl.keystore.certificate.chain and ssl.keystore.key") from error
+        raise Unreachable(f"{node}: TLS failed ({error.reason}); security.protocol may not fit the listener") from error
     except asyncio.IncompleteReadError as error:
         raise Unreachable(f"{node}: closed the connection without an answer; security.protocol may not fit the "
                           "listener, or the node does not know the request") from error
