@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,10 +11,11 @@ from rich.console import Console
 from rich.live import Live
 
 from demo import migration, proofs, traffic, world
-from demo.cluster import Cluster, CommandFailed, environment
+from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from demo.kill import MOMENTS, Killer
 from demo.progress import Resource, tree
+from demo.sandbox import bring_up
 from demo.summary import Summary
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,8 @@ def main() -> int:
     screen = Screen(Console())
     cluster: Cluster | None = None
     try:
-        cluster = bring_up(screen)
+        cluster = bring_up()
+        screen.say("sandbox is up, images are loaded")
         summary = tell(cluster, Killer(MOMENTS[: given.kill]), screen)
     except KeyboardInterrupt:
         screen.close()
@@ -83,15 +84,6 @@ def main() -> int:
     return 0 if summary.good else 1
 
 
-def bring_up(screen: Screen) -> Cluster:
-    """The sandbox with the images in it. Raises CommandFailed."""
-    answer = _script("sandbox/up")
-    known = dict(line.partition("=")[::2] for line in answer.splitlines())
-    _script("sandbox/load-image", *world.images(), migration.OPERATOR_IMAGE)
-    screen.say("sandbox is up, images are loaded")
-    return Cluster("demo", environment(Path(known["KUBECONFIG"]), [Path(known["KUBECTL"]).parent]))
-
-
 def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
     """World, plain restarts, migration, figures. Raises CommandFailed or MigrationFailed."""
     say = screen.say
@@ -108,7 +100,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
     run = migration.Run()
     try:
-        migration.follow(cluster, run, killer, screen.show, say)
+        migration.follow(cluster, run, migration.MANIFEST.read_text(), screen.show, say, [killer])
     finally:
         screen.close()
         (OUTPUT / "migration.json").write_text(json.dumps(run.resource, indent=2) + "\n")
@@ -142,14 +134,6 @@ def _decision_latency(cluster: Cluster) -> dict[str, float]:
     if not {"sum", "count"} <= found.keys() or not float(found["count"]):
         raise CommandFailed("the operator's metrics do not tell switchover_decision_seconds")
     return {"mean": round(float(found["sum"]) / float(found["count"]), 3), "decisions": float(found["count"])}
-
-
-def _script(*command: str) -> str:
-    """Run one of the sandbox's scripts; its progress goes to our standard error."""
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise CommandFailed(f"{' '.join(command)} ended with {done.returncode}")
-    return done.stdout
 
 
 if __name__ == "__main__":

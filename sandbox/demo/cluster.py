@@ -1,14 +1,10 @@
 """The Kubernetes cluster, through kubectl and helm as any user has them."""
 
 import json
-import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 
 class CommandFailed(Exception):
@@ -41,10 +37,6 @@ class Cluster:
         found: list[dict[str, Any]] = self.get(*arguments)["items"]
         return found
 
-    def apply(self, *manifests: Mapping[str, Any]) -> None:
-        """`kubectl apply` of these objects, as a user's file would be applied."""
-        self.kubectl("apply", "--filename", "-", feed=yaml.safe_dump_all(manifests))
-
 
 def run(*command: str, env: Mapping[str, str], feed: str | None = None, timeout: float = 60) -> str:
     """Run a command to its end and return its standard output. Raises CommandFailed."""
@@ -59,9 +51,3 @@ def run(*command: str, env: Mapping[str, str], feed: str | None = None, timeout:
     if done.returncode:
         raise CommandFailed(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
-
-
-def environment(kubeconfig: Path, directories: Sequence[Path]) -> dict[str, str]:
-    """This process's environment with KUBECONFIG set and `directories` first on the PATH."""
-    path = os.pathsep.join([*map(str, directories), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "KUBECONFIG": str(kubeconfig), "PATH": path}

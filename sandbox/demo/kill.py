@@ -38,15 +38,15 @@ class Killer:
     moments: Sequence[Moment]
     killed: list[Moment] = field(default_factory=list)
 
-    def strike(self, resource: Resource, container: str) -> Moment | None:
-        """Kill the container's processes if the migration has reached a moment that is still due.
+    def __call__(self, resource: Resource, container: str) -> str | None:
+        """Kill the container's processes if the migration has reached a moment that is still due, and say so.
 
         While the operator is down already (no process), the moment stays due.
         """
         for moment in self.moments:
             if moment not in self.killed and moment.reached(resource) and operator_process.kill(container):
                 self.killed.append(moment)
-                return moment
+                return f"SIGKILL to the operator: {moment.words}"
         return None
 
     @property

@@ -3,14 +3,15 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from demo import operator_process
 from demo.cluster import Cluster
-from demo.kill import Killer
 from demo.progress import Resource, changes, condition, seconds, wait_words
 from demo.watch import Watch
 
@@ -24,6 +25,10 @@ MOVED = {"kafka", "kafka-controller"}
 STALLED_SECONDS = 90
 SILENT_SECONDS = 600
 TICK_SECONDS = 0.5
+
+
+Observer = Callable[[Resource, str], str | None]
+"""Gets the resource at every change and the id of the operator's container; what it did, in words."""
 
 
 class MigrationFailed(Exception):
@@ -70,17 +75,22 @@ def install_operator(cluster: Cluster) -> None:
 
 
 def follow(
-    cluster: Cluster, run: Run, killer: Killer, show: Callable[[Resource], None], say: Callable[[str], None]
+    cluster: Cluster,
+    run: Run,
+    manifest: str,
+    show: Callable[[Resource], None],
+    say: Callable[[str], None],
+    observers: Sequence[Observer] = (),
 ) -> None:
     """Apply the migration and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
 
-    `show` gets the resource at every change and every half second; `say` gets one line for each change.
+    `show` gets the resource at every change and every half second; `say` gets one line for each change. Holds are
+    approved as they come.
     """
-    name = "kafka"
     run.start = time.time()
     with Watch(cluster, "pods") as pods:
-        cluster.kubectl("apply", "--filename", str(MANIFEST))
-        with Watch(cluster, "kafkamigration", name) as migrations:
+        cluster.kubectl("apply", "--filename", "-", feed=manifest)
+        with Watch(cluster, "kafkamigration", yaml.safe_load(manifest)["metadata"]["name"]) as migrations:
             moved = time.monotonic()
             while True:
                 found = migrations.next(TICK_SECONDS)
@@ -88,13 +98,13 @@ def follow(
                     run.note_pod(pod)
                 run.peak_memory = max(run.peak_memory, operator_process.peak_memory(run.container))
                 if found is not None:
-                    lines = list(changes(run.resource or None, found))
-                    run.resource = found
-                    for line in lines:
+                    for line in changes(run.resource or None, found):
                         say(line)
                         moved = time.monotonic()
-                    if (moment := killer.strike(found, run.container)) is not None:
-                        say(f"SIGKILL to the operator: {moment.words}")
+                    run.resource = found
+                    for observer in observers:
+                        if words := observer(found, run.container):
+                            say(words)
                     _approve(cluster, run, say)
                 if run.resource:
                     show(run.resource)

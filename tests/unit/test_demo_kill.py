@@ -33,7 +33,7 @@ def deaths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_each_moment_strikes_once(deaths: list[str]) -> None:
     killer = Killer(MOMENTS)
     for step, batch in [("EnableMigration", 1), ("EnableMigration", 2), ("EnableMigration", 2), ("CopyMetadata", 0)]:
-        killer.strike(at(step, batch), "first")
+        killer(at(step, batch), "first")
     assert [moment.step for moment in killer.killed] == ["EnableMigration", "CopyMetadata"]
     assert len(deaths) == 2
     assert {(moment.step, moment.batch) for moment in killer.missed} == {
@@ -45,8 +45,8 @@ def test_each_moment_strikes_once(deaths: list[str]) -> None:
 
 def test_a_moment_stays_due_while_the_operator_is_down(deaths: list[str]) -> None:
     killer = Killer(MOMENTS)
-    assert killer.strike(at("Finalize", 2), "down") is None
-    assert killer.strike(at("Finalize", 2), "second") is not None
+    assert killer(at("Finalize", 2), "down") is None
+    assert killer(at("Finalize", 2), "second") is not None
     assert deaths == ["second"]
 
 

@@ -1,0 +1,36 @@
+"""The sandbox with our images in it, by its own commands."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from demo import migration, world
+from demo.cluster import Cluster, CommandFailed
+
+COMMANDS = Path(__file__).parents[1]
+
+
+def bring_up(state: Path | None = None) -> Cluster:
+    """The sandbox that lives in `state` (default: the checkout's own), images loaded. Raises CommandFailed."""
+    answer = _run("up", state)
+    known = dict(line.partition("=")[::2] for line in answer.splitlines())
+    _run("load-image", state, *world.images(), migration.OPERATOR_IMAGE)
+    programs = Path(known["KUBECTL"]).parent
+    path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
+    return Cluster("demo", {**os.environ, "KUBECONFIG": known["KUBECONFIG"], "PATH": path})
+
+
+def take_down(state: Path) -> None:
+    """End the sandbox that lives in `state`. Raises CommandFailed."""
+    _run("down", state)
+
+
+def _run(command: str, state: Path | None, *arguments: str) -> str:
+    """What one of the commands prints; its progress goes to our standard error."""
+    environment = dict(os.environ) if state is None else {**os.environ, "SANDBOX_STATE": str(state)}
+    done = subprocess.run(
+        [COMMANDS / command, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        raise CommandFailed(f"sandbox/{command} ended with {done.returncode}")
+    return done.stdout
