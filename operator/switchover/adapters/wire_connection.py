@@ -45,7 +45,7 @@ async def connected(node: Address, security: Security, seconds: float) -> AsyncI
             finally:
                 writer.close()
     except TimeoutError as error:
-        raise Unreachable(f"{node}: no answer within {seconds:g} s") from error
+        raise Unreachable(f"{node}: no complete answer within {seconds:g} s") from error
     except ssl.SSLCertVerificationError as error:
         raise Refused(f"{node}: its certificate is not accepted ({error.verify_message}); check "
                       "ssl.truststore.certificates and the names in the certificate") from error

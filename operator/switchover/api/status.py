@@ -80,6 +80,10 @@ class Progress(Model):
     """When this attempt left Preflight's first pass."""
     step_start_time: Time | None = None
     """When the step was recorded."""
+    open_time: Time | None = None
+    """When its entry gates had passed: no effect of the step happens before this is on record."""
+    complete_time: Time | None = None
+    """When the last step of this direction was done; the migration stands at that end of its plan."""
     estimated_completion_time: Time | None = None
     """Estimate; absent while it waits for a person."""
     active_seconds: Seconds = 0

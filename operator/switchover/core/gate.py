@@ -50,7 +50,7 @@ def unknown(reason: str, message: str, *, subject: str = "") -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Gate(Generic[P]):
-    """`check` reads one pass; the gate opens after `samples` passes in a row that span at least `hold(picture)` seconds.
+    """`check` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
 
     With `patience` (seconds), a gate that has not passed for longer makes the migration Stalled in its words.
     """
@@ -93,7 +93,8 @@ class Judge(Generic[P]):
 
     def all_open(self, gates: Iterable[Gate[P]], picture: P) -> bool:
         """Judge every gate (none is skipped: each has something to tell) and say whether all are open."""
-        return all([self._judge(gate, picture).open for gate in gates])
+        judged = [self._judge(gate, picture) for gate in gates]
+        return all(item.open for item in judged)
 
     def add(self, name: str, verdict: Verdict) -> Judgement:
         """Judge something that is not a gate of its own, such as a bake, so that it is told like one."""

@@ -1,7 +1,7 @@
 """The manifests of the controllers that Switchover creates (design, end of section 6).
 
-Own labels only, stable names before readiness, volumes that outlive the StatefulSet, no owner: deleting the migration takes
-nothing away.
+Own labels only, stable names before readiness, volumes that outlive the StatefulSet, no owner: deleting the migration
+takes nothing away.
 """
 
 from collections.abc import Mapping
@@ -146,4 +146,5 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         pod["topologySpreadConstraints"] = [
             {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway",
              "labelSelector": {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}}]
-    return {"metadata": {"labels": {**template.labels, **labels}, "annotations": dict(template.annotations)}, "spec": pod}
+    metadata = {"labels": {**template.labels, **labels}, "annotations": dict(template.annotations)}
+    return {"metadata": metadata, "spec": pod}

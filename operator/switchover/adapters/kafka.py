@@ -1,0 +1,190 @@
+"""The port KafkaAdmin on confluent-kafka, the only place that imports it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+
+from switchover.adapters import librdkafka
+from switchover.core.kraft.facts import GroupSample
+from switchover.ports import Access, Refused, Unreachable
+
+BATCH = 200                 # topics in one request: DescribeConfigs answers some forty settings for each
+GRACE = 0.5                 # librdkafka keeps the time limit; we wait this much longer for it to say so
+
+K = TypeVar("K")
+
+_log = logging.getLogger(__name__)
+
+_RIGHTS = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "DESCRIBE and DESCRIBE_CONFIGS on it",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "DESCRIBE on it",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "DESCRIBE and DESCRIBE_CONFIGS on the cluster",
+}
+_CREDENTIALS = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
+_REQUEST = frozenset({
+    KafkaError.INVALID_GROUP_ID, KafkaError.INVALID_REQUEST, KafkaError.UNSUPPORTED_VERSION, KafkaError._INVALID_ARG,
+    KafkaError._UNSUPPORTED_FEATURE,
+})
+_GONE = frozenset({
+    KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
+})
+
+
+class ConfluentKafkaAdmin:
+    """The brokers of one Kafka cluster.
+
+    `access.servers` is `bootstrap.servers`; `access.properties` are client properties as for Kafka's Java client.
+    Every call ends within `seconds`. After an Unreachable the next call starts with a new client, which knows nothing
+    but the bootstrap servers. Raises Refused when the properties cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 10.0) -> None:
+        self._named = access.servers
+        self._seconds = seconds
+        self._configuration: dict[str, Any] = {
+            "client.id": "switchover",
+            **librdkafka.configuration(access.properties),
+            "bootstrap.servers": access.servers,
+            "reconnect.backoff.max.ms": 1000,
+            "error_cb": self._remember,
+            "logger": _Debug(),
+        }
+        self._bad_credentials = ""
+        self._client: AdminClient | None = None
+        self._connected()           # refuses what librdkafka does not accept
+
+    async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
+        """`min.insync.replicas` in force for each topic; a topic that does not exist is absent."""
+        deadline = time.monotonic() + self._seconds
+        client, found = self._connected(), {}
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(set(topics))]
+        for start in range(0, len(resources), BATCH):
+            answers = client.describe_configs(resources[start:start + BATCH], request_timeout=_left(deadline))
+            for resource, settings in (await self._settled(client, deadline, answers)).items():
+                if isinstance(settings, KafkaError):
+                    if settings.code() not in _GONE:
+                        raise self._error(settings, f"topic {resource.name}")
+                else:
+                    found[resource.name] = int(settings["min.insync.replicas"].value)
+        return found
+
+    async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
+        """The live configuration of a broker as it tells it itself; sensitive values and nulls are absent."""
+        deadline = time.monotonic() + self._seconds
+        client = self._connected()
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker_id))
+        answers = client.describe_configs([resource], request_timeout=_left(deadline))
+        [settings] = (await self._settled(client, deadline, answers)).values()
+        if isinstance(settings, KafkaError):
+            raise self._error(settings, f"broker {broker_id}")
+        return {name: entry.value for name, entry in settings.items() if entry.value is not None}
+
+    async def group_offsets(self, group: str) -> GroupSample:
+        """Every partition of the topics that the group has committed to; a group that does not exist has none.
+
+        Committed offsets are read before end offsets, so that lag is negative only when a log really shrank. `at` is
+        when the end offsets were asked for.
+        """
+        deadline = time.monotonic() + self._seconds
+        client = self._connected()
+        [committed] = (await self._settled(client, deadline, client.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=_left(deadline)))).values()
+        if isinstance(committed, KafkaError):
+            raise self._error(committed, f"group {group}")
+        offsets: dict[tuple[str, int], int | None] = {}
+        for partition in committed.topic_partitions:
+            if partition.error is not None:
+                raise self._error(partition.error, f"group {group}, {partition.topic}-{partition.partition}")
+            offsets[partition.topic, partition.partition] = partition.offset if partition.offset >= 0 else None
+        if not offsets:
+            return GroupSample(at=time.time(), offsets={})
+        topics = client.describe_topics(
+            TopicCollection(sorted({topic for topic, _ in offsets})), request_timeout=_left(deadline))
+        partitions = []
+        for topic, description in (await self._settled(client, deadline, topics)).items():
+            if not isinstance(description, KafkaError):
+                partitions += [TopicPartition(topic, partition.id) for partition in description.partitions]
+            elif description.code() not in _GONE:
+                raise self._error(description, f"topic {topic}")
+        at = time.time()
+        ends = client.list_offsets(
+            {partition: OffsetSpec.latest() for partition in partitions},     # type: ignore[no-untyped-call]
+            request_timeout=_left(deadline))
+        sample = {}
+        for partition, end in (await self._settled(client, deadline, ends)).items():
+            key = (partition.topic, partition.partition)
+            if not isinstance(end, KafkaError):
+                sample[key] = (offsets.get(key), end.offset)
+            elif end.code() not in _GONE:
+                raise self._error(end, f"{partition.topic}-{partition.partition}")
+        return GroupSample(at, sample)
+
+    async def close(self) -> None:
+        """Forget the client; librdkafka's threads end with it."""
+        self._client = None
+
+    def _connected(self) -> AdminClient:
+        if self._client is None:
+            self._bad_credentials = ""
+            try:
+                self._client = AdminClient(self._configuration)
+            except KafkaException as error:
+                raise Refused(f"the Kafka credentials cannot be used: {error.args[0].str()}") from error
+        return self._client
+
+    async def _settled(
+        self, client: AdminClient, deadline: float, futures: Mapping[K, "Future[Any]"]
+    ) -> dict[K, Any]:
+        """What each future came to: its value, or the KafkaError."""
+        wrapped = {key: asyncio.wrap_future(future) for key, future in futures.items()}
+        for future in wrapped.values():
+            future.add_done_callback(asyncio.Future.exception)      # no complaint about one that nobody reads any more
+        # asyncio.wait cancels nothing: librdkafka sets the result of a future whether we still want it or not.
+        if wrapped:
+            await asyncio.wait(wrapped.values(), timeout=_left(deadline) + GRACE)
+        client.poll(0)              # delivers log lines and errors of connections
+        if not all(future.done() for future in wrapped.values()):
+            raise self._error(KafkaError(KafkaError._TIMED_OUT), "answer")
+        return {key: _outcome(future) for key, future in wrapped.items()}
+
+    def _error(self, error: KafkaError, subject: str) -> Unreachable | Refused:
+        code = error.code()
+        if code in _RIGHTS:
+            return Refused(f"Kafka at {self._named}, {subject}: our user is not allowed to; it needs {_RIGHTS[code]}")
+        if code in _CREDENTIALS or self._bad_credentials:
+            return Refused(f"Kafka at {self._named} does not accept us: {self._bad_credentials or error.str()}")
+        if code in _REQUEST:
+            return Refused(f"Kafka at {self._named}, {subject}: {error.str()}")
+        self._client = None
+        return Unreachable(f"Kafka at {self._named}, {subject}: {error.str()}")
+
+    def _remember(self, error: KafkaError) -> None:
+        """Calls only time out when no connection comes about; why not is told here."""
+        if error.code() in _CREDENTIALS:
+            self._bad_credentials = error.str()
+
+
+class _Debug:
+    """librdkafka logs every failed connection attempt as an error; what matters comes back as one."""
+
+    def log(self, _level: int, message: str, *arguments: object) -> None:
+        _log.debug(message, *arguments)
+
+
+def _outcome(future: "asyncio.Future[Any]") -> Any:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, KafkaException):
+        return error.args[0]
+    raise error
+
+
+def _left(deadline: float) -> float:
+    return max(0.001, deadline - time.monotonic())

@@ -1,0 +1,53 @@
+"""The client properties of a credentials Secret, written as for Kafka's Java client, as librdkafka's configuration.
+
+PEM only, as text (KIP-651): a file or a JKS store named in the Secret would not exist in the operator's pod.
+"""
+
+from collections.abc import Mapping
+
+from switchover.adapters.jaas import login
+from switchover.ports import Refused
+
+_SAME = ("security.protocol", "sasl.mechanism", "ssl.key.password", "client.id")
+_RENAMED = {
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+_LOGIN_MODULES = {
+    "PLAIN": "PlainLoginModule", "SCRAM-SHA-256": "ScramLoginModule", "SCRAM-SHA-512": "ScramLoginModule",
+}
+
+
+def configuration(properties: Mapping[str, str]) -> dict[str, str]:
+    """The same connection in librdkafka's words; `zookeeper.*` is passed over. Refused names what is not supported."""
+    converted: dict[str, str] = {}
+    for key, value in properties.items():
+        if key in _SAME:
+            converted[key] = value
+        elif key in _RENAMED:
+            converted[_RENAMED[key]] = value
+        elif key == "ssl.endpoint.identification.algorithm":
+            converted[key] = value or "none"
+        elif key in ("ssl.truststore.type", "ssl.keystore.type"):
+            if value != "PEM":
+                raise Refused(f"{key} {value} is not supported; convert the store and give its PEM text")
+        elif key in ("ssl.truststore.location", "ssl.keystore.location"):
+            raise Refused(f"{key} names a file; give the PEM text itself, in ssl.truststore.certificates, "
+                          "ssl.keystore.certificate.chain and ssl.keystore.key")
+        elif key != "sasl.jaas.config" and not key.startswith("zookeeper."):
+            raise Refused(f"the Kafka credentials have {key}, which Switchover does not support")
+    if properties.get("security.protocol", "").upper().startswith("SASL"):
+        converted |= _sasl(properties)
+    return converted
+
+
+def _sasl(properties: Mapping[str, str]) -> dict[str, str]:
+    mechanism = properties.get("sasl.mechanism", "")
+    if mechanism not in _LOGIN_MODULES:
+        raise Refused(f"sasl.mechanism {mechanism or '(absent)'} is none of {', '.join(_LOGIN_MODULES)}")
+    module, options = login("sasl.jaas.config", properties.get("sasl.jaas.config", ""))
+    if module != _LOGIN_MODULES[mechanism] or not {"username", "password"} <= options.keys():
+        raise Refused(f"sasl.jaas.config must name {_LOGIN_MODULES[mechanism]} with username and password "
+                      f"for sasl.mechanism {mechanism}")
+    return {"sasl.username": options["username"], "sasl.password": options["password"]}

@@ -1,0 +1,181 @@
+"""The status of a KafkaMigration, folded in one place from what was decided and seen in a pass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from switchover.api.conditions import Condition, ConditionType, set_condition
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
+from switchover.api.meta import DesiredState, ReadinessPolicy
+from switchover.api.status import AcceptedApproval, Direction, Phase, Rollback
+from switchover.core import status as fold
+from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.observed import Known
+from switchover.core.plan import Decision
+from switchover.core.status import Spent
+
+PREFLIGHT, FINALIZE, RELEASE = "Preflight", "Finalize", "ReleaseZooKeeper"
+STEPS = tuple(step.name for step in PLAN.steps)
+
+
+def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
+    """The KIP's name for where the metadata is, by the evidence; what cannot be seen now stays as it was."""
+    log, zookeeper = picture.facts.log, picture.facts.zookeeper
+    if not isinstance(log, Known):
+        return before
+    state = log.value.migration_state
+    if state is MigrationState.POST_MIGRATION:
+        if before is MetadataState.KRAFT or zookeeper_is_unused(picture):
+            return MetadataState.KRAFT
+        return MetadataState.MIGRATION_FINISHED
+    if state is MigrationState.MIGRATION:
+        return MetadataState.MIGRATION_ACTIVE
+    if state is not MigrationState.PRE_MIGRATION or STEPS.index(picture.position.step) < 2:
+        return MetadataState.ZOOKEEPER
+    if isinstance(zookeeper, Known):
+        registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk and not item.fenced}
+        if set(picture.brokers.values()) <= registered:
+            return MetadataState.MIGRATION_READY
+    return MetadataState.MIGRATION_ELIGIBLE
+
+
+def zookeeper_is_unused(picture: Picture) -> bool:
+    """Nothing is connected to any ZooKeeper server that was asked, and each was."""
+    connections = picture.facts.zookeeper_connections.values()
+    return bool(connections) and all(isinstance(item, Known) and item.value == 0 for item in connections)
+
+
+def next_status(migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent, remaining: float | None,
+                seen: Mapping[str, str]) -> KafkaMigrationStatus:
+    """The status after this pass; pure, so that the same pass always folds to the same status."""
+    old, at, now = migration.status, decision.position, picture.now
+    waiting = () if at.finished else fold.waiting_of(decision.judged)
+    hashed = old.plan_hash or (plan_hash(picture.uid, at.attempt, migration.spec) if at.step != PREFLIGHT else "")
+    if at.attempt != old.attempt:
+        hashed = plan_hash(picture.uid, at.attempt, migration.spec)
+    lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
+    first = waiting[0] if waiting else None
+    return KafkaMigrationStatus(
+        observed_generation=migration.metadata.generation,
+        phase=_phase(migration, decision),
+        attempt=at.attempt,
+        plan_hash=hashed,
+        metadata_state=metadata_state(picture, old.metadata_state),
+        cluster_id=old.cluster_id or _cluster_id(picture),
+        nodes=fold.nodes_of(at, seen),
+        progress=fold.progress_of(at, old.progress, STEPS, spent, remaining, now),
+        waiting_for=waiting[: fold.WAITING_SHOWN],
+        waiting_for_count=len(waiting),
+        waiting_for_summary="" if first is None else f"{first.reason} {first.subject}".strip(),
+        gates=fold.streaks_of(decision.judged),
+        rollback=Rollback(available=not lost and PLAN.can_go_back(at), lost_at_step=lost),
+        approvals=_accepted(migration, hashed, now),
+        steps=fold.steps_of(old.steps, picture.position, at, now),
+        history=fold.history_of(old.history, picture.position, at, decision.note, now),
+        findings=fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings,
+        conditions=_conditions(migration, picture, decision, lost),
+    )
+
+
+def invalid_status(migration: Mapping[str, object], generation: int, why: str, now: float) -> dict[str, object]:
+    """The status of an object whose spec the operator refuses, in words."""
+    at = datetime.fromtimestamp(now, UTC)
+    conditions: tuple[Condition, ...] = ()
+    conditions = set_condition(conditions, ConditionType.READY, False, "InvalidSpec", why, at, generation)
+    conditions = set_condition(conditions, ConditionType.STALLED, True, "InvalidSpec", why, at, generation)
+    kept = migration.get("status")
+    return {
+        **(kept if isinstance(kept, dict) else {}),
+        "observedGeneration": generation,
+        "phase": Phase.STALLED.value,
+        "waitingForSummary": "InvalidSpec",
+        "conditions": [condition.manifest() for condition in conditions],
+    }
+
+
+def _finalize_begun(decision: Decision) -> bool:
+    at = decision.position
+    if STEPS.index(at.step) > STEPS.index(FINALIZE):
+        return True
+    return at.step == FINALIZE and at.opened is not None
+
+
+def succeeded(decision: Decision) -> bool:
+    """Finalize is proven: the steps that follow only hand over."""
+    at = decision.position
+    return at.direction is Direction.FORWARD and STEPS.index(at.step) > STEPS.index(FINALIZE)
+
+
+def _phase(migration: KafkaMigration, decision: Decision) -> Phase:
+    at = decision.position
+    if migration.metadata.deletion_timestamp is not None:
+        return Phase.TERMINATING
+    if at.direction is Direction.BACKWARD:
+        return Phase.ROLLED_BACK if at.finished else Phase.STALLED if decision.stalled else Phase.ROLLING_BACK
+    if succeeded(decision):
+        return Phase.SUCCEEDED
+    if decision.stalled is not None:
+        return Phase.STALLED
+    if migration.spec.desired_state is DesiredState.PLANNED and at.step == PREFLIGHT:
+        return Phase.PLANNED
+    if migration.spec.desired_state is DesiredState.PAUSED:
+        return Phase.PAUSED
+    return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
+
+
+def _cluster_id(picture: Picture) -> str:
+    return picture.facts.zookeeper.value.cluster_id if isinstance(picture.facts.zookeeper, Known) else ""
+
+
+def _accepted(migration: KafkaMigration, hashed: str, now: float) -> tuple[AcceptedApproval, ...]:
+    accepted = {approval.name: approval for approval in migration.status.approvals if approval.plan_hash == hashed}
+    for approval in migration.spec.approvals:
+        if approval.plan_hash == hashed and approval.name not in accepted:
+            accepted[approval.name] = AcceptedApproval(
+                name=approval.name, plan_hash=approval.plan_hash, approver=approval.approver, reason=approval.reason,
+                accepted_time=datetime.fromtimestamp(now, UTC))
+    return tuple(accepted.values())
+
+
+def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision, lost: str) -> tuple[Condition, ...]:
+    at, now = decision.position, datetime.fromtimestamp(picture.now, UTC)
+    generation = migration.metadata.generation
+    conditions = migration.status.conditions
+
+    def put(kind: ConditionType, value: bool, reason: str, message: str = "") -> None:
+        nonlocal conditions
+        conditions = set_condition(conditions, kind, value, reason, message, now, generation)
+
+    done, stalled = succeeded(decision), decision.stalled
+    awaiting = decision.judged.get("Approval")
+    standing = at.finished or done
+    if stalled is not None and not standing:
+        put(ConditionType.STALLED, True, stalled.verdict.reason, stalled.verdict.message)
+    else:
+        put(ConditionType.STALLED, False, "Progressing", "")
+        put(ConditionType.RECONCILING, not standing, "Completed" if standing else at.step, decision.note)
+    on_acceptance = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and at.step != PREFLIGHT
+    ready = done or on_acceptance
+    put(ConditionType.READY, ready, "Succeeded" if done else "Accepted" if ready else at.step,
+        "the cluster runs on KRaft" if done else "")
+    put(ConditionType.SUCCEEDED, done, "Finalized" if done else "NotFinalized",
+        "every controller is finalized and the metadata log says POST_MIGRATION" if done else "")
+    paused = migration.spec.desired_state is DesiredState.PAUSED
+    put(ConditionType.PAUSED, paused, "DesiredState", "spec.desiredState is Paused" if paused else "")
+    put(ConditionType.AWAITING_APPROVAL, awaiting is not None, "Hold" if awaiting else "NoHold",
+        awaiting.verdict.message if awaiting else "")
+    available = not lost and PLAN.can_go_back(at)
+    put(ConditionType.ROLLBACK_AVAILABLE, available,
+        "CanGoBack" if available else "PointOfNoReturn" if lost else "UndoNotAvailable",
+        "" if available else f"lost at {lost}" if lost else "this version cannot take every step back yet")
+    passed = at.step != PREFLIGHT
+    found = [item.verdict.message for item in decision.judged.values() if item.verdict.outcome == "Fail"]
+    put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if found else "Checking",
+        "" if passed else "; ".join(found[:3]))
+    removable = at.step == RELEASE and at.finished
+    put(ConditionType.ZOOKEEPER_REMOVABLE, removable, "Unused" if removable else "NotYet",
+        "nothing of this cluster uses ZooKeeper: its StatefulSet, Services and volume claims may be deleted"
+        if removable else "")
+    return conditions

@@ -1,0 +1,179 @@
+"""Between the position that decisions rest on and the status that people read: one place to read it, one to fold it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from switchover.api.kafka_migration import KafkaMigrationStatus, NodeMode, NodeStatus
+from switchover.api.status import (
+    Direction,
+    Finding,
+    GateStreak,
+    Progress,
+    Severity,
+    StepRecord,
+    Transition,
+    WaitingFor,
+)
+from switchover.api.status import Verdict as Outcome
+from switchover.core.gate import Judgement
+from switchover.core.position import Batch, NodeRecord, Position
+
+WAITING_SHOWN = 20
+HISTORY_KEPT = 50
+RUNBOOKS = "docs/runbooks/"
+_URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _seconds(time: datetime | None) -> float | None:
+    return None if time is None else time.timestamp()
+
+
+def position_of(status: KafkaMigrationStatus, first_step: str, now: float) -> Position:
+    """The position on record; the start of the plan where nothing is recorded yet."""
+    progress = status.progress
+    if not progress.step:
+        return Position(attempt=status.attempt, step=first_step, entered=now)
+    batch = None
+    if progress.batch_nodes:
+        batch = Batch(progress.batch, progress.batch_nodes, _seconds(progress.batch_start_time) or now,
+                      _seconds(progress.bake_start_time))
+    return Position(
+        attempt=status.attempt,
+        step=progress.step,
+        direction=progress.direction,
+        entered=_seconds(progress.step_start_time) or now,
+        opened=_seconds(progress.open_time),
+        batch=batch,
+        batches_done=progress.batch - 1 if batch is not None else progress.batch,
+        finished=progress.complete_time is not None,
+        nodes={
+            node.name: NodeRecord(node.node_id, node.assigned, node.evicting, node.evictions) for node in status.nodes
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds of the migration so far: something was done, gates or bakes were waited for, a person was waited for."""
+
+    active: float = 0.0
+    gates: float = 0.0
+    human: float = 0.0
+
+
+def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spent, remaining: float | None,
+                now: float) -> Progress:
+    """Where the position stands in its plan. `remaining` is the estimate in seconds, None while nobody can tell."""
+    names = list(steps)
+    index = names.index(at.step) if at.step in names else 0
+    done = len(names) if at.finished and at.direction is Direction.FORWARD else index
+    if at.finished and at.direction is Direction.BACKWARD:
+        done = 0
+    percent = 100 * done // len(names)
+    complete = before.complete_time or _time(now) if at.finished else None
+    return Progress(
+        step=at.step,
+        index=index,
+        total=len(names),
+        direction=at.direction,
+        batch=at.batch.index if at.batch is not None else at.batches_done,
+        batch_nodes=at.batch.nodes if at.batch is not None else (),
+        batch_start_time=_time(at.batch.started) if at.batch is not None else None,
+        bake_start_time=_time(at.batch.proven) if at.batch is not None else None,
+        percent=percent,
+        summary=f"{done}/{len(names)} {percent}%",
+        start_time=before.start_time or _time(now),
+        step_start_time=_time(at.entered),
+        open_time=_time(at.opened),
+        complete_time=complete,
+        estimated_completion_time=None if remaining is None or at.finished else _time(now + remaining),
+        active_seconds=int(spent.active),
+        gate_wait_seconds=int(spent.gates),
+        human_wait_seconds=int(spent.human),
+    )
+
+
+def nodes_of(at: Position, modes: Mapping[str, str]) -> tuple[NodeStatus, ...]:
+    """The nodes on record with the mode each was last seen in."""
+    return tuple(
+        NodeStatus(name=name, node_id=record.node_id, assigned=NodeMode(record.assigned),
+                   observed=NodeMode(modes.get(name, "")), evicting=record.evicting, evictions=record.evictions)
+        for name, record in sorted(at.nodes.items())
+    )
+
+
+def waiting_of(judged: Mapping[str, Judgement]) -> tuple[WaitingFor, ...]:
+    """What is waited for, the most urgent first. A gate that passes but not for long enough yet is told as well."""
+    waiting = sorted((item for item in judged.values() if not item.open),
+                     key=lambda item: (_URGENCY[item.verdict.outcome], item.streak.since))
+    return tuple(_waiting(item) for item in waiting)
+
+
+def _waiting(item: Judgement) -> WaitingFor:
+    verdict = item.verdict
+    passing = verdict.outcome is Outcome.PASS
+    return WaitingFor(
+        gate=item.gate,
+        verdict=Outcome.WAIT if passing else verdict.outcome,
+        reason="MustHold" if passing else verdict.reason,
+        subject=verdict.subject,
+        message=f"passes, and must go on passing: {verdict.message}" if passing else verdict.message,
+        observed=verdict.observed,
+        threshold=verdict.threshold,
+        since=_time(item.streak.since),
+        unblocks="nothing to do: it must hold a little longer" if passing else verdict.unblocks,
+        runbook_url="" if passing else f"{RUNBOOKS}{verdict.reason}.md",
+    )
+
+
+def streaks_of(judged: Mapping[str, Judgement]) -> tuple[GateStreak, ...]:
+    """Every gate judged in this pass with its streak."""
+    return tuple(
+        GateStreak(name=item.gate, passes=item.streak.passes, since=_time(item.streak.since),
+                   verdict=item.verdict.outcome)
+        for item in sorted(judged.values(), key=lambda item: item.gate)
+    )
+
+
+def findings_of(judged: Mapping[str, Judgement]) -> tuple[Finding, ...]:
+    """What Preflight found: every gate that failed is a Blocker with its cure."""
+    return tuple(
+        Finding(code=item.verdict.reason, severity=Severity.BLOCKER, subject=item.verdict.subject,
+                message=item.verdict.message, cure=item.verdict.unblocks)
+        for item in judged.values() if item.verdict.outcome is Outcome.FAIL
+    )
+
+
+def steps_of(before: Iterable[StepRecord], old: Position, new: Position, now: float) -> tuple[StepRecord, ...]:
+    """The record of when each step ran, with the step just left closed and the one just entered begun."""
+    records = {record.name: record for record in before}
+    if old.step not in records:
+        records[old.step] = StepRecord(name=old.step, start_time=_time(old.entered))
+    if new.step != old.step or (new.finished and not old.finished):
+        begun = _seconds(records[old.step].start_time) or old.entered
+        records[old.step] = StepRecord(name=old.step, start_time=_time(begun), end_time=_time(now),
+                                       seconds=max(0, round(now - begun)))
+    if new.step != old.step:
+        records[new.step] = StepRecord(name=new.step, start_time=_time(now))
+    return tuple(records.values())
+
+
+def history_of(before: tuple[Transition, ...], old: Position, new: Position, note: str,
+               now: float) -> tuple[Transition, ...]:
+    """The last moves, this one at the end."""
+    if not note:
+        return before
+    move = Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), reason="Moved",
+                      message=note)
+    return (*before, move)[-HISTORY_KEPT:]
+
+
+def _place(at: Position) -> str:
+    if at.finished:
+        return "Completed" if at.direction is Direction.FORWARD else "RolledBack"
+    return at.step if at.batch is None else f"{at.step}/{at.batch.index}"

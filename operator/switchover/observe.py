@@ -1,0 +1,214 @@
+"""Observe: fill the facts of one KafkaMigration for one pass, concurrently, every failure becoming Unknown."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import (
+    Address,
+    Facts,
+    GroupSample,
+    KubernetesState,
+    ServerConfiguration,
+    ZooKeeperState,
+)
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.ports import Clock, KafkaAdmin, KafkaNodes, Refused, Unreachable, Workloads, ZooKeeper
+
+T = TypeVar("T")
+
+NODE_SECONDS = 3.0
+"""How long one node may take to answer; a pod that is gone answers not at all."""
+READ_SECONDS = 10.0
+"""How long any other reading may take."""
+MINIMA_SECONDS = 15.0
+"""How old min.insync.replicas may be while no topic came or went."""
+SAMPLE_SECONDS = 2.0
+"""Time between two sweeps over a group."""
+WINDOW_SECONDS = 600.0
+"""How far the samples of a group reach back."""
+
+BROKER_SETTINGS_IN = ("Preflight", "ProvisionControllers")
+TOPIC_TREE_IN = ("Preflight",)
+CONNECTIONS_IN = ("ReleaseZooKeeper",)
+
+
+class Observer:
+    """Everything of one migration that is looked at. Addresses of brokers and samples of groups are kept in memory."""
+
+    def __init__(self, namespace: str, workloads: Workloads, nodes: KafkaNodes, admin: KafkaAdmin,
+                 zookeeper: ZooKeeper, clock: Clock) -> None:
+        self._namespace = namespace
+        self._workloads = workloads
+        self._nodes = nodes
+        self._admin = admin
+        self._zookeeper = zookeeper
+        self._clock = clock
+        self._addresses: dict[int, Address] = {}
+        self._minima: Known[Mapping[str, int]] | None = None
+        self._samples: dict[str, deque[GroupSample]] = {}
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await asyncio.gather(self._nodes.close(), self._admin.close(), self._zookeeper.close(), return_exceptions=True)
+
+    async def facts(self, picture: Picture, lease_holder: str) -> Facts:
+        """The facts of this pass for the step on record. Never raises."""
+        spec, step = picture.spec, picture.position.step
+        async with asyncio.TaskGroup() as first:
+            kubernetes = first.create_task(
+                self._known(self._kubernetes(spec, picture.position.attempt, lease_holder), READ_SECONDS))
+            zookeeper = first.create_task(self._known(self._zookeeper.state(), READ_SECONDS))
+            first.create_task(self._find_brokers(spec))
+        brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
+        voters = picture.voter_addresses() if picture.position.nodes else {}
+        async with asyncio.TaskGroup() as then:
+            answers = then.create_task(self._each({**brokers, **voters}, self._nodes.api_versions))
+            views = then.create_task(self._each(brokers, self._nodes.metadata))
+            quorum = then.create_task(self._if(bool(voters), lambda: self._nodes.quorum(voters.values())))
+            log = then.create_task(self._if(bool(voters), lambda: self._nodes.log(voters)))
+            topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self._zookeeper.topics))
+            connections = then.create_task(self._connections(step in CONNECTIONS_IN))
+            settings = then.create_task(self._settings(brokers if step in BROKER_SETTINGS_IN else ()))
+            groups = then.create_task(self._groups(spec))
+        seen = views.result()
+        topics = {p.topic for view in seen.values() if isinstance(view, Known) for p in view.value.partitions}
+        return Facts(
+            kubernetes=kubernetes.result(),
+            zookeeper=zookeeper.result(),
+            zookeeper_topics=topic_tree.result(),
+            zookeeper_connections=connections.result(),
+            answers=answers.result(),
+            views=seen,
+            quorum=quorum.result(),
+            log=log.result(),
+            min_insync=await self._min_insync(topics),
+            broker_settings=settings.result(),
+            groups=groups.result(),
+        )
+
+    # --- one reading --------------------------------------------------------------------------------------------------
+
+    async def _known(self, reading: Awaitable[T], seconds: float) -> Observed[T]:
+        at = self._clock.now()
+        try:
+            async with asyncio.timeout(seconds):
+                return Known(await reading, at)
+        except (Unreachable, Refused) as error:
+            return Unknown(str(error))
+        except TimeoutError:
+            return Unknown(f"no answer within {seconds:.0f} s")
+
+    async def _if(self, wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        return await self._known(read(), READ_SECONDS) if wanted else NOT_ASKED
+
+    async def _each(self, nodes: Mapping[int, Address | None], ask: Callable[[Address], Awaitable[T]]) -> dict[int, Observed[T]]:
+        async def one(node_id: int, address: Address | None) -> Observed[T]:
+            if address is None:
+                return Unknown(f"no broker tells the address of broker {node_id}")
+            answer = await self._known(ask(address), NODE_SECONDS)
+            return answer if isinstance(answer, Known) else Unknown(f"node {node_id} at {address}: {answer.why}")
+
+        found = await asyncio.gather(*(one(node_id, address) for node_id, address in nodes.items()))
+        return dict(zip(nodes, found, strict=True))
+
+    # --- Kubernetes ---------------------------------------------------------------------------------------------------
+
+    async def _kubernetes(self, spec: KafkaMigrationSpec, attempt: int, lease_holder: str) -> KubernetesState:
+        sets = [brokers.name for brokers in spec.brokers]
+        controllers = spec.controllers.name
+        workloads, configurations, files, originals, own, claims = await asyncio.gather(
+            asyncio.gather(*(self._workloads.stateful_set(name) for name in sets)),
+            asyncio.gather(*(self._configuration(brokers) for brokers in spec.brokers)),
+            asyncio.gather(*(self._workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
+            asyncio.gather(*(self._workloads.original(names.original(name, attempt)) for name in sets)),
+            self._workloads.stateful_set(controllers),
+            self._workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
+        )
+        return KubernetesState(
+            brokers=dict(zip(sets, workloads, strict=True)),
+            configurations=dict(zip(sets, configurations, strict=True)),
+            node_files=dict(zip((*sets, controllers), files, strict=True)),
+            originals=dict(zip(sets, originals, strict=True)),
+            controllers=own,
+            controller_claims=tuple(claims),
+            lease_holder=lease_holder,
+        )
+
+    async def _configuration(self, brokers: BrokerSet) -> ServerConfiguration | str:
+        source = brokers.configuration
+        reference = source.config_map_ref or source.secret_ref
+        if reference is None:
+            return "configuration by environment variables is not supported yet"
+        kind = "ConfigMap" if source.config_map_ref is not None else "Secret"
+        try:
+            return await self._workloads.configuration(kind, reference.name, reference.key)
+        except Refused as error:
+            return str(error)
+
+    # --- Kafka --------------------------------------------------------------------------------------------------------
+
+    async def _find_brokers(self, spec: KafkaMigrationSpec) -> None:
+        """Learn the brokers' addresses on the bootstrap listener; one that is down keeps the address it had."""
+        for server in spec.kafka.bootstrap_servers.split(","):
+            host, _, port = server.strip().rpartition(":")
+            view = await self._known(self._nodes.metadata(Address(host, int(port))), NODE_SECONDS)
+            if isinstance(view, Known):
+                self._addresses.update(view.value.brokers)
+                return
+        for address in tuple(self._addresses.values()):
+            view = await self._known(self._nodes.metadata(address), NODE_SECONDS)
+            if isinstance(view, Known):
+                self._addresses.update(view.value.brokers)
+                return
+
+    def _brokers(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> tuple[int, ...]:
+        if picture.position.nodes:
+            return tuple(picture.brokers.values())
+        registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
+        return tuple(sorted({*registered, *self._addresses}))
+
+    async def _settings(self, brokers: Iterable[int]) -> dict[int, Observed[Mapping[str, str]]]:
+        asked = tuple(brokers)
+        found = await asyncio.gather(
+            *(self._known(self._admin.broker_settings(broker), READ_SECONDS) for broker in asked))
+        return dict(zip(asked, found, strict=True))
+
+    async def _min_insync(self, topics: set[str]) -> Observed[Mapping[str, int]]:
+        old, now = self._minima, self._clock.now()
+        if old is not None and topics <= old.value.keys() and now - old.at < MINIMA_SECONDS:
+            return old
+        if not topics:
+            return Unknown("no broker tells which topics there are")
+        found = await self._known(self._admin.min_insync_replicas(topics), READ_SECONDS)
+        self._minima = found if isinstance(found, Known) else None
+        return found
+
+    async def _groups(self, spec: KafkaMigrationSpec) -> dict[str, Observed[tuple[GroupSample, ...]]]:
+        groups = [group.name for group in spec.gates.groups]
+        found = await asyncio.gather(*(self._group(name) for name in groups))
+        return dict(zip(groups, found, strict=True))
+
+    async def _group(self, name: str) -> Observed[tuple[GroupSample, ...]]:
+        samples, now = self._samples.setdefault(name, deque()), self._clock.now()
+        if not samples or now - samples[-1].at >= SAMPLE_SECONDS:
+            sample = await self._known(self._admin.group_offsets(name), READ_SECONDS)
+            if not isinstance(sample, Known):
+                return Unknown(f"group {name}: {sample.why}")
+            samples.append(sample.value)
+        while samples[0].at < now - WINDOW_SECONDS:
+            samples.popleft()
+        return Known(tuple(samples), samples[-1].at)
+
+    # --- ZooKeeper ----------------------------------------------------------------------------------------------------
+
+    async def _connections(self, wanted: bool) -> dict[str, Observed[int]]:
+        servers = self._zookeeper.servers() if wanted else ()
+        found = await asyncio.gather(
+            *(self._known(self._zookeeper.connections(server), READ_SECONDS) for server in servers))
+        return {str(server): connections for server, connections in zip(servers, found, strict=True)}
+

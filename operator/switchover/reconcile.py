@@ -1,0 +1,327 @@
+"""One pass over a KafkaMigration: read, observe, decide, record, act. The one place where pure meets impure.
+
+What was decided is either recorded or performed, never both in one pass, and nothing is performed on a status that is not
+the one just read: promise 1 of the design.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
+from switchover.api.meta import DesiredState
+from switchover.api.status import Direction
+from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
+from switchover.core.gate import Judge, Streak, fail
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import Facts, Pod
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
+from switchover.core.kraft.status import FINALIZE, PREFLIGHT, invalid_status, next_status, succeeded
+from switchover.core.observed import Known
+from switchover.core.plan import Decision, Intent, decide
+from switchover.core.status import Spent, position_of
+from switchover.observe import Observer
+from switchover.ports import Clock, Fenced, Migrations, Refused, Unreachable, Workloads
+
+LEASE_SECONDS = 30
+HEARTBEAT_SECONDS = 30.0
+"""How often figures are written while no verdict changes."""
+ABANDON = "switchover.dev/abandon"
+"""Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
+AT_ONCE, MOVING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0
+"""Seconds until the next pass: after a record, while a batch moves, while a gate or person is waited for, at the end."""
+
+logger = logging.getLogger(__name__)
+
+
+class Connect(Protocol):
+    """Open what a migration is observed through, from its spec. Raises Refused for credentials that do not fit."""
+
+    async def __call__(self, spec: KafkaMigrationSpec) -> Observer: ...
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is kept between passes. Losing it costs time, never safety."""
+
+    uid: str
+    observer: Observer
+    streaks: Mapping[str, Streak] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    last_pass: float = 0.0
+    last_record: float = 0.0
+
+
+class Reconciler:
+    """Reconciles the KafkaMigrations of one namespace. `identity` tells this operator's pod from any other."""
+
+    def __init__(self, namespace: str, identity: str, migrations: Migrations, workloads: Workloads, connect: Connect,
+                 clock: Clock) -> None:
+        self._namespace = namespace
+        self._identity = identity
+        self._migrations = migrations
+        self._workloads = workloads
+        self._connect = connect
+        self._clock = clock
+        self._memories: dict[str, _Memory] = {}
+
+    async def reconcile(self, name: str) -> float:
+        """One pass; the seconds until the next. Raises what ports raise when the object itself cannot be read."""
+        raw = await self._migrations.get(name)
+        if raw is None:
+            await self._forget(name)
+            return ENDED
+        try:
+            migration = KafkaMigration.model_validate(raw)
+        except ValidationError as error:
+            return await self._refuse(name, raw, _in_words(error))
+        memory = await self._remember(name, migration)
+        now = self._clock.now()
+        holder = await self._hold(migration)
+        picture = Picture(name, self._namespace, migration.metadata.uid, migration.spec,
+                          position_of(migration.status, PREFLIGHT, now), Facts(), now)
+        facts = await memory.observer.facts(picture, holder)
+        holder = holder or await self._hold(migration, facts)
+        picture = replace(picture, facts=_with_holder(facts, holder), now=self._clock.now())
+        decision = self._decide(migration, picture, memory, holder)
+        memory.streaks = decision.streaks
+        recorded = await self._record(migration, picture, decision, memory)
+        if decision.position != picture.position or not recorded:
+            return AT_ONCE
+        for effect in decision.effects:
+            await self._perform(migration, picture, effect)
+        return _delay(decision)
+
+    async def release(self, name: str) -> float | None:
+        """The object is being deleted: None when it may go, else the seconds until it is asked again."""
+        raw = await self._migrations.get(name)
+        if raw is None:
+            await self._forget(name)
+            return None
+        try:
+            migration = KafkaMigration.model_validate(raw)
+        except ValidationError:
+            return None
+        step, status = migration.status.progress.step, migration.status
+        untouched = step in ("", PREFLIGHT)
+        ended = status.progress.complete_time is not None or status.rollback.lost_at_step == FINALIZE and step != FINALIZE
+        if not (untouched or ended or ABANDON in migration.metadata.annotations):
+            return await self.reconcile(name) or MOVING
+        if status.cluster_id:
+            lease = names.lease(status.cluster_id)
+            await self._workloads.release_lease(lease, self._holder(migration))
+        if not untouched:
+            kept = f"StatefulSet {migration.spec.controllers.name}, its Service, Secret and volume claims"
+            await self._migrations.announce(name, migration.metadata.uid, "LeftBehind", f"kept: {kept}", warning=False)
+        await self._forget(name)
+        return None
+
+    # --- the pass, piece by piece -------------------------------------------------------------------------------------
+
+    def _decide(self, migration: KafkaMigration, picture: Picture, memory: _Memory, holder: str) -> Decision:
+        decision = decide(PLAN, picture, _intent(migration), memory.streaks, picture.now)
+        if holder == self._holder(migration):
+            return decision
+        judge: Judge[Picture] = Judge("lease", memory.streaks, picture.now)
+        judgement = judge.add("Lease", fail(
+            "LeaseNotHeld", "another operator or migration holds the Lease of this Kafka cluster", subject="Lease",
+            observed=holder or "nobody yet", threshold=self._holder(migration),
+            unblocks="it is released, or it expires"))
+        return replace(decision, position=picture.position, effects=(), note="", stalled=None,
+                       judged={**decision.judged, judgement.gate: judgement})
+
+    async def _record(self, migration: KafkaMigration, picture: Picture, decision: Decision, memory: _Memory) -> bool:
+        """Write the status where something changed that people or decisions rest on; False when somebody was faster."""
+        memory.spent = _spend(memory, decision, picture)
+        memory.modes.update(_modes(picture))
+        status = next_status(migration, picture, decision, memory.spent, _remaining(migration, decision, picture.now),
+                             memory.modes)
+        moved = decision.position != picture.position
+        due = picture.now - memory.last_record >= HEARTBEAT_SECONDS
+        if not (moved or due or _telling(status) != _telling(migration.status)):
+            return True
+        metadata = migration.metadata
+        try:
+            await self._migrations.record(metadata.name, metadata.uid, metadata.resource_version, status.manifest())
+        except Fenced:
+            return False
+        memory.last_record = picture.now
+        if moved:
+            logger.info("recorded: %s", decision.note, extra={"migration": metadata.name})
+            await self._announce(metadata.name, metadata.uid, decision)
+        return True
+
+    async def _announce(self, name: str, uid: str, decision: Decision) -> None:
+        """Events are for people: one that cannot be written stops nothing."""
+        try:
+            await self._migrations.announce(name, uid, "Moved", decision.note, warning=False)
+        except (Unreachable, Refused) as error:
+            logger.warning("event not written: %s", error)
+
+    async def _perform(self, migration: KafkaMigration, picture: Picture, effect: Effect) -> None:
+        """One effect. A refusal (a budget, say) is told, and tried again in the next pass."""
+        logger.info("act: %s", effect, extra={"migration": migration.metadata.name})
+        try:
+            match effect:
+                case Apply(manifest):
+                    await self._workloads.apply(manifest)
+                case WriteNodeFiles(secret, files, labels):
+                    await self._workloads.write_node_files(secret, files, labels)
+                case PatchStatefulSet(stateful_set, operations, _):
+                    await self._workloads.patch_stateful_set(stateful_set, operations)
+                case Evict(pod, uid):
+                    await self._workloads.evict(_pod(picture, pod, uid))
+                case DeletePod(pod, uid):
+                    await self._workloads.delete_pod(_pod(picture, pod, uid))
+        except Fenced as error:
+            logger.info("fenced, reading again: %s", error)
+        except Refused as error:
+            logger.warning("refused: %s: %s", effect, error)
+            await self._migrations.announce(
+                migration.metadata.name, migration.metadata.uid, "Refused", f"{effect}: {error}", warning=True)
+
+    async def _hold(self, migration: KafkaMigration, facts: Facts | None = None) -> str:
+        """Take or renew the Lease of this Kafka cluster; "" while the cluster's id is not known."""
+        cluster_id = migration.status.cluster_id
+        if not cluster_id and facts is not None and isinstance(facts.zookeeper, Known):
+            cluster_id = facts.zookeeper.value.cluster_id
+        if not cluster_id:
+            return ""
+        return await self._workloads.hold_lease(names.lease(cluster_id), self._holder(migration), LEASE_SECONDS)
+
+    def _holder(self, migration: KafkaMigration) -> str:
+        return f"{migration.metadata.uid}/{self._identity}"
+
+    async def _refuse(self, name: str, raw: Mapping[str, Any], why: str) -> float:
+        metadata = raw["metadata"]
+        status = invalid_status(raw, metadata["generation"], why, self._clock.now())
+        if (raw.get("status") or {}).get("observedGeneration") != metadata["generation"]:
+            await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
+        return ENDED
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    async def _remember(self, name: str, migration: KafkaMigration) -> _Memory:
+        memory = self._memories.get(name)
+        if memory is not None and memory.uid == migration.metadata.uid:
+            return memory
+        await self._forget(name)
+        progress = migration.status.progress
+        memory = _Memory(
+            migration.metadata.uid,
+            await self._connect(migration.spec),
+            modes={node.name: node.observed for node in migration.status.nodes},
+            spent=Spent(progress.active_seconds, progress.gate_wait_seconds, progress.human_wait_seconds),
+            last_pass=self._clock.now(),
+        )
+        self._memories[name] = memory
+        return memory
+
+    async def _forget(self, name: str) -> None:
+        if (memory := self._memories.pop(name, None)) is not None:
+            await memory.observer.close()
+
+    async def close(self) -> None:
+        """Close what every migration is observed through."""
+        for name in tuple(self._memories):
+            await self._forget(name)
+
+
+def _intent(migration: KafkaMigration) -> Intent:
+    spec, status = migration.spec, migration.status
+    back = spec.desired_state is DesiredState.ROLLED_BACK
+    # Paused holds whichever way the migration was going.
+    direction = status.progress.direction if spec.desired_state is DesiredState.PAUSED else (
+        Direction.BACKWARD if back else Direction.FORWARD)
+    return Intent(
+        direction=direction,
+        paused=spec.desired_state in (DesiredState.PAUSED, DesiredState.PLANNED),
+        held=frozenset(step.value for step in spec.holds),
+        approved=frozenset(
+            approval.name for approval in spec.approvals if status.plan_hash and approval.plan_hash == status.plan_hash),
+        patience=float(spec.gates.step_patience_seconds),
+    )
+
+
+def _with_holder(facts: Facts, holder: str) -> Facts:
+    if not isinstance(facts.kubernetes, Known):
+        return facts
+    state = replace(facts.kubernetes.value, lease_holder=holder)
+    return replace(facts, kubernetes=Known(state, facts.kubernetes.at))
+
+
+def _pod(picture: Picture, name: str, uid: str) -> Pod:
+    workload = picture.workload_of(name)
+    pod = workload.pods.get(name) if workload is not None else None
+    if pod is None or pod.uid != uid:
+        raise Fenced(f"pod {name} is not the one that was decided upon")
+    return pod
+
+
+def _modes(picture: Picture) -> dict[str, str]:
+    found = {name: picture.mode(record.node_id) for name, record in picture.position.nodes.items()}
+    return {name: mode.value for name, mode in found.items() if isinstance(mode, Known)}
+
+
+def _telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
+    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
+    return (
+        status.observed_generation,
+        status.phase,
+        status.plan_hash,
+        status.metadata_state,
+        status.nodes,
+        status.approvals,
+        status.rollback,
+        [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
+        [(item.type, item.status, item.reason) for item in status.conditions],
+    )
+
+
+def _spend(memory: _Memory, decision: Decision, picture: Picture) -> Spent:
+    passed, memory.last_pass = max(0.0, picture.now - memory.last_pass), picture.now
+    spent = memory.spent
+    if decision.position.finished:
+        return spent
+    if {"Approval", "Paused"} & decision.judged.keys():
+        return replace(spent, human=spent.human + passed)
+    if decision.effects or decision.position != picture.position or not any(
+            not item.open for item in decision.judged.values()):
+        return replace(spent, active=spent.active + passed)
+    return replace(spent, gates=spent.gates + passed)
+
+
+def _remaining(migration: KafkaMigration, decision: Decision, now: float) -> float | None:
+    """Seconds until the end as far as this plan can tell: batches at the pace so far, bakes and soak as the spec has them.
+
+    None while a person is waited for, or before the first batch showed a pace.
+    """
+    at = decision.position
+    if {"Approval", "Paused"} & decision.judged.keys() or succeeded(decision):
+        return None
+    paces = [step.seconds for step in migration.status.steps if step.name in ("EnableMigration", "MoveBrokers") and step.seconds]
+    own = names.controller_pods(migration.spec)
+    brokers = [record.assigned for name, record in at.nodes.items() if name not in own]
+    if not paces or len(brokers) < 2:
+        return None
+    pace = paces[0] / (len(brokers) - 1)
+    left = sum({"A": 2, "B": 1}.get(mode, 0) for mode in brokers) + sum(
+        record.assigned == "P" for name, record in at.nodes.items() if name in own)
+    return left * pace + (migration.spec.soak_seconds if "C" not in brokers else 0)
+
+
+def _delay(decision: Decision) -> float:
+    if decision.position.finished:
+        return ENDED
+    if decision.effects or decision.position.batch is not None:
+        return MOVING
+    return MOVING if decision.position.opened is not None and decision.stalled is None else STANDING
+
+
+def _in_words(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5])
