@@ -34,7 +34,8 @@ class Screen:
 
     def say(self, line: str) -> None:
         """One line, with the seconds since the start."""
-        self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {line}", markup=False, highlight=False)
+        stamped = f"[{time.monotonic() - self._started:6.1f} s] {line}"
+        self._console.print(stamped, markup=False, highlight=False, soft_wrap=True)
 
     def show(self, resource: Resource) -> None:
         """The migration as it is now; without a terminal its lines are enough."""

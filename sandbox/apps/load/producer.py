@@ -3,7 +3,7 @@
 import threading
 import time
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from load.history import History
 
@@ -24,7 +24,7 @@ def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threa
             "error_cb": lambda error: history.error(error.name()),
         }
     )
-    partitions = await_partitions(producer, topic, stop)
+    partitions = await_partitions(producer, topic, history, stop)
     history.expect(partitions)
     history.keep_writing()
     numbers = dict.fromkeys(partitions, 0)
@@ -50,6 +50,14 @@ def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threa
             except BufferError:  # full while nothing is acknowledged: wait, then catch up
                 producer.poll(0.1)
                 continue
+            except KafkaException as problem:
+                if problem.args[0].code() != KafkaError._UNKNOWN_TOPIC:
+                    raise
+                # A broker that has just started told that the topic does not exist: ask again, do not wait for the
+                # next refresh.
+                history.error(problem.args[0].name())
+                await_partitions(producer, topic, history, stop)
+                continue
             numbers[partition] += 1
             sent += 1
         producer.poll(0.01)
@@ -57,11 +65,15 @@ def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threa
     history.write()
 
 
-def await_partitions(producer: Producer, topic: str, stop: threading.Event) -> list[int]:
-    """The partitions of the topic, waiting for it as long as it does not exist."""
+def await_partitions(producer: Producer, topic: str, history: History, stop: threading.Event) -> list[int]:
+    """The partitions of the topic, waiting for it and for brokers as long as there are none."""
     while not stop.is_set():
-        found = producer.list_topics(timeout=30).topics.get(topic)
+        try:
+            found = producer.list_topics(timeout=10).topics.get(topic)
+        except KafkaException as problem:
+            history.error(problem.args[0].name())
+            continue
         if found is not None and found.error is None and found.partitions:
             return sorted(found.partitions)
-        time.sleep(1)
+        time.sleep(0.5)
     raise SystemExit(0)
