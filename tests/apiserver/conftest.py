@@ -4,6 +4,7 @@ The controllers run, too: ReplicaSets, Pods and claims appear, and Pods stay Pen
 names a kubeconfig to use instead; nothing is started then.
 """
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -34,11 +35,14 @@ def kubeconfig() -> Iterator[Path]:
     if given:
         yield Path(given)
         return
-    sandbox("up")
-    try:
-        yield STATE / "kubeconfig"
-    finally:
-        sandbox("down")
+    STATE.mkdir(parents=True, exist_ok=True)
+    with (STATE / "tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second run from this checkout waits, rather than lose its server half-way
+        sandbox("up")
+        try:
+            yield STATE / "kubeconfig"
+        finally:
+            sandbox("down")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,9 @@ import yaml
 from switchover.api import crds
 from switchover.api.schema import Model
 
-CHECKED_IN = Path(__file__).parents[2] / "crds"
+ROOT = Path(__file__).parents[2]
+CHECKED_IN = ROOT / "crds"
+CHART = ROOT / "helm" / "switchover" / "crds"
 OPEN = ("spec.controllers.template.affinity", "status.kopf")
 """The places where any field may stand: Kubernetes' own affinity, and Kopf's bookkeeping."""
 ORDERED = ("rollout.steps", "tolerations", "waitingFor", "history", "findings")
@@ -39,8 +41,9 @@ def every_field() -> Iterator[tuple[str, Schema]]:
         yield from walk(schema_of(crd))
 
 
-def test_checked_in_files_are_as_the_models_say():
-    assert crds.differences(CHECKED_IN) == []
+@pytest.mark.parametrize("directory", [CHECKED_IN, CHART], ids=["crds", "chart"])
+def test_checked_in_files_are_as_the_models_say(directory):
+    assert crds.differences(directory) == []
 
 
 def test_a_changed_missing_or_left_over_file_fails_the_check(tmp_path, capsys):
@@ -56,9 +59,8 @@ def test_a_changed_missing_or_left_over_file_fails_the_check(tmp_path, capsys):
     assert f"{tmp_path / 'old.yaml'} is no CRD of the models" in complaint
 
 
-@pytest.mark.parametrize("path", sorted(CHECKED_IN.glob("*.yaml")), ids=lambda path: path.name)
-def test_files_are_small_plain_yaml(path):
-    text = path.read_text()
+@pytest.mark.parametrize("text", crds.files().values(), ids=crds.files().keys())
+def test_files_are_small_plain_yaml(text):
     assert len(text.encode()) < 256 * 1024
     assert "&id" not in text
     assert yaml.safe_load(text)["kind"] == "CustomResourceDefinition"
