@@ -142,8 +142,9 @@ def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
     if condition(run.resource, "AwaitingApproval") != "True" or run.approval == f"{step}/{plan}":
         return
     run.approval = f"{step}/{plan}"
+    given = [item for item in run.resource["spec"].get("approvals", []) if item["name"] != step]
     approval = {"name": step, "planHash": plan, "approver": "demo", "reason": "make demo"}
-    patch = json.dumps({"spec": {"approvals": [approval]}})
+    patch = json.dumps({"spec": {"approvals": [*given, approval]}})
     name = run.resource["metadata"]["name"]
     say(f"approving: kubectl --namespace {cluster.namespace} patch kmig {name} --type merge --patch '{patch}'")
     cluster.kubectl("patch", "kmig", name, "--type", "merge", "--patch", patch)

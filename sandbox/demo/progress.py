@@ -26,7 +26,7 @@ def tree(resource: Resource, now: float) -> Tree:
     root = Tree(_title(resource, now), guide_style="dim")
     for name in _plan(status):
         record = step_record(status, name)
-        if name == progress.get("step") and status.get("phase") != "Succeeded" and "endTime" not in record:
+        if name == progress.get("step") and "endTime" not in record:
             _current(root.add(_line("▶", name, _clock(_since(record.get("startTime"), now)), "bold")), status, now)
         elif "endTime" in record:
             root.add(_line("✔", name, _clock(record.get("seconds", 0)), "green"))

@@ -90,9 +90,9 @@ def test_a_fresh_resource_without_status_is_a_tree_too() -> None:
     assert "· Preflight" in text
 
 
-def test_succeeded_leaves_no_current_step() -> None:
+def test_the_end_leaves_no_current_step() -> None:
     done = deepcopy(MOVING)
-    done["status"]["phase"] = "Succeeded"
+    done["status"]["steps"][1] |= {"endTime": NOW, "seconds": 30}
     assert "▶" not in rendered(done)
 
 
