@@ -106,7 +106,9 @@ class Observer:
     async def _if(self, wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
         return await self._known(read(), READ_SECONDS) if wanted else NOT_ASKED
 
-    async def _each(self, nodes: Mapping[int, Address | None], ask: Callable[[Address], Awaitable[T]]) -> dict[int, Observed[T]]:
+    async def _each(
+        self, nodes: Mapping[int, Address | None], ask: Callable[[Address], Awaitable[T]]
+    ) -> dict[int, Observed[T]]:
         async def one(node_id: int, address: Address | None) -> Observed[T]:
             if address is None:
                 return Unknown(f"no broker tells the address of broker {node_id}")

@@ -5,7 +5,7 @@ the one just read: promise 1 of the design.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -109,7 +109,7 @@ class Reconciler:
             return None
         step, status = migration.status.progress.step, migration.status
         untouched = step in ("", PREFLIGHT)
-        ended = status.progress.complete_time is not None or status.rollback.lost_at_step == FINALIZE and step != FINALIZE
+        ended = status.progress.complete_time is not None or (status.rollback.lost_at_step == FINALIZE and step != FINALIZE)
         if not (untouched or ended or ABANDON in migration.metadata.annotations):
             return await self.reconcile(name) or MOVING
         if status.cluster_id:
@@ -304,7 +304,8 @@ def _remaining(migration: KafkaMigration, decision: Decision, now: float) -> flo
     at = decision.position
     if {"Approval", "Paused"} & decision.judged.keys() or succeeded(decision):
         return None
-    paces = [step.seconds for step in migration.status.steps if step.name in ("EnableMigration", "MoveBrokers") and step.seconds]
+    rolls = ("EnableMigration", "MoveBrokers")
+    paces = [step.seconds for step in migration.status.steps if step.name in rolls and step.seconds]
     own = names.controller_pods(migration.spec)
     brokers = [record.assigned for name, record in at.nodes.items() if name not in own]
     if not paces or len(brokers) < 2:

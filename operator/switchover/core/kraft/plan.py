@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
 from switchover.core.gate import Gate
-from switchover.core.kraft import controllers, gates, modes, names, preflight, template
+from switchover.core.kraft import controllers, modes, names, preflight, template
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
+from switchover.core.kraft.gates import dual_write, ending, groups, quorum, registration, replicas, workloads
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.plan import Leg, Plan, Step
@@ -30,7 +31,7 @@ def _state(picture: Picture) -> KubernetesState | None:
 def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
     """Mark the brokers' StatefulSets as ours, and create the controllers with their files."""
     state = _state(picture)
-    release = gates.protocol_version(picture)
+    release = quorum.protocol_version(picture)
     if state is None or release is None or not isinstance(picture.facts.zookeeper, Known):
         return ()
     claims = tuple(
@@ -182,7 +183,7 @@ def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
     view = next((view.value for view in picture.facts.views.values() if isinstance(view, Known)), None)
     if view is None or (controller is None and mode == "B"):
         return Unknown("no broker tells who leads what" if view is None else "/controller does not exist at this moment")
-    leads = {broker_id: 0 for broker_id in picture.brokers.values()}
+    leads = dict.fromkeys(picture.brokers.values(), 0)
     for partition in view.partitions:
         leads[partition.leader] = leads.get(partition.leader, 0) + 1
 
@@ -210,11 +211,12 @@ def brokers_to_c(picture: Picture) -> Observed[list[str]]:
 
 def controllers_to_f(picture: Picture) -> Observed[list[str]]:
     """Followers first, the leader of this moment last."""
-    quorum = picture.facts.quorum
-    if not isinstance(quorum, Known):
-        return quorum
+    seen = picture.facts.quorum
+    if not isinstance(seen, Known):
+        return seen
+    leader = seen.value.leader_id
     left = [name for name in picture.controllers if picture.position.nodes[name].assigned != "F"]
-    return Known(sorted(left, key=lambda name: (picture.controllers[name] == quorum.value.leader_id, name)), quorum.at)
+    return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
 
 
 def assign_everything(picture: Picture) -> Mapping[str, NodeRecord]:
@@ -230,10 +232,10 @@ def assign_everything(picture: Picture) -> Mapping[str, NodeRecord]:
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 BEFORE_A_BROKER: tuple[Gate[Picture], ...] = (
-    gates.TEMPLATE_IS_OURS, gates.NODES_SCHEDULABLE, gates.RESTART_IS_SAFE)
-BROKER_WATCH: tuple[Gate[Picture], ...] = (gates.GROUPS_HEALTHY, gates.NO_PHANTOM_COPY)
+    workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
+BROKER_WATCH: tuple[Gate[Picture], ...] = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY)
 AFTER_A_BROKER: tuple[Gate[Picture], ...] = (
-    gates.MOVED_BROKER, gates.OBSERVERS_CAUGHT_UP, gates.ALL_IN_SYNC, gates.BROKERS_SEE_EACH_OTHER)
+    registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 
 TO_B_BUT_LAST: Rollout[Picture] = Rollout(
     mode="B", left=all_but_the_last_to_b, sight=sight, assign=broker_files, replace=replace_pod, sizes=sizes,
@@ -243,36 +245,41 @@ LAST_TO_B: Rollout[Picture] = Rollout(
     before=BEFORE_A_BROKER, after=AFTER_A_BROKER)
 TO_C: Rollout[Picture] = Rollout(
     mode="C", left=brokers_to_c, sight=sight, assign=broker_files, replace=replace_pod, sizes=sizes,
-    before=(*BEFORE_A_BROKER, gates.DUAL_WRITE_ALIVE), after=(*AFTER_A_BROKER, gates.NOBODY_FENCED, gates.DUAL_WRITE))
+    before=(*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE),
+    after=(*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE))
 TO_F: Rollout[Picture] = Rollout(
     mode="F", left=controllers_to_f, sight=sight, assign=controller_files, replace=replace_pod, sizes=one_by_one,
-    before=(gates.FOLLOWERS_FIRST, gates.MAJORITY_WITHOUT_BATCH, gates.ALL_KRAFT, gates.NOBODY_FENCED),
-    after=(gates.CONTROLLER_FINALIZED, gates.QUORUM_UP, gates.NOBODY_FENCED_FOR_LONG, gates.BROKERS_SEE_EACH_OTHER,
-           gates.ALL_IN_SYNC))
+    before=(quorum.FOLLOWERS_FIRST, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
+    after=(quorum.CONTROLLER_FINALIZED, quorum.QUORUM_UP, registration.NOBODY_FENCED_FOR_LONG,
+           replicas.BROKERS_SEE_EACH_OTHER, replicas.ALL_IN_SYNC))
 
 PLAN: Plan[Picture] = Plan((
     Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg()),
     Step("ProvisionControllers", back=None, forward=Leg(
         assigns=assign_everything,
         goal=claim_and_provision,
-        done=(gates.QUORUM_UP, gates.CONTROLLERS_READY, gates.PRE_MIGRATION))),
+        done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION))),
     Step("EnableMigration", back=None, forward=Leg(
         watch=BROKER_WATCH, goal=take_templates_over, rollout=TO_B_BUT_LAST)),
     Step("CopyMetadata", back=None, forward=Leg(
-        watch=(*BROKER_WATCH, gates.COPY_FOLLOWS_CLAIM), rollout=LAST_TO_B, done=(gates.CLAIMED, gates.COPIED))),
-    Step("DualWrite", back=None, forward=Leg(watch=BROKER_WATCH, done=(gates.DUAL_WRITE, gates.NOBODY_FENCED))),
-    Step("MoveBrokers", back=None, forward=Leg(watch=BROKER_WATCH, rollout=TO_C, done=(gates.ALL_KRAFT,))),
+        watch=(*BROKER_WATCH, dual_write.COPY_FOLLOWS_CLAIM),
+        rollout=LAST_TO_B,
+        done=(dual_write.CLAIMED, dual_write.COPIED))),
+    Step("DualWrite", back=None, forward=Leg(
+        watch=BROKER_WATCH, done=(dual_write.DUAL_WRITE, registration.NOBODY_FENCED))),
+    Step("MoveBrokers", back=None, forward=Leg(watch=BROKER_WATCH, rollout=TO_C, done=(registration.ALL_KRAFT,))),
     Step("Soak", back=None, forward=Leg(
-        watch=(gates.DUAL_WRITE_ALIVE,), done=(gates.SOAKED, gates.DUAL_WRITE, gates.ALL_KRAFT, gates.NOBODY_FENCED))),
+        watch=(dual_write.DUAL_WRITE_ALIVE,),
+        done=(ending.SOAKED, dual_write.DUAL_WRITE, registration.ALL_KRAFT, registration.NOBODY_FENCED))),
     Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
-        enter=(gates.ALL_KRAFT, gates.DUAL_WRITE, gates.QUORUM_UP, gates.NOBODY_FENCED, gates.ALL_IN_SYNC,
-               gates.TEMPLATE_IS_OURS, gates.GROUPS_HEALTHY),
-        watch=(gates.GROUPS_HEALTHY,),
+        enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, quorum.QUORUM_UP, registration.NOBODY_FENCED,
+               replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY),
+        watch=(groups.GROUPS_HEALTHY,),
         rollout=TO_F,
-        done=(gates.FINALIZED, gates.DUAL_WRITE_ENDED))),
+        done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, forward=Leg(
-        enter=(gates.NO_POD_WOULD_RESTART,), goal=restore_strategies, done=(gates.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, forward=Leg(done=(gates.RETAINED, gates.ZOOKEEPER_UNUSED))),
+        enter=(workloads.NO_POD_WOULD_RESTART,), goal=restore_strategies, done=(workloads.NO_POD_WOULD_RESTART,))),
+    Step("ReleaseZooKeeper", back=None, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
 ))
 
 

@@ -24,7 +24,7 @@ def check_objects_exist(picture: Picture) -> Verdict:
     state = _kubernetes(picture)
     if isinstance(state, Verdict):
         return state
-    for name, brokers in picture.broker_sets.items():
+    for name in picture.broker_sets:
         workload = state.brokers.get(name)
         if workload is None:
             return fail("StatefulSetMissing", f"StatefulSet {name} does not exist in namespace {picture.namespace}",

@@ -1,7 +1,6 @@
 """The status of a KafkaMigration, folded in one place from what was decided and seen in a pass."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from switchover.api.conditions import Condition, ConditionType, set_condition

@@ -1,0 +1,116 @@
+"""G4 to G6: the claim, the copy, and the dual write that follows."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, wait
+from switchover.core.kraft.facts import MigrationState, ZooKeeperState
+from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeeper_of
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+
+
+def check_claimed(picture: Picture) -> Verdict:
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait("NoController", "/controller does not exist at this moment", subject="/controller")
+    if state.controller.ephemeral or state.controller.node_id not in picture.controllers.values():
+        return wait("NotClaimed", "the KRaft controllers have not taken over /controller", subject="/controller",
+                    observed=f"node {state.controller.node_id}", threshold=f"one of {sorted(picture.controllers.values())}",
+                    unblocks=_who_is_missing(picture, state))
+    return passed(f"/controller belongs to KRaft controller {state.controller.node_id}")
+
+
+def _who_is_missing(picture: Picture, state: ZooKeeperState) -> str:
+    """What the migration driver waits for: every broker of /brokers/ids registered as migrating."""
+    log = picture.facts.log
+    if isinstance(log, Known):
+        registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk}
+        if missing := sorted(set(state.brokers) - registered):
+            return f"brokers {missing} register with the controllers"
+    return "the controllers claim it by themselves; after a repair inside ZooKeeper that can take a minute"
+
+
+def check_copied(picture: Picture) -> Verdict:
+    state, log = zookeeper_of(picture), log_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(log, Verdict):
+        return log
+    if state.migration is None or state.migration.offset <= 0:
+        return wait("NotCopied", "the metadata is not copied yet", subject="/migration",
+                    observed="absent" if state.migration is None else f"offset {state.migration.offset}",
+                    threshold="offset > 0", unblocks="the controllers finish the copy")
+    if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
+        told = log.migration_state.name if log.migration_state is not None else "none"
+        return wait("NotCopied", "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
+                    threshold="MIGRATION, no open transaction")
+    return passed(f"copied up to offset {state.migration.offset}")
+
+
+def check_copy_follows_claim(picture: Picture) -> Verdict:
+    """The watchdog of the claimed-but-not-copied window, in which the cluster has no working controller (1.5)."""
+    claimed, copied = check_claimed(picture), check_copied(picture)
+    if claimed.outcome != "Pass" or copied.outcome == "Pass":
+        return passed()
+    if copied.outcome == "Unknown":
+        return copied
+    return wait("ClaimedNotCopied",
+                "the KRaft controllers claimed the cluster and have not copied its metadata: no controller works now, so"
+                " no leader can be elected. Restart no broker", subject="/migration",
+                unblocks="look at the controllers' logs for the record that cannot be copied; if they merely died, start"
+                         " them again and the copy is repeated")
+
+
+def copy_timeout(picture: Picture) -> float:
+    """Seconds between claim and copy before the watchdog speaks: the limit, and a second for every 1,000 partitions."""
+    partitions = max(
+        (len(view.value.partitions) for view in picture.facts.views.values() if isinstance(view, Known)), default=0)
+    return picture.spec.gates.copy_timeout_seconds + partitions / 1000
+
+
+def check_no_phantom_copy(picture: Picture) -> Verdict:
+    """offset > 0 while the log says neither MIGRATION nor POST_MIGRATION: a stale /migration; topics would be deleted."""
+    state, log = zookeeper_of(picture), log_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(log, Verdict):
+        return log
+    node = state.migration
+    settled = log.migration_state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
+    if node is not None and node.offset > log.offset + 1 and not settled:
+        # The log may have been read a moment before ZooKeeper: only what stays so is true.
+        return wait("StaleMigrationNode",
+                    "/migration says that metadata was copied, but the metadata log says that it was not: the controllers"
+                    " would delete every topic from ZooKeeper", subject="/migration", observed=f"offset {node.offset}",
+                    unblocks="stop all controllers now, then delete /controller and /migration")
+    return passed()
+
+
+def check_dual_write(picture: Picture) -> Verdict:
+    """G6: `/migration` is rewritten twice a second, and its offset stands at the high watermark."""
+    state, quorum = zookeeper_of(picture), quorum_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(quorum, Verdict):
+        return quorum
+    if state.migration is None:
+        return fail("MigrationNodeGone", "/migration does not exist any more", subject="/migration",
+                    unblocks="find out who deleted it; no step goes on without dual write")
+    limits = picture.spec.gates
+    age = picture.now - state.migration.mtime
+    lag = quorum.high_watermark - 1 - state.migration.offset
+    if lag > limits.dual_write_max_lag or age > limits.dual_write_max_age_seconds:
+        return wait("DualWriteBehind", "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
+                    observed=f"{lag} records, {age:.1f} s old",
+                    threshold=f"{limits.dual_write_max_lag} records, {limits.dual_write_max_age_seconds} s",
+                    unblocks="the leading controller reaches ZooKeeper again")
+    return passed(f"lag {lag}, {max(age, 0):.1f} s old")
+
+
+CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
+COPIED: Gate[Picture] = Gate("Copied", check_copied)
+COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
+    "CopyFollowsClaim", check_copy_follows_claim, patience=lambda p: copy_timeout(p))
+NO_PHANTOM_COPY: Gate[Picture] = Gate("NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0)
+DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
+DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

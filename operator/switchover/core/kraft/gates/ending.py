@@ -1,0 +1,74 @@
+"""G11, G14 and G15: the soak, the finalized log, and ZooKeeper without clients."""
+
+from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.gates.read import log_of, samples, zookeeper_of
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+
+
+def check_soaked(picture: Picture) -> Verdict:
+    since = picture.position.opened
+    stood = picture.now - since if since is not None else 0.0
+    if stood < picture.spec.soak_seconds:
+        return wait("Soaking", "all brokers run on KRaft, dual write goes on", observed=f"{stood:.0f} s",
+                    threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing to do: the soak ends by itself")
+    return passed("soaked")
+
+
+def check_finalized(picture: Picture) -> Verdict:
+    """G14: POST_MIGRATION is in the log, and no controller is registered with the flag."""
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    if log.migration_state is not MigrationState.POST_MIGRATION:
+        told = log.migration_state.name if log.migration_state is not None else "none"
+        return wait("NotFinalized", "the metadata log does not say POST_MIGRATION", subject="metadata log", observed=told,
+                    threshold="POST_MIGRATION", unblocks="a controller without the flag becomes leader")
+    flagged = sorted(node_id for node_id, ready in log.controllers.items() if ready)
+    if flagged:
+        return wait("ControllerFlagged", f"controllers {flagged} are registered with the migration flag",
+                    subject=f"controller {flagged[0]}")
+    return passed("POST_MIGRATION, no controller has the flag")
+
+
+def check_dual_write_ended(picture: Picture) -> Verdict:
+    """G14: `/migration` is not written any more. It stays behind for ever and is evidence of nothing else."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    age = picture.now - state.migration.mtime if state.migration is not None else None
+    if age is not None and age <= picture.spec.gates.dual_write_max_age_seconds:
+        return wait("StillDualWriting", "/migration was written a moment ago", subject="/migration",
+                    observed=f"{age:.1f} s", threshold=f"> {picture.spec.gates.dual_write_max_age_seconds} s")
+    return passed("/migration is frozen")
+
+
+def check_retained(picture: Picture) -> Verdict:
+    since = picture.position.opened
+    stood = picture.now - since if since is not None else 0.0
+    if stood < picture.spec.zookeeper_retention_seconds:
+        return wait("Retaining", "ZooKeeper is kept", observed=f"{stood:.0f} s",
+                    threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing to do: it ends by itself")
+    return passed("retention is over")
+
+
+def check_zookeeper_unused(picture: Picture) -> Verdict:
+    """G15: no client is connected to any ZooKeeper server, ourselves not counted."""
+    for server, connections in sorted(picture.facts.zookeeper_connections.items()):
+        if not isinstance(connections, Known):
+            return unknown("ZooKeeperUnverified", connections.why, subject=server)
+        if connections.value > 0:
+            return wait("ZooKeeperInUse", f"{connections.value} clients are connected to {server}", subject=server,
+                        observed=connections.value, threshold=0,
+                        unblocks="stop whatever still uses this ZooKeeper; the commands of Kafka's tools count too")
+    if not picture.facts.zookeeper_connections:
+        return unknown("ZooKeeperUnverified", "no ZooKeeper server was asked")
+    return passed("no client is connected to ZooKeeper")
+
+
+SOAKED: Gate[Picture] = Gate("Soaked", check_soaked)
+FINALIZED: Gate[Picture] = Gate("Finalized", check_finalized)
+DUAL_WRITE_ENDED: Gate[Picture] = Gate("DualWriteEnded", check_dual_write_ended)
+RETAINED: Gate[Picture] = Gate("Retained", check_retained)
+ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_unused, samples=samples)

@@ -1,0 +1,54 @@
+"""The consumer groups that the user named stay healthy while brokers are replaced."""
+
+from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft.facts import GroupSample
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Unknown
+
+
+def check_groups_healthy(picture: Picture) -> Verdict:
+    """The named groups go on: commits advance where there is something to commit, and lag is under its threshold."""
+    for group in picture.spec.gates.groups:
+        samples = picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled"))
+        if not isinstance(samples, Known):
+            return unknown("GroupUnknown", samples.why, subject=group.name)
+        if verdict := _group_trouble(group.name, samples.value, group.max_lag, group.max_stall_seconds):
+            return verdict
+    return passed("the named groups are healthy")
+
+
+def _group_trouble(name: str, samples: tuple[GroupSample, ...], max_lag: int, max_stall: float) -> Verdict | None:
+    newest = samples[-1]
+    if not newest.offsets:
+        return wait("GroupHasNoCommits", f"group {name} has no committed offset", subject=name,
+                    unblocks="the group consumes and commits")
+    for (topic, partition), (committed, end) in sorted(newest.offsets.items()):
+        if committed is None:
+            continue
+        subject = f"{name} {topic}-{partition}"
+        if end - committed > max_lag:
+            return wait("GroupLag", f"group {name} is behind on {topic}-{partition}", subject=subject,
+                        observed=f"{end - committed} records", threshold=f"{max_lag} records",
+                        unblocks="the group catches up")
+        stalled = _stalled_seconds(samples, (topic, partition), committed, end)
+        if stalled > max_stall:
+            return wait("GroupStalled", f"group {name} has not committed on {topic}-{partition}", subject=subject,
+                        observed=f"{stalled:.0f} s", threshold=f"{max_stall:.0f} s", unblocks="the group commits again")
+    return None
+
+
+def _stalled_seconds(samples: tuple[GroupSample, ...], key: tuple[str, int], committed: int, end: int) -> float:
+    """Seconds in which the committed offset stood still although there was something to commit."""
+    if committed >= end:
+        return 0.0
+    newest = samples[-1].at
+    start = newest
+    for sample in reversed(samples):
+        before = sample.offsets.get(key)
+        if before is None or before[0] != committed or before[1] <= committed:
+            break
+        start = sample.at
+    return newest - start
+
+
+GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy)

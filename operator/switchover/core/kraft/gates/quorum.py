@@ -1,0 +1,127 @@
+"""G1 and G13: the quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.kraft.facts import MigrationState, Quorum
+from switchover.core.kraft.gates.read import log_of, quorum_of, samples
+from switchover.core.kraft.modes import METADATA_LEVELS
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Unknown
+
+CAUGHT_UP_RECORDS = 5
+"""How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""
+FETCHED_SECONDS = 3.0
+"""How old the last fetch of a follower may be; it fetches every half second."""
+
+
+def check_quorum_up(picture: Picture) -> Verdict:
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    expected = set(picture.controllers.values())
+    if set(quorum.voters) != expected:
+        return fail("WrongVoters", "the quorum's voters are not the controllers of this migration",
+                    observed=sorted(quorum.voters), threshold=sorted(expected),
+                    unblocks="wipe the volumes of a controller that belongs to another quorum")
+    if quorum.high_watermark < 1:
+        return wait("QuorumStarting", "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}")
+    return _voters_caught_up(picture, quorum)
+
+
+def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] = frozenset()) -> Verdict:
+    for node_id, voter in sorted(quorum.voters.items()):
+        if node_id == quorum.leader_id or node_id in spared:
+            continue
+        age = picture.now - voter.last_fetch_ms / 1000
+        behind = quorum.high_watermark - voter.log_end_offset
+        if behind > CAUGHT_UP_RECORDS or age > FETCHED_SECONDS:
+            return wait("VoterBehind", f"controller {node_id} does not follow the leader", subject=f"controller {node_id}",
+                        observed=f"{behind} records behind, last fetch {age:.1f} s ago",
+                        threshold=f"{CAUGHT_UP_RECORDS} records, {FETCHED_SECONDS:.0f} s", unblocks="it catches up")
+    return passed(f"leader {quorum.leader_id}, epoch {quorum.leader_epoch}, all voters at the high watermark")
+
+
+def check_controllers_ready(picture: Picture) -> Verdict:
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    for node_id in sorted(picture.controllers.values()):
+        answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
+        if not isinstance(answer, Known):
+            return unknown("ControllerUnknown", answer.why, subject=f"controller {node_id}")
+        if not log.controllers.get(node_id, False):
+            return wait("ControllerNotReady", f"controller {node_id} has not registered as ready to migrate",
+                        subject=f"controller {node_id}",
+                        unblocks="it registers with zookeeper.metadata.migration.enable=true")
+        if answer.value.features_epoch < 0:
+            return wait("ControllerStarting", f"controller {node_id} does not know the finalized features yet",
+                        subject=f"controller {node_id}")
+    return passed("every controller registered as ready")
+
+
+def check_pre_migration(picture: Picture) -> Verdict:
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    if log.migration_state is MigrationState.NONE:
+        return fail("QuorumCannotMigrate", "this quorum was first started without the migration flag and can never migrate",
+                    observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
+                    unblocks="wipe the controllers' volumes and start again")
+    if log.migration_state is None:
+        return wait("NoMigrationState", "the metadata log holds no migration state yet", subject="metadata log")
+    level = METADATA_LEVELS.get(protocol_version(picture) or "")
+    if log.metadata_version != level:
+        return fail("MetadataVersionMismatch", "the quorum's metadata.version is not the brokers' protocol version",
+                    observed=log.metadata_version, threshold=level,
+                    unblocks="wipe the controllers' volumes: they were formatted for another release")
+    return passed(f"state {log.migration_state.name}, metadata.version {log.metadata_version}")
+
+
+def protocol_version(picture: Picture) -> str | None:
+    """inter.broker.protocol.version as all brokers' live settings have it (without the -IV suffix); None if unknown."""
+    versions = set()
+    for settings in picture.facts.broker_settings.values():
+        if isinstance(settings, Known):
+            versions.add(settings.value.get("inter.broker.protocol.version", "").split("-")[0])
+    return versions.pop() if len(versions) == 1 else None
+
+
+def check_majority_without_batch(picture: Picture) -> Verdict:
+    """G13: the other voters are caught up before a controller stops."""
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    leaving = frozenset(picture.position.nodes[name].node_id for name in picture.batch)
+    return _voters_caught_up(picture, quorum, spared=leaving)
+
+
+def check_followers_first(picture: Picture) -> Verdict:
+    """G13: the leader is moved last, so that the election that finalizes is the last one; read right before."""
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    left = {name for name in picture.controllers if picture.position.nodes[name].assigned != "F"} - set(picture.batch)
+    for name in picture.batch:
+        if picture.position.nodes[name].node_id == quorum.leader_id and left:
+            return wait("LeaderLast", f"{name} became the leader while other controllers are not finalized", subject=name,
+                        unblocks="nothing to do: leadership is read again")
+    return passed()
+
+
+def check_controller_finalized(picture: Picture) -> Verdict:
+    """Each controller of the batch answers without the migration flag."""
+    for name in picture.batch:
+        mode = picture.mode(picture.position.nodes[name].node_id)
+        if not isinstance(mode, Known):
+            return wait("ControllerSilent", mode.why, subject=name, unblocks="the controller answers")
+        if mode.value != "F":
+            return wait("WrongMode", f"{name} still has the migration flag", subject=name, observed=mode.value,
+                        threshold="F")
+    return passed(f"{', '.join(picture.batch)} without the flag")
+
+
+QUORUM_UP: Gate[Picture] = Gate("QuorumUp", check_quorum_up, hold=lambda p: float(p.spec.gates.quorum_stable_seconds))
+CONTROLLERS_READY: Gate[Picture] = Gate("ControllersReady", check_controllers_ready, samples=samples)
+PRE_MIGRATION: Gate[Picture] = Gate("PreMigration", check_pre_migration)
+MAJORITY_WITHOUT_BATCH: Gate[Picture] = Gate("MajorityWithoutBatch", check_majority_without_batch, samples=samples)
+FOLLOWERS_FIRST: Gate[Picture] = Gate("FollowersFirst", check_followers_first)
+CONTROLLER_FINALIZED: Gate[Picture] = Gate("ControllerFinalized", check_controller_finalized)

@@ -1,0 +1,104 @@
+"""G2, G8 and G10: brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.kraft.gates.quorum import CAUGHT_UP_RECORDS
+from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeeper_of
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+
+
+def check_moved_broker(picture: Picture) -> Verdict:
+    """G2 and G8: each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name in picture.batch:
+        record = picture.position.nodes[name]
+        node_id, zookeeper_mode = record.node_id, record.assigned != "C"
+        mode = picture.mode(node_id)
+        if not isinstance(mode, Known):
+            return wait("BrokerSilent", mode.why, subject=name, unblocks="the broker answers")
+        if mode.value != record.assigned:
+            return wait("WrongMode", f"{name} does not answer in its mode", subject=name, observed=mode.value,
+                        threshold=record.assigned)
+        if (node_id in state.brokers) != zookeeper_mode:
+            told = "is missing from" if zookeeper_mode else "is still in"
+            return wait("ZooKeeperRegistration", f"broker {node_id} {told} /brokers/ids", subject=name)
+        registration = log.brokers.get(node_id)
+        if registration is None or registration.migrating_zk != zookeeper_mode:
+            return wait("NotRegistered", f"the metadata log has no registration of broker {node_id} in mode"
+                        f" {record.assigned}", subject=name,
+                        unblocks="the broker registers with the controllers; look at its log for the refusal")
+        if registration.fenced:
+            return wait("BrokerFenced", f"the controllers fence broker {node_id}", subject=name,
+                        unblocks="its heartbeats reach the controllers")
+    return passed(f"{', '.join(picture.batch)} registered")
+
+
+def check_observers_caught_up(picture: Picture) -> Verdict:
+    """Each broker of the batch follows the metadata log."""
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    for name in picture.batch:
+        node_id = picture.position.nodes[name].node_id
+        observer = quorum.observers.get(node_id)
+        behind = quorum.high_watermark - observer.log_end_offset if observer is not None else None
+        if behind is None or behind > CAUGHT_UP_RECORDS:
+            return wait("ObserverBehind", f"broker {node_id} does not follow the metadata log", subject=name,
+                        observed="not an observer" if behind is None else f"{behind} records behind",
+                        threshold=f"{CAUGHT_UP_RECORDS} records")
+    return passed("the metadata log is followed")
+
+
+def check_nobody_fenced(picture: Picture) -> Verdict:
+    """The controllers fence no broker of this cluster."""
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    for name, node_id in sorted(picture.brokers.items()):
+        registration = log.brokers.get(node_id)
+        if registration is None or registration.fenced:
+            told = "is not registered" if registration is None else "is fenced"
+            return wait("BrokerFenced", f"broker {node_id} {told}", subject=name,
+                        unblocks="its heartbeats reach the controllers")
+    return passed("no broker is fenced")
+
+
+def check_all_kraft(picture: Picture) -> Verdict:
+    """G10: no broker runs on ZooKeeper, by ZooKeeper, by ApiVersions and by the metadata log."""
+    state, log = zookeeper_of(picture), log_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(log, Verdict):
+        return log
+    if state.brokers:
+        return wait("BrokerOnZooKeeper", f"brokers {sorted(state.brokers)} are still registered in ZooKeeper",
+                    subject=f"broker {min(state.brokers)}", unblocks="they run in KRaft mode")
+    for name, node_id in sorted(picture.brokers.items()):
+        mode = picture.mode(node_id)
+        if not isinstance(mode, Known):
+            return unknown("BrokerSilent", mode.why, subject=name)
+        registration = log.brokers.get(node_id)
+        if mode.value != "C" or registration is None or registration.migrating_zk:
+            return wait("BrokerOnZooKeeper", f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
+                        observed=mode.value, threshold="C", unblocks="it runs in KRaft mode")
+    strangers = sorted(
+        node_id for node_id, item in log.brokers.items() if item.migrating_zk and node_id not in picture.brokers.values())
+    if strangers:
+        return fail("UnknownBroker", f"broker {strangers[0]} is registered in ZooKeeper mode and is none of this migration",
+                    subject=f"broker {strangers[0]}",
+                    unblocks="move or remove it: finalizing would cut it off (KAFKA-20960)")
+    return passed("every broker runs in KRaft mode")
+
+
+MOVED_BROKER: Gate[Picture] = Gate("MovedBroker", check_moved_broker, samples=samples)
+OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
+NOBODY_FENCED: Gate[Picture] = Gate("NobodyFenced", check_nobody_fenced, samples=samples)
+NOBODY_FENCED_FOR_LONG: Gate[Picture] = Gate(
+    "NobodyFencedForLong", check_nobody_fenced, samples=samples,
+    hold=lambda p: float(p.spec.gates.broker_session_timeout_seconds + 1))
+ALL_KRAFT: Gate[Picture] = Gate("AllKRaft", check_all_kraft, samples=samples)

@@ -1,0 +1,93 @@
+"""Replicas and restarts: what other brokers say, since a restarted broker is no witness for itself."""
+
+from collections.abc import Iterable
+
+from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft.facts import BrokerView, Partition
+from switchover.core.kraft.gates.read import samples
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Unknown
+
+
+def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, BrokerView]] | Verdict:
+    """What brokers outside the batch see; Unknown unless at least one answers and every one that answers not is named."""
+    moved = {picture.position.nodes[name].node_id for name in nodes if name in picture.position.nodes}
+    views: list[tuple[int, BrokerView]] = []
+    unreachable: list[str] = []
+    for broker_id in sorted(set(picture.brokers.values()) - moved):
+        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if isinstance(view, Known):
+            views.append((broker_id, view.value))
+        else:
+            unreachable.append(view.why)
+    if unreachable or not views:
+        why = "; ".join(unreachable) or "there is no other broker to ask"
+        return unknown("NoWitness", f"no other broker can tell whether replicas are in sync: {why}")
+    return views
+
+
+def check_restart_is_safe(picture: Picture) -> Verdict:
+    """Every partition keeps min.insync.replicas without the whole batch, by a reading of other brokers (promise 3)."""
+    views = _others_views(picture, picture.batch)
+    if isinstance(views, Verdict):
+        return views
+    minima = picture.facts.min_insync
+    if not isinstance(minima, Known):
+        return unknown("NotObserved", minima.why)
+    leaving = {picture.position.nodes[name].node_id for name in picture.batch}
+    accepted = set(picture.spec.gates.accepted_topics)
+    for witness, view in views:
+        for partition in view.partitions:
+            carried = leaving & set(partition.replicas)
+            if not carried or partition.topic in accepted:
+                continue
+            rest = set(partition.isr) - leaving
+            needed = minima.value.get(partition.topic)
+            if needed is None:
+                return unknown("NotObserved", f"min.insync.replicas of {partition.topic} is not known yet")
+            needed = min(needed, len(partition.replicas))
+            if len(rest) < max(needed, 1):
+                name = f"{partition.topic}-{partition.index}"
+                return wait("WouldLoseInSyncReplicas",
+                            f"{name} would have too few replicas in sync without {', '.join(picture.batch)}",
+                            subject=name, observed=f"{len(rest)} left in sync, seen by broker {witness}",
+                            threshold=f"min.insync.replicas {needed}", unblocks="its other replicas come back in sync")
+    return passed("every partition keeps its minimum without the batch")
+
+
+def _out_of_sync(partitions: Iterable[Partition]) -> list[Partition]:
+    return [p for p in partitions if set(p.isr) != set(p.replicas) or p.leader < 0]
+
+
+def check_all_in_sync(picture: Picture) -> Verdict:
+    """No broker outside the batch sees a partition without its leader or with a replica out of sync."""
+    views = _others_views(picture, picture.batch)
+    if isinstance(views, Verdict):
+        return views
+    for witness, view in views:
+        if lagging := _out_of_sync(view.partitions):
+            first = lagging[0]
+            missing = sorted(set(first.replicas) - set(first.isr))
+            name = f"{first.topic}-{first.index}"
+            return wait("OutOfSync", f"{name}: replicas {missing} are out of sync, as broker {witness} sees it",
+                        subject=name, observed=f"{len(lagging)} partitions", threshold="0 partitions",
+                        unblocks="the replicas catch up")
+    return passed("all replicas in sync, as seen by the other brokers")
+
+
+def check_brokers_see_each_other(picture: Picture) -> Verdict:
+    """Every broker lists every broker as alive: in KRaft this is the view of who is unfenced."""
+    expected = set(picture.brokers.values())
+    for broker_id in sorted(expected):
+        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(view, Known):
+            return wait("BrokerSilent", view.why, subject=f"broker {broker_id}", unblocks="the broker answers")
+        if missing := expected - set(view.value.brokers):
+            return wait("BrokerFenced", f"broker {broker_id} does not list brokers {sorted(missing)} as alive",
+                        subject=f"broker {min(missing)}", unblocks="they are alive again for every broker")
+    return passed("every broker lists every broker")
+
+
+RESTART_IS_SAFE: Gate[Picture] = Gate("RestartIsSafe", check_restart_is_safe)
+ALL_IN_SYNC: Gate[Picture] = Gate("AllInSync", check_all_in_sync, samples=samples)
+BROKERS_SEE_EACH_OTHER: Gate[Picture] = Gate("BrokersSeeEachOther", check_brokers_see_each_other, samples=samples)

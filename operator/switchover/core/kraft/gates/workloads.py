@@ -1,0 +1,60 @@
+"""What must hold of StatefulSets, pods and nodes."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.kraft import template
+from switchover.core.kraft.gates.read import samples
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+
+
+def check_template_is_ours(picture: Picture) -> Verdict:
+    """Before each eviction the template is read again: not ours, no eviction (feasibility-modes.md)."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, brokers in picture.broker_sets.items():
+        workload = state.value.brokers.get(name)
+        if workload is None:
+            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
+                        unblocks="create it again as it was")
+        if not template.is_ours(workload, brokers):
+            return fail("RevertedByGitOps",
+                        f"somebody changed mount, volume or update strategy of StatefulSet {name} back: a pod that starts"
+                        " now would not find its configuration, so no pod is evicted", subject=name,
+                        unblocks="stop the tool that applies the old manifest (suspend its sync, or give it the exported"
+                                 " template) and restore the template")
+    return passed("the brokers' templates are ours")
+
+
+def check_nodes_schedulable(picture: Picture) -> Verdict:
+    """No batch starts while a node that carries a broker is cordoned."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for workload in state.value.brokers.values():
+        for pod in workload.pods.values() if workload is not None else ():
+            if pod.cordoned:
+                return wait("NodeCordoned", f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
+                            unblocks=f"kubectl uncordon {pod.node}")
+    return passed("no node of a broker is cordoned")
+
+
+def check_no_pod_would_restart(picture: Picture) -> Verdict:
+    """The update strategy may only come back while every pod has the update revision (feasibility-modes.md)."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name)
+        for pod in workload.pods.values():
+            if pod.revision != workload.update_revision:
+                return wait("WouldRestart", f"{pod.name} does not have the update revision: Kubernetes would restart it",
+                            subject=pod.name, observed=pod.revision, threshold=workload.update_revision,
+                            unblocks="the template equals what the pods run")
+    return passed("no pod would restart")
+
+
+TEMPLATE_IS_OURS: Gate[Picture] = Gate("TemplateIsOurs", check_template_is_ours)
+NODES_SCHEDULABLE: Gate[Picture] = Gate("NodesSchedulable", check_nodes_schedulable)
+NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_would_restart, samples=samples)
