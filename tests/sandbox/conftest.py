@@ -1,0 +1,28 @@
+"""One sandbox for the tests of this directory, with the demo's world in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from demo.cluster import Cluster
+from demo.sandbox import bring_up, take_down
+
+STATE = Path(__file__).parents[2] / "build" / "sandbox-tests"
+"""Of these tests alone: a sandbox that someone runs from this checkout stays untouched."""
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A real Kubernetes of three nodes with our images; it ends with the tests."""
+    found = bring_up(STATE)
+    try:
+        yield found
+    finally:
+        take_down(STATE)
+
+
+@pytest.fixture(scope="session")
+def audit_log(cluster: Cluster) -> Path:
+    """The API server's audit log."""
+    return STATE / "audit.log"
