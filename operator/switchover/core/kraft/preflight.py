@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from switchover.api.meta import OnFailure
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft import modes, names, template
 from switchover.core.kraft.facts import BrokerView, KubernetesState, ServerConfiguration, Workload
@@ -18,6 +19,22 @@ SECRET_BYTES = 1_000_000
 def _kubernetes(picture: Picture) -> KubernetesState | Verdict:
     state = picture.facts.kubernetes
     return state.value if isinstance(state, Known) else unknown("KubernetesUnknown", state.why, subject="Kubernetes")
+
+
+def check_supported(picture: Picture) -> Verdict:
+    """What the API already knows and this version does not do yet is refused here, never ignored."""
+    spec = picture.spec
+    listener = spec.controllers.listener
+    unsupported = {
+        "spec.windows": bool(spec.windows),
+        "spec.onFailure RollBack": spec.on_failure is OnFailure.ROLL_BACK,
+        f"spec.controllers.listener.securityProtocol {listener.security_protocol}": listener.security_protocol != "PLAINTEXT",
+    }
+    for field, asked in unsupported.items():
+        if asked:
+            return fail("NotSupportedYet", f"{field} is not supported by this version of Switchover", subject=field,
+                        unblocks="take it out of the spec, or run a version that supports it")
+    return passed("everything asked for is supported")
 
 
 def check_objects_exist(picture: Picture) -> Verdict:
@@ -315,6 +332,7 @@ def _stable(picture: Picture) -> int:
 
 
 GATES: tuple[Gate[Picture], ...] = (
+    Gate("Supported", check_supported),
     Gate("ObjectsExist", check_objects_exist),
     Gate("TemplateSupported", check_template_supported),
     Gate("Configuration", check_configuration),
