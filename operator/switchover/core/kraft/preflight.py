@@ -28,7 +28,7 @@ def check_supported(picture: Picture) -> Verdict:
     unsupported = {
         "spec.windows": bool(spec.windows),
         "spec.onFailure RollBack": spec.on_failure is OnFailure.ROLL_BACK,
-        f"spec.controllers.listener.securityProtocol {listener.security_protocol}": listener.security_protocol != "PLAINTEXT",
+        f"securityProtocol {listener.security_protocol} of the controllers": listener.security_protocol != "PLAINTEXT",
     }
     for field, asked in unsupported.items():
         if asked:
