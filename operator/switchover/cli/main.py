@@ -1,0 +1,48 @@
+"""The command line `switchover`."""
+
+import asyncio
+import os
+from importlib.metadata import version as installed_version
+from typing import NoReturn
+
+import typer
+
+from switchover.ports import Refused, Unreachable
+from switchover.settings import BadSettings, read_settings
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def switchover() -> None:
+    """Carries Apache Kafka from ZooKeeper to KRaft while its traffic keeps flowing."""
+
+
+@app.command()
+def run() -> None:
+    """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
+    from switchover.cli.run import run_operator  # its imports take a second that `version` need not
+
+    os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
+    try:
+        asyncio.run(run_operator(read_settings(os.environ)))
+    except (BadSettings, Refused, Unreachable) as error:
+        _give_up(str(error))
+    except OSError as error:
+        _give_up(f"cannot start: {error}")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(installed_version("switchover"))
+
+
+def _give_up(why: str) -> NoReturn:
+    typer.echo(f"switchover: {why}", err=True)
+    raise typer.Exit(2)
+
+
+def main() -> None:
+    """The entry point."""
+    app()
