@@ -63,7 +63,7 @@ class Observer:
             kubernetes = first.create_task(
                 self._known(self._kubernetes(spec, picture.position.attempt, lease_holder), READ_SECONDS))
             zookeeper = first.create_task(self._known(self._zookeeper.state(), READ_SECONDS))
-            first.create_task(self._find_brokers(spec))
+            first.create_task(self._find_brokers(picture))
         brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
         voters = picture.voter_addresses() if picture.position.nodes else {}
         async with asyncio.TaskGroup() as then:
@@ -154,9 +154,11 @@ class Observer:
 
     # --- Kafka --------------------------------------------------------------------------------------------------------
 
-    async def _find_brokers(self, spec: KafkaMigrationSpec) -> None:
+    async def _find_brokers(self, picture: Picture) -> None:
         """Learn the brokers' addresses on the bootstrap listener; one that is down keeps the address it had."""
-        for server in spec.kafka.bootstrap_servers.split(","):
+        if picture.position.nodes and set(picture.brokers.values()) <= self._addresses.keys():
+            return
+        for server in picture.spec.kafka.bootstrap_servers.split(","):
             host, _, port = server.strip().rpartition(":")
             view = await self._known(self._nodes.metadata(Address(host, int(port))), NODE_SECONDS)
             if isinstance(view, Known):

@@ -214,6 +214,8 @@ class KubernetesWorkloads:
         current = spec.get("holderIdentity") or ""
         if current not in ("", holder) and not _expired(spec, now):
             return str(current)
+        if current == holder and not _expired(spec, now + timedelta(seconds=seconds * 2 / 3)):
+            return holder                                     # fresh enough: not a write for every pass
         if current != holder:
             renewed |= {"acquireTime": _micro_time(now), "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
         return await self._write_lease("PUT", path, path, lease | {"spec": spec | renewed})
