@@ -178,3 +178,4 @@ def test_a_transaction_shows_all_or_nothing(before: list[Record], inside: list[R
     assert content(image(*before, begin(), *inside)) == content(image(*before))
     assert content(image(*before, begin(), *inside, END, *after)) == content(image(*before, *inside, *after))
     assert content(image(*before, begin(), *inside, ABORT, *after)) == content(image(*before, *after))
+    assert content(image(*before, begin(), *inside, ABORT, begin(), *after, END)) == content(image(*before, *after))

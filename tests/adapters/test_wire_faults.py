@@ -1,0 +1,317 @@
+"""Answers that real Kafka does not give on demand, from a node on loopback that speaks the protocol by script."""
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from kio.records.schema import NewRecordBatch, Record
+from kio.records.writers import write_new_batch
+from kio.schema.api_versions import v0 as api_versions_v0
+from kio.schema.describe_quorum.v1 import response as quorum_v1
+from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v13 import FetchRequest, FetchResponse
+from kio.schema.fetch.v13 import response as fetch_v13
+from kio.schema.request_header.v1.header import RequestHeader
+from kio.schema.types import BrokerId, TopicName
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
+
+from switchover.adapters.wire import KafkaWire
+from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_log import MetadataLog
+from switchover.core.kraft.facts import Address
+from switchover.metadata.image import MigrationState
+from switchover.ports import Refused, Unreachable
+
+API_VERSIONS, FETCH, DESCRIBE_QUORUM = 18, 1, 55
+NODE = 3000
+
+NO_OP = bytes.fromhex("01140000")
+PRE_MIGRATION, MIGRATION = bytes.fromhex("0115000200"), bytes.fromhex("0115000100")
+CONTROL = 0x20
+
+
+class Node:
+    """Listens on loopback and answers each request with what `script` makes of it: an entity, or bytes as they are."""
+
+    def __init__(self, script: Callable[[int, bytes], Any]) -> None:
+        self._script = script
+        self.address = Address("", 0)
+
+    async def __aenter__(self) -> "Node":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = Address(*self._server.sockets[0].getsockname())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                message = await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+                header, size = entity_reader(RequestHeader)(message, 0)
+                answer = self._script(header.request_api_key, message[size:])
+                if answer is None:
+                    continue
+                writer.write(answer if isinstance(answer, bytes) else framed(answer, header.correlation_id))
+        writer.close()
+
+
+def framed(answer: Any, correlation_id: int) -> bytes:
+    with io.BytesIO() as out:
+        header = answer.__header_schema__
+        entity_writer(header)(out, header(correlation_id=i32(correlation_id)))
+        entity_writer(type(answer))(out, answer)
+        data = out.getvalue()
+    return len(data).to_bytes(4) + data
+
+
+def quorum_answer(*, epoch: int = 1, error: ErrorCode = ErrorCode.none, leader: int = NODE) -> Any:
+    return quorum_v1.DescribeQuorumResponse(error_code=ErrorCode.none, topics=(quorum_v1.TopicData(
+        topic_name=TopicName("__cluster_metadata"), partitions=(quorum_v1.PartitionData(
+            partition_index=i32(0), error_code=error, leader_id=BrokerId(leader), leader_epoch=i32(epoch),
+            high_watermark=i64(1), current_voters=(), observers=(),
+        ),),
+    ),))
+
+
+def batch(offset: int, *values: bytes, epoch: int = 1, attributes: int = 0, at: int = 0) -> bytes:
+    time = TZAwareMicros.parse(datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=at))
+    with io.BytesIO() as out:
+        write_new_batch(out, NewRecordBatch(
+            producer_id=i64(-1), producer_epoch=i16(-1), base_sequence=i32(-1), attributes=i16(attributes),
+            partition_leader_epoch=i32(epoch), records=tuple(
+                Record(attributes=i8(0), timestamp=time, offset=i64(offset + index), key=None, value=value, headers=())
+                for index, value in enumerate(values)),
+        ))
+        return out.getvalue()
+
+
+@dataclass
+class Leader:
+    """A quorum of one whose log is `batches`; keeps what it was asked for as (offset, last epoch)."""
+
+    batches: dict[int, bytes]
+    high_watermark: int
+    epoch: int = 1
+    change: dict[str, Any] = field(default_factory=dict)
+    """What is different in the next partition answers."""
+    asked: list[tuple[int, int]] = field(default_factory=list)
+
+    def __call__(self, api_key: int, body: bytes) -> Any:
+        if api_key == DESCRIBE_QUORUM:
+            return quorum_answer(epoch=self.epoch)
+        assert api_key == FETCH
+        request, _ = entity_reader(FetchRequest)(body, 1)           # after the header's empty tagged fields
+        wanted = request.topics[0].partitions[0]
+        assert request.replica_id == -1
+        assert request.topics[0].topic_id == UUID(int=1)
+        assert wanted.current_leader_epoch == self.epoch
+        self.asked.append((wanted.fetch_offset, wanted.last_fetched_epoch))
+        records = b"".join(data for offset, data in self.batches.items() if offset >= wanted.fetch_offset)
+        partition = replace(fetch_v13.PartitionData(
+            partition_index=i32(0), error_code=ErrorCode.none, high_watermark=i64(self.high_watermark),
+            log_start_offset=i64(0), aborted_transactions=None, records=Records(records),
+        ), **self.change)
+        return FetchResponse(
+            throttle_time=i32Timedelta.parse(timedelta()), error_code=ErrorCode.none,
+            responses=(fetch_v13.FetchableTopicResponse(topic_id=UUID(int=1), partitions=(partition,)),),
+        )
+
+
+@contextlib.asynccontextmanager
+async def reading(leader: Callable[[int, bytes], Any], seconds: float = 10) -> AsyncIterator[Callable[[], Any]]:
+    """`log()` of that leader, by one wire that lives as long as the block."""
+    wire = KafkaWire({}, seconds=seconds)
+    async with Node(leader) as node:
+        yield lambda: wire.log({NODE: node.address})
+
+
+# --- Any question -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("answer", "why"), [
+    (None, r"no complete answer within 0\.4 s"),
+    (b"HTTP/1.1 400 Bad Request\r\n", "does not speak Kafka's protocol"),
+    (b"\x00\x00\x00\x02\x00\x00", "does not speak Kafka's protocol"),
+    (b"\x00\x00\x00\x06\x00\x00\x00\x07\x00\x00", "answered request 7 instead of 0"),
+    (b"\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00", "unreadable answer: "),
+    (b"\x00\x00\x00\x06\x00\x00\x00\x00\x7f\xff", "unreadable answer: "),
+])
+async def test_answers_that_are_none(answer: bytes | None, why: str) -> None:
+    async with Node(lambda *_: answer) as node:
+        with pytest.raises(Unreachable, match=f"^{node.address}: {why}"):
+            await KafkaWire({}, seconds=10 if answer else 0.4).api_versions(node.address)
+
+
+async def test_a_name_that_does_not_resolve() -> None:
+    with pytest.raises(Unreachable, match=r"^kafka\.invalid:9092: "):
+        await KafkaWire({}).metadata(Address("kafka.invalid", 9092))
+
+
+async def test_a_node_too_old_for_api_versions_3_still_tells_its_keys() -> None:
+    answers = iter((
+        api_versions_v0.ApiVersionsResponse(error_code=ErrorCode.unsupported_version, api_keys=()),
+        api_versions_v0.ApiVersionsResponse(error_code=ErrorCode.none, api_keys=(
+            api_versions_v0.response.ApiVersion(api_key=i16(4), min_version=i16(0), max_version=i16(2)),)),
+    ))
+    async with Node(lambda *_: next(answers)) as node:
+        answer = await KafkaWire({}).api_versions(node.address)
+    assert (dict(answer.api_keys), answer.features_epoch, answer.metadata_version) == ({4: 2}, -1, None)
+
+
+async def test_missing_rights_are_a_refusal_that_names_them() -> None:
+    denied = ErrorCode.cluster_authorization_failed
+    async with Node(lambda *_: quorum_answer(error=denied)) as node:
+        with pytest.raises(Refused, match=f"{node.address}: the user may not describe the quorum; grant it Describe"):
+            await KafkaWire({}).quorum([node.address])
+    async with reading(Leader({}, 0, change={"error_code": denied})) as log:
+        with pytest.raises(Refused, match="may not read the metadata log; grant it ClusterAction on the Cluster"):
+            await log()
+
+
+async def test_of_two_that_claim_to_lead_the_later_epoch_counts() -> None:
+    async with Node(lambda *_: quorum_answer(epoch=4)) as old, Node(lambda *_: quorum_answer(epoch=5)) as new:
+        assert (await KafkaWire({}).quorum([old.address, new.address])).leader_epoch == 5
+
+
+# --- The metadata log -------------------------------------------------------------------------------------------------
+
+
+async def test_batches_are_applied_up_to_the_high_watermark_and_the_next_call_goes_on() -> None:
+    uncommitted = batch(5, MIGRATION, epoch=2)
+    leader = Leader({0: batch(0, b"leader change", attributes=CONTROL), 1: batch(1, PRE_MIGRATION, NO_OP),
+                     3: batch(3, NO_OP, NO_OP, epoch=2), 5: uncommitted}, high_watermark=5, epoch=2)
+    async with reading(leader) as log:
+        first = await log()
+        assert (first.offset, first.epoch, first.migration_state) == (4, 2, MigrationState.PRE_MIGRATION)
+        leader.high_watermark = 6
+        second = await log()
+    assert (second.offset, second.migration_state) == (5, MigrationState.MIGRATION)
+    assert leader.asked == [(0, 0), (3, 1)], "the last batch is read again, after the epoch before it"
+
+
+async def test_a_batch_cut_off_at_the_end_of_an_answer_is_read_with_the_next() -> None:
+    whole = {0: batch(0, PRE_MIGRATION), 1: batch(1, NO_OP), 2: batch(2, MIGRATION)}
+
+    class Cutting(Leader):
+        def __call__(self, api_key: int, body: bytes) -> Any:
+            self.batches = {0: whole[0], 1: whole[1], 2: whole[2][:-3 if len(self.asked) < 1 else None]}
+            return super().__call__(api_key, body)
+
+    leader = Cutting({}, high_watermark=3)
+    async with reading(leader) as log:
+        assert (await log()).migration_state is MigrationState.MIGRATION
+    assert leader.asked == [(0, 0), (1, 1)]
+
+
+async def test_an_empty_log_is_an_empty_image() -> None:
+    async with reading(Leader({}, high_watermark=0)) as log:
+        assert (await log()).offset == -1
+
+
+async def test_what_was_read_stays_when_the_time_is_up() -> None:
+    class Tiring(Leader):
+        """Half the log, then silence; the other half when it is asked anew."""
+
+        def __call__(self, api_key: int, body: bytes) -> Any:
+            if api_key == FETCH and len(self.asked) == 1:
+                self.asked.append((-1, -1))
+                return None
+            self.batches = {0: batch(0, PRE_MIGRATION), 1: batch(1, NO_OP)}
+            if len(self.asked) > 1:
+                self.batches[2] = batch(2, MIGRATION)
+            return super().__call__(api_key, body)
+
+    leader = Tiring({}, high_watermark=3)
+    async with reading(leader, seconds=2) as log:
+        with pytest.raises(Unreachable, match="no complete answer within"):
+            await log()
+        assert (await log()).migration_state is MigrationState.MIGRATION
+    assert leader.asked == [(0, 0), (-1, -1), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    "why", ["diverging", "trimmed beyond us", "another first batch", "nothing there", "epochs ran back"])
+async def test_a_log_that_is_not_the_one_read_before_is_read_from_its_start(why: str) -> None:
+    leader = Leader({0: batch(0, MIGRATION, epoch=3), 1: batch(1, NO_OP, epoch=3)}, high_watermark=2, epoch=3)
+    anew = {0: batch(0, PRE_MIGRATION, epoch=1, at=9), 1: batch(1, NO_OP, epoch=1, at=9)}
+
+    first_answer: dict[str, dict[str, Any]] = {
+        "diverging": {"diverging_epoch": fetch_v13.EpochEndOffset(epoch=i32(1), end_offset=i64(1))},
+        "trimmed beyond us": {"snapshot_id": fetch_v13.SnapshotId(epoch=i32(1), end_offset=i64(5))},
+        "nothing there": {"records": None},
+    }
+
+    class Replaced(Leader):
+        def __call__(self, api_key: int, body: bytes) -> Any:
+            self.change = {} if self.asked else first_answer.get(why, {})
+            return super().__call__(api_key, body)
+
+    replaced = Replaced(anew, high_watermark=2, epoch=1 if why == "epochs ran back" else 3)
+    current: list[Leader] = [leader]
+    async with reading(lambda api_key, body: current[0](api_key, body)) as log:
+        assert (await log()).migration_state is MigrationState.MIGRATION
+        current[0] = replaced
+        image = await log()
+    assert image.migration_state is MigrationState.PRE_MIGRATION
+    assert replaced.asked[-1] == (0, 0)
+    assert len(replaced.asked) == (1 if why == "epochs ran back" else 2)
+
+
+def damaged(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+@pytest.mark.parametrize(("leader", "error", "why"), [
+    (Leader({}, 9, change={"snapshot_id": fetch_v13.SnapshotId(epoch=i32(1), end_offset=i64(7)),
+                           "log_start_offset": i64(7)}),
+     Refused, "was trimmed, its first offset is 7; .*FetchSnapshot"),
+    (Leader({0: batch(0, NO_OP, attributes=4)}, 1), Refused, r"compressed \(zstd\) at offset 0"),
+    (Leader({0: batch(0, NO_OP), 1: damaged(batch(1, NO_OP))}, 2), Unreachable, "damaged batch at offset 1"),
+    (Leader({0: batch(0, NO_OP, b"\x01\x63\x00\x00")}, 2), Refused, "offset 1: record type 99 .*only logs of Kafka"),
+    (Leader({0: batch(0, bytes.fromhex("01180000"))}, 1), Refused, "offset 0: a transaction ends that never began"),
+    (Leader({}, -1), Unreachable, "does not know its high watermark yet"),
+    (Leader({0: batch(0, NO_OP)}, 5), Unreachable, "no record between offset 1 and the high watermark 5"),
+    (Leader({}, 0, change={"error_code": ErrorCode.fenced_leader_epoch}), Unreachable, "now: FENCED_LEADER_EPOCH"),
+])
+async def test_logs_that_cannot_be_read(leader: Leader, error: type[Exception], why: str) -> None:
+    async with reading(leader) as log:
+        for _ in range(2):                                          # a second try meets the same, not a half-read state
+            with pytest.raises(error, match=rf"^127\.0\.0\.1:\d+: .*{why}"):
+                await log()
+            leader.asked.clear()
+
+
+async def test_others_may_run_while_a_long_log_is_read() -> None:
+    leader = Leader({offset: batch(offset, NO_OP) for offset in range(3000)}, high_watermark=3000)
+
+    class AtOnce:
+        """A connection whose answers are there without waiting: whoever lets others run then is the reader."""
+
+        async def ask(self, request: FetchRequest, _: object) -> Any:
+            body = io.BytesIO(b"\x00")
+            body.seek(1)
+            entity_writer(FetchRequest)(body, request)
+            return leader(FETCH, body.getvalue())
+
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    image = await MetadataLog().follow(Address("leader", 9093), cast(Connection, AtOnce()), leader_epoch=1)
+    beside.cancel()
+    assert image.offset == 2999
+    assert turns >= 6
