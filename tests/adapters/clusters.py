@@ -5,12 +5,16 @@ compared with real Kafka in test_modes.py, not used to test itself.
 """
 
 import contextlib
+import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from adapters.servers import KafkaServer, ZooKeeperServer, loopback
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from adapters.servers import KafkaServer, ServerError, ZooKeeperServer, loopback
 
 COMMON = """\
 num.network.threads=2
@@ -74,8 +78,7 @@ class KafkaCluster:
         self.zookeeper.start(self.zookeeper.properties())
         for broker, server in self.brokers.items():
             server.start(self.broker_properties(broker, "A", extra), wait=False)
-        for server in self.brokers.values():
-            server.wait()
+        self.wait_for_brokers()
 
     def start_controllers(self, cluster_id: str, mode: str = "P") -> None:
         """Format every controller and start all of them."""
@@ -94,8 +97,27 @@ class KafkaCluster:
             text = self.broker_properties(broker, "C", extra)
             server.format(cluster_id, text)
             server.start(text, wait=False)
+        self.wait_for_brokers()
+
+    def wait_for_brokers(self, seconds: float = 60) -> None:
+        """Until every broker answers and the cluster names all of them and a controller.
+
+        A librdkafka client that asks earlier may wait its whole time limit for a controller (feasibility-kraft.md 10).
+        """
         for server in self.brokers.values():
             server.wait()
+        deadline = time.monotonic() + seconds
+        while not self._whole():
+            if time.monotonic() > deadline:
+                raise ServerError(f"brokers {sorted(self.brokers)} do not all name each other and a controller")
+            time.sleep(0.1)
+
+    def _whole(self) -> bool:
+        try:
+            seen = AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=10)
+        except KafkaException:          # for a moment the answer may be partial
+            return False
+        return seen.brokers.keys() == self.brokers.keys() and seen.controller_id in self.brokers
 
     def kill(self) -> None:
         """End every process at once: nothing of a test's cluster is needed afterwards."""

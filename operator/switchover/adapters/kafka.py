@@ -60,7 +60,10 @@ class ConfluentKafkaAdmin:
         self._connected()           # refuses what librdkafka does not accept
 
     async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """`min.insync.replicas` in force for each topic; a topic that does not exist is absent."""
+        """`min.insync.replicas` in force for each topic.
+
+        A topic that the broker asked does not know is absent: deleted, or the broker has just started and knows none.
+        """
         deadline = time.monotonic() + self._seconds
         client, found = self._connected(), {}
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(set(topics))]

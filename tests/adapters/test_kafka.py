@@ -1,0 +1,297 @@
+"""The KafkaAdmin port against real brokers."""
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from adapters.certificates import Certificates
+from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.servers import loopback
+from switchover.adapters import kafka, librdkafka
+from switchover.adapters.kafka import ConfluentKafkaAdmin
+from switchover.core.kraft.facts import Address
+from switchover.ports import Access, Refused, Unreachable
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    servers: str, properties: Mapping[str, str] | None = None, *, seconds: float = 10.0
+) -> AsyncIterator[ConfluentKafkaAdmin]:
+    admin = ConfluentKafkaAdmin(Access(servers, properties or {}), seconds=seconds)
+    try:
+        yield admin
+    finally:
+        await admin.close()
+
+
+def created(servers: str, partitions: int = 1, config: dict[str, str] | None = None) -> str:
+    """A new topic."""
+    name = uuid.uuid4().hex
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(name, partitions, 1, config=config or {})])[name].result(60)
+    return name
+
+
+def filled(servers: str, topic: str, records: Mapping[int, int]) -> None:
+    """Write that many records to each partition."""
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    for partition, count in records.items():
+        for number in range(count):
+            producer.produce(topic, str(number), partition=partition)
+    assert producer.flush(60) == 0
+
+
+def committed(servers: str, group: str, offsets: list[TopicPartition]) -> None:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+
+
+@pytest.fixture(params=["ZooKeeper", "KRaft"])
+def servers(request: pytest.FixtureRequest) -> str:
+    cluster: KafkaCluster = request.getfixturevalue(
+        "zookeeper_cluster" if request.param == "ZooKeeper" else "kraft_cluster")
+    return cluster.bootstrap
+
+
+# --- What it reads ----------------------------------------------------------------------------------------------------
+
+
+async def test_min_insync_replicas_in_batches(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "BATCH", 2)
+    plain, strict, other = created(servers), created(servers, config={"min.insync.replicas": "2"}), created(servers)
+    async with opened(servers) as admin:
+        found = await admin.min_insync_replicas([plain, strict, "does-not-exist", other, plain])
+        assert await admin.min_insync_replicas([]) == {}
+    assert found == {plain: 1, strict: 2, other: 1}
+
+
+async def test_the_live_settings_of_a_broker(servers: str) -> None:
+    async with opened(servers) as admin:
+        settings = await admin.broker_settings(1)
+    assert settings["log.cleaner.dedupe.buffer.size"] == "2097152"         # from its file
+    assert settings["log.retention.hours"] == "168"                        # a default
+    assert "ssl.keystore.password" not in settings                         # sensitive
+    assert all(isinstance(value, str) for value in settings.values())
+
+
+async def test_the_offsets_of_a_group(servers: str) -> None:
+    topic, group = created(servers, 3), uuid.uuid4().hex
+    filled(servers, topic, {0: 5, 1: 7})
+    committed(servers, group, [TopicPartition(topic, 0, 2), TopicPartition(topic, 1, 7)])
+    async with opened(servers) as admin:
+        sample = await admin.group_offsets(group)
+        assert sample.offsets == {(topic, 0): (2, 5), (topic, 1): (7, 7), (topic, 2): (None, 0)}
+        assert abs(sample.at - time.time()) < 10
+        assert (await admin.group_offsets("nobody-" + group)).offsets == {}
+
+
+async def test_offsets_of_a_topic_that_shrank_are_not_beautified(servers: str) -> None:
+    topic, group = created(servers), uuid.uuid4().hex
+    filled(servers, topic, {0: 3})
+    committed(servers, group, [TopicPartition(topic, 0, 9)])
+    async with opened(servers) as admin:
+        assert (await admin.group_offsets(group)).offsets == {(topic, 0): (9, 3)}
+
+
+# --- Faults -----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_unknown_broker_is_unreachable_in_time(servers: str) -> None:
+    async with opened(servers, seconds=1.5) as admin:
+        started = time.monotonic()
+        with pytest.raises(Unreachable, match="broker 99"):
+            await admin.broker_settings(99)
+        assert time.monotonic() - started < 3
+
+
+async def test_a_stopped_broker_is_unreachable_and_comes_back(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="switchover")
+    with kafka_cluster(tmp_path) as cluster:
+        cluster.start_zookeeper_mode()
+        topic = created(cluster.bootstrap)
+        async with opened(cluster.bootstrap, seconds=2) as admin:
+            assert await admin.min_insync_replicas([topic]) == {topic: 1}
+            with cluster.brokers[1].frozen():
+                await assert_unreachable_in_time(admin, topic)
+            assert await eventually(admin, topic) == {topic: 1}
+            cluster.brokers[1].stop()
+            await assert_unreachable_in_time(admin, topic)
+            cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+            assert await eventually(admin, topic) == {topic: 1}
+            cluster.brokers[1].kill()
+            started = time.monotonic()
+        assert time.monotonic() - started < 2              # close, while nobody answers
+    assert "switchover#" not in capfd.readouterr().err     # librdkafka's name for our clients
+    assert {record.levelno for record in caplog.records if "switchover#" in record.getMessage()} == {logging.DEBUG}
+
+
+async def assert_unreachable_in_time(admin: ConfluentKafkaAdmin, topic: str) -> None:
+    started = time.monotonic()
+    calls = admin.min_insync_replicas([topic]), admin.broker_settings(1), admin.group_offsets("group")
+    for result in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(result, Unreachable), result
+    assert time.monotonic() - started < 4
+
+
+async def eventually(admin: ConfluentKafkaAdmin, topic: str) -> Mapping[str, int]:
+    """Once the broker is back; for a moment after its start it knows no topic."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Unreachable):
+            if found := await admin.min_insync_replicas([topic]):
+                return found
+        await asyncio.sleep(0.1)
+    return {}
+
+
+async def test_nobody_listens() -> None:
+    async with opened(str(loopback(9092)), seconds=1) as admin:
+        started = time.monotonic()
+        with pytest.raises(Unreachable):
+            await admin.group_offsets("group")
+        assert time.monotonic() - started < 2.5
+
+
+# --- Credentials and rights -------------------------------------------------------------------------------------------
+
+
+class SecuredBroker:
+    """A broker in ZooKeeper mode with ACLs; its plain listener belongs to the super user.
+
+    Users: alice (PLAIN, rights on topics and groups), bob (SCRAM, none), and whoever has a client certificate (all).
+    """
+
+    def __init__(self, cluster: KafkaCluster, directory: Path) -> None:
+        self.plain = cluster.brokers[1].address
+        self.sasl = Address(self.plain.host, 9094)
+        self.tls = Address(self.plain.host, 9095)
+        self.certificates = Certificates(directory, self.plain.host)
+        cluster.start_zookeeper_mode(
+            f"listeners=PLAINTEXT://{self.plain},SASL_PLAINTEXT://{self.sasl},SSL://{self.tls}\n"
+            "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256\n"
+            f"listener.name.sasl_plaintext.plain.sasl.jaas.config={login('PLAIN', 'x', 'x', ' user_alice=secret')}\n"
+            f"listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config={login('SCRAM', 'bob', 'secret')}\n"
+            "listener.name.ssl.ssl.client.auth=required\n"
+            f"{self.certificates.broker_properties()}"
+            "authorizer.class.name=kafka.security.authorizer.AclAuthorizer\n"
+            "super.users=User:ANONYMOUS;User:CN=client\n")
+        admin = AdminClient({"bootstrap.servers": str(self.plain)})
+        changes: list[Future[None]] = [*admin.alter_user_scram_credentials([UserScramCredentialUpsertion(
+            "bob", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"secret")]).values()]
+        for resource, operations in {
+            ResourceType.TOPIC: (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS),
+            ResourceType.GROUP: (AclOperation.DESCRIBE,),
+        }.items():
+            changes += admin.create_acls([
+                AclBinding(resource, "*", ResourcePatternType.LITERAL, "User:alice", "*", operation,
+                           AclPermissionType.ALLOW) for operation in operations]).values()
+        for change in changes:
+            change.result(60)
+
+
+def login(mechanism: str, user: str, password: str, more: str = "") -> str:
+    module = {"PLAIN": "plain.Plain", "SCRAM": "scram.Scram"}[mechanism]
+    return (f"org.apache.kafka.common.security.{module}LoginModule required "
+            f'username="{user}" password="{password}"{more};')
+
+
+def sasl(mechanism: str, user: str, password: str) -> dict[str, str]:
+    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism,
+            "sasl.jaas.config": login(mechanism.split("-")[0], user, password)}
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    with kafka_cluster(tmp_path_factory.mktemp("secured")) as cluster:
+        yield SecuredBroker(cluster, tmp_path_factory.mktemp("pem"))
+
+
+async def test_sasl_plain_and_its_rights(secured: SecuredBroker) -> None:
+    topic, group = created(str(secured.plain)), uuid.uuid4().hex
+    committed(str(secured.plain), group, [TopicPartition(topic, 0, 0)])
+    async with opened(str(secured.sasl), sasl("PLAIN", "alice", "secret")) as admin:
+        assert await admin.min_insync_replicas([topic]) == {topic: 1}
+        assert (await admin.group_offsets(group)).offsets == {(topic, 0): (0, 0)}
+        with pytest.raises(Refused, match=r"broker 1: .*DESCRIBE_CONFIGS on the cluster"):
+            await admin.broker_settings(1)
+
+
+async def test_scram_without_rights(secured: SecuredBroker) -> None:
+    topic = created(str(secured.plain))
+    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret")) as admin:
+        with pytest.raises(Refused, match=f"topic {topic}: .*it needs DESCRIBE and DESCRIBE_CONFIGS on it"):
+            await admin.min_insync_replicas([topic])
+        with pytest.raises(Refused, match=r"group g: .*it needs DESCRIBE on it"):
+            await admin.group_offsets("g")
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+async def test_a_wrong_password_is_refused_and_not_shown(secured: SecuredBroker, mechanism: str) -> None:
+    async with opened(str(secured.sasl), sasl(mechanism, "alice", "wr0ng"), seconds=2) as admin:
+        with pytest.raises(Refused, match=r"does not accept us: .*[Aa]uthentication") as refused:
+            await admin.broker_settings(1)
+    assert "wr0ng" not in str(refused.value)
+
+
+async def test_tls_with_a_client_certificate(secured: SecuredBroker) -> None:
+    topic, pem = created(str(secured.plain)), secured.certificates
+    trust = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem.authority}
+    identity = {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": pem.client_chain}
+    for key in ({"ssl.keystore.key": pem.client_key},
+                {"ssl.keystore.key": pem.encrypted_client_key("sesame"), "ssl.key.password": "sesame"}):
+        async with opened(str(secured.tls), trust | identity | key) as admin:
+            assert await admin.min_insync_replicas([topic]) == {topic: 1}
+    async with opened(str(secured.tls), {"security.protocol": "SSL"}, seconds=2) as admin:
+        with pytest.raises(Refused, match=r"does not accept us: .*certificate"):
+            await admin.min_insync_replicas([topic])
+    with pytest.raises(Refused, match="Kafka credentials cannot be used"):
+        ConfluentKafkaAdmin(Access(str(secured.tls), trust | {"ssl.truststore.certificates": "no PEM"}))
+
+
+@pytest.mark.parametrize(("properties", "words"), [
+    ({"security.protocol": "KERBEROS"}, "security.protocol"),
+    ({"ssl.truststore.location": "/etc/kafka/truststore.jks"}, "ssl.truststore.location names a file"),
+    ({"ssl.keystore.type": "JKS"}, "ssl.keystore.type JKS is not supported"),
+    ({"sasl.login.callback.handler.class": "x"}, "sasl.login.callback.handler.class, which"),
+    ({"security.protocol": "SASL_SSL"}, r"sasl.mechanism \(absent\) is none of PLAIN"),
+    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism GSSAPI is none of PLAIN"),
+    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config is not of the form"),
+    (sasl("PLAIN", "a", "b") | {"sasl.mechanism": "SCRAM-SHA-512"}, "must name ScramLoginModule"),
+])
+def test_properties_that_cannot_be_used_are_refused_by_name(properties: dict[str, str], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        ConfluentKafkaAdmin(Access("kafka:9092", properties))
+
+
+def test_java_properties_in_librdkafkas_words() -> None:
+    assert librdkafka.configuration({
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "ssl.truststore.type": "PEM",
+        "sasl.jaas.config": login("SCRAM", "bob", r"a\"b;c"), "ssl.truststore.certificates": "pem",
+        "ssl.endpoint.identification.algorithm": "", "zookeeper.digest": "switchover:secret",
+    }) == {
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "bob",
+        "sasl.password": 'a"b;c', "ssl.ca.pem": "pem", "ssl.endpoint.identification.algorithm": "none",
+    }
