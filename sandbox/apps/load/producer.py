@@ -19,7 +19,7 @@ def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threa
             "client.id": history.name,
             "acks": "all",
             "enable.idempotence": True,
-            "linger.ms": 5,
+            "linger.ms": 50,  # few, larger requests: the load must not be what the machine is busy with
             "topic.metadata.refresh.interval.ms": 10_000,
             "error_cb": lambda error: history.error(error.name()),
         }
@@ -60,7 +60,7 @@ def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threa
                 continue
             numbers[partition] += 1
             sent += 1
-        producer.poll(0.01)
+        producer.poll(0.02)
     producer.flush(30)
     history.write()
 
