@@ -30,7 +30,7 @@ else
   cgroups=/sys/fs/cgroup
 fi
 
-cgroup_hierarchies() { awk '$3 == "cgroup" {print $2}' /proc/self/mounts; [[ -d /sys/fs/cgroup/pids ]] || echo /sys/fs/cgroup; }
+cgroup_hierarchies() { awk '$3 ~ /^cgroup2?$/ {print $2}' /proc/self/mounts; }
 
 sandbox_processes() {
   [[ -d $cgroups/$id ]] || return 0
@@ -43,6 +43,32 @@ node_pid() {
   local pid
   pid=$(cat "$state/node-$1/pid" 2>/dev/null) || return 1
   grep -qs "/$id/" "/proc/$pid/cgroup" && echo "$pid"
+}
+
+# One limit of the machine is too low for clusters: 128 inotify instances for all
+# of root's programs, of which three nodes with their pods take some 60; without
+# one, containerd comes up unable to run pods. The first sandbox raises it (after
+# making its cgroup), and the last to end puts it back.
+inotify_limit=/proc/sys/fs/inotify/max_user_instances
+inotify_before=/run/switchover-inotify-limit
+
+raise_inotify_limit() {
+  (
+    flock 8
+    (($(<"$inotify_limit") >= 1024)) && exit
+    cat "$inotify_limit" >"$inotify_before"
+    echo 1024 >"$inotify_limit"
+  ) 8</run
+}
+
+restore_inotify_limit() {
+  (
+    flock 8
+    if [[ -e $inotify_before ]] && ! compgen -G "$cgroups/switchover-*" >/dev/null; then
+      cat "$inotify_before" >"$inotify_limit"
+      rm "$inotify_before"
+    fi
+  ) 8</run
 }
 
 uses_kind() { [[ -e $state/kind ]]; }
