@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
-from switchover.core.kraft import names
+from switchover.core.kraft import name_cache, names
 from switchover.core.kraft.facts import Address, Workload
 from switchover.core.kraft.modes import ControllerListener, Voters
 from switchover.core.kraft.template import broker_container
@@ -109,10 +109,10 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         "name": "controller",
         "image": template.image or broker["image"],
         "command": ["/bin/sh", "-c", START],
-        "env": [
+        "env": name_cache.short([
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
             *({"name": key, "value": value} for key, value in environment.items()),
-        ],
+        ]),
         "ports": [{"name": "controller", "containerPort": spec.controllers.listener.port, "protocol": "TCP"}],
         "readinessProbe": {"tcpSocket": {"port": "controller"}, "periodSeconds": 2, "failureThreshold": 3},
         "resources": template.resources.manifest(),

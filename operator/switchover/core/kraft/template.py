@@ -1,7 +1,7 @@
 """The one change of a brokers' StatefulSet: each pod mounts its own file, and pods are replaced only by eviction.
 
-The user's configuration mount gives way to a Secret of ours at the same path with `subPathExpr`, and the update strategy
-to OnDelete (feasibility-modes.md, with its traps). Volumes of the user stay.
+The user's configuration mount gives way to a Secret of ours at the same path with `subPathExpr`, the update strategy to
+OnDelete (feasibility-modes.md, with its traps), and the JVM's name cache is cut short. Volumes of the user stay.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import names
+from switchover.core.kraft import name_cache, names
 from switchover.core.kraft.facts import Workload
 
 VOLUME = "switchover-node-files"
@@ -114,7 +114,7 @@ def patch(workload: Workload, brokers: BrokerSet, other_keys: Mapping[str, str])
     mount = {"name": VOLUME, "mountPath": found.manifest["mountPath"], "subPathExpr": expression, "readOnly": True}
     container = workload.template["spec"]["containers"][found.container]
     variable = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
-    environment = [item for item in container.get("env", []) if item["name"] != POD_NAME]
+    environment = name_cache.short([item for item in container.get("env", []) if item["name"] != POD_NAME])
     volumes = [item for item in workload.template["spec"].get("volumes", []) if item["name"] != VOLUME]
     return (
         {"op": "test", "path": mount_path, "value": found.manifest},
