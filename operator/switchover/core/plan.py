@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from switchover.api.status import Direction
+from switchover.api.status import Verdict as Outcome
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate, Judge, Judgement, Streak, fail, wait
 from switchover.core.position import NodeRecord, Position
@@ -100,13 +101,18 @@ def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Stre
     at = picture.position
     judge: Judge[P] = Judge(f"{at.attempt}/{at.direction}/{at.step}/{at.batches_done}", streaks, now)
     position, effects, note = _move(plan, picture, intent, judge, now)
-    stalled = next((item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue), None)
+    late = [item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue]
+    stalled = min(late, key=lambda item: _TELLING[item.verdict.outcome], default=None)
     if stalled is None and not intent.paused and position == at and not effects and not at.finished:
         since = at.batch.started if at.batch is not None else at.opened
         waiting = [item for item in judge.judged.values() if not item.open]
         if since is not None and now - since > intent.patience and any(_counts(item) for item in waiting):
             stalled = next(item for item in waiting if _counts(item))
     return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
+
+
+_TELLING = {Outcome.FAIL: 0, Outcome.WAIT: 1, Outcome.UNKNOWN: 2}
+"""Of several gates that are overdue, one that saw something tells more than one that saw nothing."""
 
 
 def _counts(item: Judgement) -> bool:
@@ -125,8 +131,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
                                subject=at.step, unblocks="run the version of Switchover that recorded it"))
         return at, (), ""
     step = plan.steps[index]
-    if at.direction is not intent.direction:
-        return _turn(plan, step, at, intent, judge, now)
+    if at.direction is not intent.direction and not intent.paused:
+        return _turn(plan, index, at, intent, judge, now)
     leg = step.forward if at.direction is Direction.FORWARD else step.back
     if leg is None:
         judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
@@ -152,8 +158,9 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     return _leave(plan, index, at, now), (), f"{step.name} done"
 
 
-def _turn(plan: Plan[P], step: Step[P], at: Position, intent: Intent, judge: Judge[P],
+def _turn(plan: Plan[P], index: int, at: Position, intent: Intent, judge: Judge[P],
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    step = plan.steps[index]
     if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
         if step.irreversible:
             message, cure = f"{step.name} has begun: the point of no return is passed", "set desiredState to Running"
@@ -163,6 +170,8 @@ def _turn(plan: Plan[P], step: Step[P], at: Position, intent: Intent, judge: Jud
             judge.add("Undo", fail("UndoNotAvailable", message, subject=step.name,
                                    unblocks="set desiredState to Running to go on, or Paused to stand still"))
         return at, (), ""
+    if intent.direction is Direction.BACKWARD and step.irreversible:
+        step = plan.steps[index - 1]                                 # this one has not begun: nothing of it to undo
     attempt = at.attempt + 1 if at.finished else at.attempt          # approvals of an earlier attempt do not count
     turned = replace(at.enter(step.name, now), attempt=attempt, direction=intent.direction, finished=False)
     return turned, (), f"turned {intent.direction.lower()} at {step.name}"
