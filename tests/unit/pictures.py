@@ -1,0 +1,384 @@
+"""A small Kafka cluster on paper: it gives the facts of any moment of a migration, and takes what is done to it.
+
+Nothing here takes time or fails by itself; tests spoil the facts they want to be wrong. The StatefulSet and its
+server.properties are those of the demo.
+"""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import yaml
+from javaproperties import loads
+
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import (
+    Address,
+    BrokerRegistration,
+    BrokerView,
+    ControllerNode,
+    Facts,
+    GroupSample,
+    KubernetesState,
+    LogImage,
+    MigrationNode,
+    MigrationState,
+    NodeAnswer,
+    Partition,
+    Pod,
+    Quorum,
+    Replica,
+    ServerConfiguration,
+    Workload,
+    ZooKeeperState,
+    ZooKeeperTopic,
+    ZooKeeperTopics,
+)
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
+from switchover.core.observed import Known, Observed
+from switchover.core.position import NodeRecord, Position
+
+MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
+UID = "5f0c7a9e-uid-of-the-migration"
+NOW = 1_800_000_000.0
+CLUSTER_ID = "clusterOnPaperAAAAAAAA"
+CONTROLLERS = {"kafka-controller-0": 3000, "kafka-controller-1": 3001, "kafka-controller-2": 3002}
+BROKERS = {"kafka-0": 0, "kafka-1": 1, "kafka-2": 2}
+OFFSET = 500
+"""The high watermark of the metadata log is one more."""
+
+# API keys by kind of node, as measured on Kafka 3.9 (feasibility-kraft.md 3.2).
+ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {1: 17}
+KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1: 17}
+CONTROLLER = dict.fromkeys((1, *range(52, 56), 62, 63, 70), 5) | {1: 17}
+
+
+def _manifest(kind: str, name: str) -> dict[str, Any]:
+    found = yaml.safe_load_all(MANIFESTS.read_text(encoding="utf-8"))
+    return next(item for item in found if item["kind"] == kind and item["metadata"]["name"] == name)
+
+
+def server_properties() -> str:
+    """The demo's server.properties."""
+    text: str = _manifest("ConfigMap", "kafka-config")["data"]["server.properties"]
+    return text
+
+
+def stateful_set() -> dict[str, Any]:
+    """The demo's StatefulSet of brokers, with the rolling update that the API server fills in."""
+    manifest = _manifest("StatefulSet", "kafka")
+    manifest["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    return manifest
+
+
+def migration(**spec: Any) -> KafkaMigration:
+    """A KafkaMigration for the demo's cluster; `spec` in the manifest's own words."""
+    return KafkaMigration.model_validate({
+        "metadata": {"name": "to-kraft", "namespace": "kafka", "uid": UID, "generation": 1, "resourceVersion": "7"},
+        "spec": {
+            "zookeeper": {"connect": "zookeeper:2181"},
+            "kafka": {"bootstrapServers": "kafka:9092"},
+            "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+            "controllers": {"storage": {"size": "1Gi"}},
+            "rollout": {"steps": [{"pods": 1, "bakeSeconds": 60}, {"pods": 1, "bakeSeconds": 10}]},
+            "soakSeconds": 3600,
+            "zookeeperRetentionSeconds": 7200,
+            "gates": {"groups": [{"name": "orders"}]},
+            **spec,
+        },
+    })
+
+
+def spec_of(**changes: Any) -> KafkaMigrationSpec:
+    return migration(**changes).spec
+
+
+@dataclass
+class Node:
+    """A Kafka process in its pod: the mode it runs in, and since when."""
+
+    mode: str
+    uid: str
+    started_at: float = NOW - 3600
+
+
+@dataclass
+class Cluster:
+    """Brokers, controllers, ZooKeeper and the objects of Kubernetes; `now` is moved by whoever holds it."""
+
+    now: float = NOW
+    brokers: dict[str, Node] = field(default_factory=lambda: {name: Node("A", f"{name}/1") for name in BROKERS})
+    controllers: dict[str, Node] = field(default_factory=dict)
+    manifest: dict[str, Any] = field(default_factory=stateful_set)
+    claimed_by: str = ""
+    files: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    original: Mapping[str, Any] | None = None
+    lease_holder: str = f"{UID}/operator"
+    zookeeper_controller: int = 2
+    leader: int = 3000
+    state: MigrationState | None = None
+    written_at: float = NOW
+    connections: int = 0
+    replaced: list[str] = field(default_factory=list)
+    applied: list[Mapping[str, Any]] = field(default_factory=list)
+
+    # --- what is seen -------------------------------------------------------------------------------------------------
+
+    def facts(self) -> Facts:
+        """Everything that can be observed now; all of it is healthy."""
+        nodes = {BROKERS[name]: node for name, node in self.brokers.items()} | {
+            CONTROLLERS[name]: node for name, node in self.controllers.items()}
+        return Facts(
+            kubernetes=self._known(self._kubernetes()),
+            zookeeper=self._known(self._zookeeper()),
+            zookeeper_topics=self._known(ZooKeeperTopics(
+                {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
+            zookeeper_connections={"zookeeper:2181": self._known(self.connections)},
+            answers={node_id: self._known(answer(node.mode)) for node_id, node in nodes.items()},
+            views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
+            quorum=self._known(self._quorum()),
+            log=self._known(self._log()),
+            min_insync=self._known({"orders": 2}),
+            broker_settings={
+                node_id: self._known({"inter.broker.protocol.version": "3.9-IV0"}) for node_id in BROKERS.values()},
+            groups={"orders": self._known((GroupSample(self.now - 1, {("orders", 0): (90, 100)}),
+                                           GroupSample(self.now, {("orders", 0): (100, 110)})))},
+        )
+
+    def _known(self, value: Any) -> Known[Any]:
+        return Known(value, self.now)
+
+    def workload(self) -> Workload:
+        """The brokers' StatefulSet with its pods."""
+        return Workload(
+            name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
+            update_strategy=self.manifest["spec"]["updateStrategy"], update_revision="kafka-2",
+            service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers))
+
+    def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
+        return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, "kafka-2", node.started_at, False, "")
+                for name, node in nodes.items()}
+
+    def _kubernetes(self) -> KubernetesState:
+        own = Workload("kafka-controller", "uid-of-controllers", 3, {}, {"type": "OnDelete"}, "kafka-controller-1",
+                       "kafka-controller", "", ("kafka-controller",), self._pods(self.controllers))
+        return KubernetesState(
+            brokers={"kafka": self.workload()},
+            configurations={"kafka": ServerConfiguration(
+                "ConfigMap kafka-config key server.properties", server_properties(), {"log4j.properties": "# quiet\n"})},
+            node_files={name: self.files.get(names.node_files(name), {}) for name in ("kafka", "kafka-controller")},
+            originals={"kafka": self.original},
+            controllers=own if self.controllers else None,
+            controller_claims=(),
+            lease_holder=self.lease_holder,
+        )
+
+    @property
+    def claimed(self) -> bool:
+        return self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
+
+    def _zookeeper(self) -> ZooKeeperState:
+        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "B")}
+        copied = MigrationNode(False, self.leader, OFFSET, 7, 40, self.written_at)
+        return ZooKeeperState(
+            cluster_id=CLUSTER_ID,
+            controller=ControllerNode(self.leader, False, 7) if self.claimed else ControllerNode(
+                self.zookeeper_controller, True, -1),
+            controller_epoch=5,
+            migration=copied if self.claimed else MigrationNode(False, -1, -1, -1, 0, NOW) if self.controllers else None,
+            brokers={node_id: {"INTERNAL": _address(name)} for node_id, name in registered.items()},
+            generated_ids=False,
+        )
+
+    def _partitions(self) -> tuple[Partition, ...]:
+        """Broker 0 leads most, broker 2 nothing."""
+        return tuple(Partition("orders", index, leader, (0, 1, 2), (0, 1, 2)) for index, leader in enumerate((0, 1, 0)))
+
+    def _view(self) -> BrokerView:
+        return BrokerView(CLUSTER_ID, self.zookeeper_controller,
+                          {node_id: _address(name) for name, node_id in BROKERS.items()}, self._partitions())
+
+    def _quorum(self) -> Quorum:
+        caught_up = Replica(OFFSET + 1, int(self.now * 1000), int(self.now * 1000))
+        following = [BROKERS[name] for name, node in self.brokers.items() if node.mode in ("B", "C")]
+        return Quorum(self.leader, 7, OFFSET + 1, dict.fromkeys(CONTROLLERS.values(), caught_up),
+                      dict.fromkeys(following, caught_up))
+
+    def _log(self) -> LogImage:
+        registered = {BROKERS[name]: BrokerRegistration(9, node.mode == "B", False)
+                      for name, node in self.brokers.items() if node.mode in ("B", "C")}
+        return LogImage(OFFSET, 7, self.state, 21 if self.controllers else None,
+                        {CONTROLLERS[name]: node.mode == "P" for name, node in self.controllers.items()},
+                        registered, None, 0)
+
+    # --- what is done -------------------------------------------------------------------------------------------------
+
+    def perform(self, effect: Effect) -> None:
+        """Do what an effect says, at once, and let Kafka do what follows from it."""
+        match effect:
+            case Apply(manifest):
+                self._apply(manifest)
+            case WriteNodeFiles(secret, files, _):
+                self.files[secret] = dict(files)
+            case PatchStatefulSet("kafka", operations, _):
+                self.manifest = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])
+            case Evict(pod, uid) | DeletePod(pod, uid):
+                self._replace(pod, uid)
+            case _:
+                raise AssertionError(f"nothing here can {effect}")
+        self._follow()
+
+    def _apply(self, manifest: Mapping[str, Any]) -> None:
+        self.applied.append(manifest)
+        match manifest["kind"], manifest["metadata"]["name"]:
+            case "StatefulSet", "kafka":
+                self.claimed_by = manifest["metadata"]["annotations"][names.CLAIM]
+            case "StatefulSet", "kafka-controller":
+                self.controllers = {name: Node(self._mode_in_file(name), f"{name}/1", self.now) for name in CONTROLLERS}
+            case "ControllerRevision", _:
+                self.original = deepcopy(manifest["data"])
+
+    def _replace(self, pod: str, uid: str) -> None:
+        nodes = self.brokers if pod in self.brokers else self.controllers
+        assert nodes[pod].uid == uid, f"{pod} is not the pod that was meant"
+        self.replaced.append(pod)
+        nodes[pod] = Node(self._mode_in_file(pod), f"{pod}/{len(self.replaced) + 1}", self.now)
+        if self.zookeeper_controller == BROKERS.get(pod):
+            self.zookeeper_controller = next(other for name, other in BROKERS.items() if name != pod)
+        if self.leader == CONTROLLERS.get(pod):
+            self.leader = next(other for name, other in CONTROLLERS.items() if name != pod)
+            if self.controllers[next(name for name, other in CONTROLLERS.items() if other == self.leader)].mode == "F":
+                self.state = MigrationState.POST_MIGRATION
+
+    def _mode_in_file(self, pod: str) -> str:
+        """What the file that a pod would mount now makes of its process."""
+        workload = pod.rsplit("-", 1)[0]
+        settings = loads(self.files[names.node_files(workload)][f"{pod}.properties"])
+        flagged = settings.get("zookeeper.metadata.migration.enable") == "true"
+        match settings.get("process.roles"):
+            case "controller":
+                return "P" if flagged else "F"
+            case "broker":
+                return "C"
+        return "B" if flagged else "A"
+
+    def _follow(self) -> None:
+        if self.controllers and self.state is None:
+            self.state = MigrationState.PRE_MIGRATION
+        if self.state is MigrationState.PRE_MIGRATION and all(node.mode == "B" for node in self.brokers.values()):
+            self.state = MigrationState.MIGRATION
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass; dual write keeps `/migration` young while it lasts."""
+        self.now += seconds
+        if self.state is MigrationState.MIGRATION:
+            self.written_at = self.now
+
+    # --- pictures -----------------------------------------------------------------------------------------------------
+
+    def picture(self, position: Position, spec: KafkaMigrationSpec | None = None) -> Picture:
+        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now)
+
+
+def _address(pod: str) -> Address:
+    return Address(f"{pod}.kafka-headless.kafka.svc.cluster.local", 9092)
+
+
+def answer(mode: str) -> NodeAnswer:
+    """What a node says of itself in a mode."""
+    match mode:
+        case "A" | "B":
+            return NodeAnswer(ZOOKEEPER_BROKER, mode == "B", -1, None)
+        case "C":
+            return NodeAnswer(KRAFT_BROKER, False, OFFSET, 21)
+        case _:
+            return NodeAnswer(CONTROLLER, mode == "P", OFFSET, 21)
+
+
+# --- moments of a migration ---------------------------------------------------------------------------------------------
+
+
+def moment(step: str, brokers: str = "AAA", controllers: str = "", batch: tuple[str, ...] = (),
+           state: MigrationState | None = None, opened: float | None = NOW - 60, **spec: Any) -> Picture:
+    """A healthy picture: the modes in which brokers and controllers run and are assigned, and the batch on record."""
+    cluster = Cluster(state=state)
+    for name, mode in zip(BROKERS, brokers, strict=True):
+        cluster.brokers[name].mode = mode
+    if controllers:
+        cluster.claimed_by = UID
+        cluster.controllers = {
+            name: Node(mode, f"{name}/1") for name, mode in zip(CONTROLLERS, controllers, strict=True)}
+        take_over(cluster)
+    if set(controllers) == {"F"}:
+        cluster.written_at = NOW - 600
+    position = Position(step=step, entered=NOW - 100, opened=opened, nodes=records(brokers, controllers))
+    if batch:
+        mode = (brokers + controllers)[[*BROKERS, *CONTROLLERS].index(batch[0])]
+        position = position.with_batch(batch, mode, NOW - 30)
+    return cluster.picture(position, spec_of(**spec))
+
+
+def records(brokers: str, controllers: str) -> dict[str, NodeRecord]:
+    """What is on record for nodes in these modes; nothing before there are controllers."""
+    if not controllers:
+        return {}
+    pods = zip((*BROKERS.items(), *CONTROLLERS.items()), brokers + controllers, strict=True)
+    return {name: NodeRecord(node_id, mode) for (name, node_id), mode in pods}
+
+
+def take_over(cluster: Cluster) -> None:
+    """Original kept, files written and template changed, as EnableMigration begins."""
+    position = Position(step="EnableMigration", nodes=records("AAA", "PPP"))
+    enable = next(step for step in PLAN.steps if step.name == "EnableMigration")
+    for _ in range(5):
+        for effect in enable.forward.goal(cluster.picture(position)):
+            cluster.perform(effect)
+
+
+# --- spoiling a picture -------------------------------------------------------------------------------------------------
+
+
+def spoil(picture: Picture, fact: str, **changes: Any) -> Picture:
+    """The picture with fields of one fact replaced, such as spoil(picture, "zookeeper", migration=None)."""
+    known = getattr(picture.facts, fact)
+    assert isinstance(known, Known)
+    return with_fact(picture, fact, Known(replace(known.value, **changes), known.at))
+
+
+def with_fact(picture: Picture, fact: str, observed: object) -> Picture:
+    return replace(picture, facts=replace(picture.facts, **{fact: observed}))
+
+
+def spoil_workload(picture: Picture, **changes: Any) -> Picture:
+    """The picture with fields of the brokers' StatefulSet replaced."""
+    return spoil(picture, "kubernetes", brokers={"kafka": replace(workload_of(picture), **changes)})
+
+
+def workload_of(picture: Picture) -> Workload:
+    workload = value(picture.facts.kubernetes).brokers["kafka"]
+    assert isinstance(workload, Workload)
+    return workload
+
+
+def spoil_pod(picture: Picture, name: str, **changes: Any) -> Picture:
+    pods = dict(workload_of(picture).pods)
+    return spoil_workload(picture, pods={**pods, name: replace(pods[name], **changes)})
+
+
+def spoil_each(picture: Picture, fact: str, change: Callable[[Any], Any], *only: object) -> Picture:
+    """The picture with the values of a fact that is asked of several, all of them or those in `only`, changed."""
+    items = getattr(picture.facts, fact)
+    changed = {key: Known(change(known.value), known.at) if not only or key in only else known
+               for key, known in items.items()}
+    return with_fact(picture, fact, changed)
+
+
+def value(observed: Observed[Any]) -> Any:
+    assert isinstance(observed, Known)
+    return observed.value

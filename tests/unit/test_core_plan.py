@@ -1,0 +1,334 @@
+"""The walk along a plan: one move a pass, on record before anything is done, in the direction that is wanted."""
+
+from dataclasses import replace
+
+import pytest
+
+from switchover.core.effects import Evict
+from switchover.core.gate import Streak, Verdict, fail, passed, unknown, wait
+from switchover.core.plan import Decision, Intent, Leg, Plan, Step, decide
+from switchover.core.position import NodeRecord, Position
+from unit.small_plan import (
+    BACKWARD,
+    FORWARD,
+    MAKE,
+    NOW,
+    PLAN,
+    SEAL,
+    UNMAKE,
+    Scene,
+    World,
+    gate,
+    intent,
+    moving,
+    start,
+)
+
+CLOSED = [wait("Waiting", "not yet"), fail("Failed", "somebody must act"), unknown("NotObserved", "no answer")]
+
+
+class Walk:
+    """Passes over one scene; the world stands still unless a test changes it."""
+
+    def __init__(self, position: Position, world: World | None = None, plan: Plan[Scene] = PLAN) -> None:
+        self.scene = Scene(position, world or World())
+        self.plan = plan
+        self.streaks: dict[str, Streak] = {}
+
+    def decide(self, wanted: Intent | None = None, now: float = NOW, **verdicts: Verdict) -> Decision:
+        asked = replace(self.scene, verdict=lambda name: verdicts.get(name, passed()))
+        decision = decide(self.plan, asked, wanted or intent(), self.streaks, now)
+        self.streaks = dict(decision.streaks)
+        self.scene = self.scene.at(decision.position)
+        return decision
+
+
+def reasons(decision: Decision) -> set[str]:
+    return {item.verdict.reason for item in decision.judged.values() if not item.open}
+
+
+def at(step: str, *, opened: bool = False, direction=FORWARD, finished: bool = False, modes: str = "AAA") -> Position:
+    nodes = {f"n{index}": NodeRecord(index, mode) for index, mode in enumerate(modes)}
+    return Position(step=step, direction=direction, entered=NOW, opened=NOW if opened else None, nodes=nodes,
+                    finished=finished)
+
+
+MADE = World(made=True)
+SEALED = World(made=True, sealed=True)
+
+# --- record before act --------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_opened_on_record_before_anything_is_done_for_it():
+    walk = Walk(start())
+    first = walk.decide()
+    assert first.position.opened == NOW
+    assert first.effects == ()
+    assert walk.decide().effects == (MAKE,)
+
+
+def test_what_a_step_assigns_is_recorded_with_its_opening():
+    assert Walk(start()).decide().position.nodes == {f"n{index}": NodeRecord(index, "A") for index in range(3)}
+
+
+def test_the_same_picture_gives_the_same_decision():
+    scene = moving(batch=("n0",))
+    assert decide(PLAN, scene, intent(), {}, NOW) == decide(PLAN, scene, intent(), {}, NOW)
+
+
+def test_a_goal_is_kept_until_it_is_true_and_only_then_the_step_ends():
+    walk = Walk(at("Prepare", opened=True))
+    assert walk.decide().effects == walk.decide().effects == (MAKE,)
+    walk.scene = replace(walk.scene, world=MADE)
+    decision = walk.decide()
+    assert (decision.position.step, decision.position.opened, decision.effects) == ("Move", None, ())
+
+
+@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
+def test_nothing_but_passes_opens_a_step_ends_it_or_lets_it_act(closed):
+    entering = Walk(at("Seal"), MADE)
+    assert entering.decide(intent(approved=True), ReadyToSeal=closed).position.opened is None
+    ending = Walk(at("Prepare", opened=True), MADE)
+    assert ending.decide(Prepared=closed).position.step == "Prepare"
+    watched = Walk(at("Move", opened=True))
+    assert watched.decide(Healthy=closed).position.batch is None
+
+
+@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
+def test_a_watch_gate_holds_evictions_back(closed):
+    scene = moving(batch=("n0",))
+    scene = scene.at(scene.position.with_node("n0", NodeRecord(0, "B", evicting="u1", evictions=1)))
+    walk = Walk(scene.position, scene.world)
+    assert walk.decide().effects == (Evict("n0", "u1"),)
+    assert walk.decide(Healthy=closed).effects == ()
+
+
+def test_while_nothing_moves_it_says_what_it_waits_for():
+    for closed in CLOSED:
+        decision = Walk(at("Prepare", opened=True), MADE).decide(Prepared=closed)
+        assert reasons(decision) == {closed.reason}
+
+
+# --- holds and approvals ------------------------------------------------------------------------------------------------
+
+
+def test_a_hold_stands_until_it_is_approved():
+    walk = Walk(at("Seal"), MADE)
+    for _ in range(3):
+        decision = walk.decide()
+        assert decision.position.opened is None
+        assert reasons(decision) == {"AwaitingApproval"}
+    assert walk.decide(intent(approved=True)).position.opened == NOW
+    assert walk.decide(intent(approved=True)).effects == (SEAL,)
+
+
+def test_an_approval_does_not_open_a_closed_gate():
+    decision = Walk(at("Seal"), MADE).decide(intent(approved=True), ReadyToSeal=CLOSED[0])
+    assert decision.position.opened is None
+    assert "AwaitingApproval" not in reasons(decision)
+
+
+def test_the_gates_of_a_hold_are_judged_while_it_waits_for_a_person():
+    decision = Walk(at("Seal"), MADE).decide(ReadyToSeal=CLOSED[1])
+    assert reasons(decision) == {"Failed", "AwaitingApproval"}
+
+
+def test_the_user_can_hold_any_step():
+    walk = Walk(at("Move"), MADE)
+    assert reasons(walk.decide(intent(held=("Move",)))) == {"AwaitingApproval"}
+    assert walk.decide(intent(held=("Move",), approved=True)).position.opened == NOW
+
+
+def test_an_approval_of_another_step_does_not_count():
+    wanted = replace(intent(), approved=frozenset({"Move", "Prepare"}))
+    assert Walk(at("Seal"), MADE).decide(wanted).position.opened is None
+
+
+def test_no_approval_is_asked_for_on_the_way_back():
+    decision = Walk(at("Move", direction=BACKWARD), MADE).decide(intent(BACKWARD, held=("Move",)))
+    assert decision.position.opened == NOW
+
+
+def test_waiting_for_a_person_is_never_stalled():
+    walk = Walk(at("Seal"), MADE)
+    walk.decide()
+    assert walk.decide(intent(patience=1.0), now=NOW + 1e6).stalled is None
+
+
+# --- pause --------------------------------------------------------------------------------------------------------------
+
+
+PLACES = {
+    "before a step": (at("Move"), MADE),
+    "with a goal to reach": (at("Prepare", opened=True), World()),
+    "with a step that could end": (at("Prepare", opened=True), MADE),
+    "with a batch to choose": (at("Move", opened=True), MADE),
+    "with a pod on record": (moving(batch=("n0",)).position.with_node("n0", NodeRecord(0, "B", "u1", 1)),
+                             moving(batch=("n0",)).world),
+    "on the way back": (at("Move", opened=True, direction=BACKWARD, modes="BBB"), MADE),
+    "at an approved hold": (at("Seal"), MADE),
+    "past the point of no return": (at("Seal", opened=True), MADE),
+}
+
+
+@pytest.mark.parametrize(("position", "world"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+def test_paused_nothing_moves_and_nothing_is_done(position, world, direction):
+    decision = Walk(position, world).decide(intent(direction, paused=True, approved=True))
+    assert decision.position == position
+    assert decision.effects == ()
+    assert "Paused" in reasons(decision)
+
+
+def test_paused_it_keeps_watching():
+    decision = Walk(at("Move", opened=True), MADE).decide(intent(paused=True), Healthy=CLOSED[0])
+    assert reasons(decision) == {"Paused", "Waiting"}
+
+
+def test_a_pause_is_not_stalled_however_long_it_lasts():
+    walk = Walk(at("Move", opened=True), MADE)
+    walk.decide(intent(paused=True, patience=1.0))
+    assert walk.decide(intent(paused=True, patience=1.0), now=NOW + 1e6).stalled is None
+
+
+def test_resumed_it_goes_on_from_where_it_stood():
+    walk = Walk(at("Prepare", opened=True))
+    walk.decide(intent(paused=True))
+    assert walk.decide().effects == (MAKE,)
+
+
+# --- turning back -------------------------------------------------------------------------------------------------------
+
+
+def test_turning_is_a_move_of_its_own():
+    decision = Walk(at("Move", opened=True, modes="BAA"), MADE).decide(intent(BACKWARD))
+    assert decision.effects == ()
+    assert (decision.position.step, decision.position.direction, decision.position.opened) == ("Move", BACKWARD, None)
+
+
+def test_turning_keeps_what_is_assigned_and_drops_the_batch():
+    scene = moving(assigned="BAA", batch=("n1", "n2"), done=1)
+    decision = Walk(scene.position, scene.world).decide(intent(BACKWARD))
+    assert (decision.position.batch, decision.position.batches_done) == (None, 0)
+    assert [record.assigned for record in decision.position.nodes.values()] == ["B", "B", "B"]
+
+
+def test_the_way_back_undoes_a_step_and_then_the_one_before_it():
+    walk = Walk(at("Move", opened=True, direction=BACKWARD), MADE)
+    assert walk.decide(intent(BACKWARD)).position.step == "Prepare"
+    assert walk.decide(intent(BACKWARD)).position.opened == NOW
+    assert walk.decide(intent(BACKWARD)).effects == (UNMAKE,)
+    walk.scene = replace(walk.scene, world=World())
+    assert walk.decide(intent(BACKWARD)).position.finished
+
+
+def test_the_way_back_can_be_turned_forward_again():
+    decision = Walk(at("Move", opened=True, direction=BACKWARD, modes="BBA"), MADE).decide(intent(FORWARD))
+    assert (decision.position.direction, decision.position.step, decision.position.opened) == (FORWARD, "Move", None)
+    assert decision.position.attempt == 1
+
+
+def test_before_the_point_of_no_return_opens_the_whole_way_back_is_there():
+    walk = Walk(at("Seal", modes="BBB"), MADE)
+    assert PLAN.can_go_back(walk.scene.position)
+    turned = walk.decide(intent(BACKWARD)).position
+    assert (turned.step, turned.direction) == ("Move", BACKWARD)
+    assert PLAN.can_go_back(turned)
+
+
+def test_once_the_point_of_no_return_is_on_record_going_back_is_refused_in_words():
+    position = at("Seal", opened=True, modes="BBB")
+    walk = Walk(position, MADE)
+    assert not PLAN.can_go_back(position)
+    decision = walk.decide(intent(BACKWARD))
+    assert decision.position == position
+    assert decision.effects == ()
+    assert reasons(decision) == {"PointOfNoReturn"}
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.unblocks
+    assert walk.decide(intent(FORWARD)).effects == (SEAL,), "it can still go on"
+
+
+def test_a_step_that_cannot_be_taken_back_yet_refuses_in_words():
+    one_way: Plan[Scene] = Plan((PLAN.steps[0], replace(PLAN.steps[1], back=None)))
+    position = at("Move", opened=True)
+    decision = Walk(position, MADE, one_way).decide(intent(BACKWARD))
+    assert decision.position == position
+    assert reasons(decision) == {"UndoNotAvailable"}
+
+
+def test_a_step_later_than_one_that_cannot_be_taken_back_refuses_too():
+    steps = (replace(PLAN.steps[0], back=None), PLAN.steps[1])
+    assert not Plan(steps).can_go_back(at("Move", opened=True))
+
+
+# --- both ends ----------------------------------------------------------------------------------------------------------
+
+
+def test_finished_forward_it_does_nothing_more_whatever_is_wanted():
+    walk = Walk(at("Seal", opened=True), SEALED)
+    end = walk.decide().position
+    assert end.finished
+    for direction in (FORWARD, BACKWARD):
+        decision = walk.decide(intent(direction, approved=True))
+        assert (decision.position, decision.effects) == (end, ())
+
+
+def test_finished_backward_it_stays_there_until_it_is_wanted_again():
+    position = at("Prepare", opened=True, direction=BACKWARD, finished=True)
+    decision = Walk(position).decide(intent(BACKWARD))
+    assert (decision.position, decision.effects) == (position, ())
+
+
+def test_a_new_start_after_a_rollback_is_a_new_attempt():
+    position = at("Prepare", opened=True, direction=BACKWARD, finished=True)
+    again = Walk(position).decide(intent(FORWARD)).position
+    assert (again.attempt, again.direction, again.finished, again.opened) == (2, FORWARD, False, None)
+
+
+# --- what is on record is not of this plan ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_step_that_this_plan_does_not_know_is_touched_by_nobody(direction, opened, paused):
+    position = at("StepOfALaterVersion", opened=opened)
+    decision = Walk(position, MADE).decide(intent(direction, paused=paused, approved=True))
+    assert (decision.position, decision.effects) == (position, ())
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "UnknownStep"
+    assert not PLAN.can_go_back(position)
+
+
+# --- stalled ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_gate_is_stalled_at_once():
+    assert Walk(at("Prepare", opened=True), MADE).decide(Prepared=CLOSED[1]).stalled is not None
+
+
+def test_a_step_without_progress_is_stalled_after_its_patience():
+    walk = Walk(at("Prepare", opened=True), MADE)
+    assert walk.decide(intent(patience=60), now=NOW + 60, Prepared=CLOSED[0]).stalled is None
+    stalled = walk.decide(intent(patience=60), now=NOW + 61, Prepared=CLOSED[0]).stalled
+    assert stalled is not None
+    assert stalled.verdict.reason == "Waiting"
+
+
+def test_waiting_that_is_meant_to_be_long_is_not_stalled():
+    for reason in ("Baking", "Soaking", "Retaining"):
+        walk = Walk(at("Prepare", opened=True), MADE)
+        assert walk.decide(intent(patience=60), now=NOW + 1e6, Prepared=wait(reason, "it takes time")).stalled is None
+
+
+def test_of_several_overdue_gates_the_one_that_saw_something_is_told():
+    def patient(name: str):
+        return replace(gate(name), patience=lambda _: 10.0)
+
+    step = Step("Move", forward=Leg(watch=(patient("Blind"), patient("Seeing"))), back=None)
+    walk = Walk(at("Move", opened=True), plan=Plan((step,)))
+    for now in (NOW, NOW + 11):
+        decision = walk.decide(now=now, Blind=unknown("NotObserved", "no answer"), Seeing=CLOSED[0])
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "Waiting"
