@@ -48,8 +48,9 @@ class KazooZooKeeper:
     * `zookeeper.digest`: `user:password` of ZooKeeper's digest scheme;
     * `zookeeper.sasl.jaas.config`: a line as in a Java client's JAAS file, DigestLoginModule only (SASL DIGEST-MD5).
 
-    Every call ends within `seconds`, the wait for a connection included. Names are resolved at each connection attempt,
-    so servers may move. Raises Refused when the connect string or the credentials cannot be used.
+    Every call ends within `seconds`, the wait for a connection included; only very many topics take longer, as long as
+    answers come. Names are resolved at each connection attempt, so servers may move. Raises Refused when the connect
+    string or the credentials cannot be used.
     """
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
@@ -79,10 +80,11 @@ class KazooZooKeeper:
         return self._servers
 
     async def connections(self, server: Address) -> int:
-        """Connections of this server that are not ours.
+        """Connections that are not ours, of every server that this name stands for.
 
         `srvr` counts every connection, the asker's too. Our session is closed first rather than subtracted: behind a
-        Service nobody knows which server it is on. Refused where four-letter words are not allowed.
+        Service nobody knows which server it is on. A virtual address shows one of its servers only. Refused where the
+        answer is not ZooKeeper's.
         """
         return await self._call(lambda deadline: self._connections(deadline, server))
 
@@ -159,22 +161,18 @@ class KazooZooKeeper:
     def _connections(self, deadline: float, server: Address) -> int:
         self._disconnect()
         try:
-            with socket.create_connection((server.host, server.port), timeout=_left(deadline)) as connection:
-                connection.sendall(b"srvr")
-                text = b"".join(iter(lambda: _receive(connection, deadline), b"")).decode(errors="replace")
+            found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+            # One family: in the other one the same servers would be met again.
+            addresses = {address for family, *_, address in found if family == found[0][0]}
+            answers = [_srvr(str(address[0]), server.port, deadline) for address in addresses]
         except OSError as error:
             raise Unreachable(f"ZooKeeper server {server}: {error}") from error
-        for line in text.splitlines():
-            name, _, value = line.partition(":")
-            if name == "Connections" and value.strip().isdecimal():
-                return max(0, int(value) - 1)
-        if "whitelist" in text:
-            raise Refused(f"ZooKeeper server {server} does not answer srvr: add it to 4lw.commands.whitelist")
-        raise Unreachable(f"ZooKeeper server {server} answered srvr with {text.strip()[:200]!r}")
+        return sum(_others(server, answer) for answer in answers)
 
     def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
-        """Those that exist, in batches under way together."""
+        """Those that exist, in batches under way together; each batch has the time of a call."""
         for start in range(0, len(paths), BATCH):
+            deadline = max(deadline, time.monotonic() + self._seconds)
             batch = [(path, client.get_async(path)) for path in paths[start:start + BATCH]]
             for path, result in batch:
                 if node := self._answer(deadline, path, result):
@@ -249,9 +247,25 @@ def _left(deadline: float) -> float:
     return max(0.001, deadline - time.monotonic())
 
 
-def _receive(connection: socket.socket, deadline: float) -> bytes:
-    connection.settimeout(_left(deadline))
-    return connection.recv(4096)
+def _srvr(host: str, port: int, deadline: float) -> str:
+    """The answer to the four-letter word; the server closes the connection after it."""
+    with socket.create_connection((host, port), timeout=_left(deadline)) as connection:
+        connection.sendall(b"srvr")
+        answer = b""
+        while part := connection.recv(4096):
+            answer += part
+            connection.settimeout(_left(deadline))
+    return answer.decode(errors="replace")
+
+
+def _others(server: Address, answer: str) -> int:
+    for line in answer.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Connections" and value.strip().isdecimal():
+            return max(0, int(value) - 1)
+    if "not currently serving" in answer:
+        raise Unreachable(f"ZooKeeper server {server} is not serving requests now")
+    raise Refused(f"ZooKeeper server {server} does not tell its connections: srvr was answered {answer[:200]!r}")
 
 
 def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:
