@@ -21,11 +21,19 @@ GRACE_SECONDS = 60
 START = """set -eu
 PATH="$PATH:/opt/kafka/bin:/opt/bitnami/kafka/bin"
 tool() { command -v "$1.sh" || command -v "$1"; }
+tries=0
+for host in ${VOTER_HOSTS}; do
+    until getent hosts "${host}" >/dev/null || [ "${tries}" -ge 30 ]; do tries=$((tries + 1)); sleep 1; done
+done
 file="${FILES}/${POD_NAME}.properties"
 [ -f "${LOG_DIR}/meta.properties" ] || "$(tool kafka-storage)" format \\
     --cluster-id="${CLUSTER_ID}" --release-version="${RELEASE_VERSION}" --config="${file}"
 exec "$(tool kafka-server-start)" "${file}"
 """
+"""Names first: a controller that cannot reach the leader in its first 5 s gives its registration up for good ("channel
+manager timed out", then "waiting for the previous RPC to complete" for ever; Kafka 3.9.2, seen in the sandbox), and the JVM
+remembers for 10 s that a name does not exist, as those of new pods do not at first. After 30 s it starts all the same: a
+quorum needs only two of three."""
 
 
 def voters(spec: KafkaMigrationSpec, namespace: str, listener_settings: Mapping[str, str]) -> Voters:
@@ -102,6 +110,7 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         "KAFKA_HEAP_OPTS": template.heap_options,
         "CLUSTER_ID": cluster_id,
         "RELEASE_VERSION": release_version,
+        "VOTER_HOSTS": " ".join(f"{pod}.{spec.controllers.name}" for pod in names.controller_pods(spec)),
         "FILES": FILES,
         "LOG_DIR": LOG_DIR,
     }
