@@ -14,7 +14,7 @@ from demo import migration, proofs, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from demo.kill import MOMENTS, Killer
-from demo.progress import Resource, tree
+from demo.progress import Resource, picture, tree
 from demo.sandbox import bring_up
 from demo.summary import Summary
 
@@ -101,7 +101,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
     run = migration.Run()
     try:
-        migration.follow(cluster, run, migration.MANIFEST.read_text(), screen.show, say, [killer])
+        migration.follow(cluster, run, migration.MANIFEST.read_text(), screen.show, say, [killer, portrait])
     finally:
         screen.close()
         (OUTPUT / "migration.json").write_text(json.dumps(run.resource, indent=2) + "\n")
@@ -125,6 +125,12 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         operator_peak_memory=run.peak_memory,
         decision_latency=_decision_latency(cluster),
     )
+
+
+def portrait(resource: Resource, _: str) -> None:
+    """Keep a picture of the tree as it stands at the hold before Finalize."""
+    if resource.get("status", {}).get("phase") == "AwaitingApproval":
+        (OUTPUT / "tree.svg").write_text(picture(resource, time.time()))
 
 
 def _decision_latency(cluster: Cluster) -> dict[str, float]:

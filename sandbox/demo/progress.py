@@ -3,10 +3,13 @@
 Both read the resource as the API server returns it (JSON), so that they show what any user sees.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from io import StringIO
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
@@ -35,6 +38,14 @@ def tree(resource: Resource, now: float) -> Tree:
     return root
 
 
+def picture(resource: Resource, now: float) -> str:
+    """The tree as SVG, in the viewer's own fixed-width font."""
+    console = Console(record=True, width=120, file=StringIO())
+    console.print(tree(resource, now))
+    fonts_from_elsewhere = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+    return fonts_from_elsewhere.sub("", console.export_svg(title="make demo"))
+
+
 def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     """What became different between two readings, one line each; nothing when nothing did."""
     old = (before or {}).get("status", {})
@@ -59,7 +70,7 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
             yield f"{node['name']} runs in mode {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
     for item in new.get("waitingFor", []):
-        if _wait_key(item) not in known_waits:
+        if _wait_key(item) not in known_waits and item["reason"] != "MustHold":
             yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from demo.progress import changes, seconds, tree
+from demo.progress import changes, picture, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
 
@@ -94,6 +94,12 @@ def test_the_end_leaves_no_current_step() -> None:
     done = deepcopy(MOVING)
     done["status"]["steps"][1] |= {"endTime": NOW, "seconds": 30}
     assert "▶" not in rendered(done)
+
+
+def test_the_picture_loads_nothing_from_elsewhere() -> None:
+    svg = picture(MOVING, seconds(NOW))
+    assert "MoveBrokers" in svg
+    assert "url(http" not in svg
 
 
 def test_every_change_is_one_line_and_no_change_is_none() -> None:
