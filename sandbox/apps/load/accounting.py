@@ -91,9 +91,7 @@ def longest_gap(histories: Iterable[dict[str, Any]], start: float, end: float) -
     spans: dict[int, list[Span]] = {}
     for history in histories:
         if history["written"] < end:
-            raise ValueError(
-                f"the history of {history['name']} ends {end - history['written']:.1f} s before the window"
-            )
+            raise ValueError(f"the history of {history['name']} ends {end - history['written']:.1f} s before the window")
         for partition, activity in history["partitions"].items():
             spans.setdefault(int(partition), []).extend((a, b) for a, b in activity["spans"])
     if not spans:
