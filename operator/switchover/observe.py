@@ -27,6 +27,8 @@ READ_SECONDS = 10.0
 """How long any other reading may take."""
 MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
+GROUP_SECONDS = 4.0
+"""How long a sweep over one group may take."""
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps over a group."""
 WINDOW_SECONDS = 600.0
@@ -200,7 +202,7 @@ class Observer:
     async def _group(self, name: str) -> Observed[tuple[GroupSample, ...]]:
         samples, now = self._samples.setdefault(name, deque()), self._clock.now()
         if not samples or now - samples[-1].at >= SAMPLE_SECONDS:
-            sample = await self._known(self._admin.group_offsets(name), READ_SECONDS)
+            sample = await self._known(self._admin.group_offsets(name), GROUP_SECONDS)
             if not isinstance(sample, Known):
                 return Unknown(f"group {name}: {sample.why}")
             samples.append(sample.value)
