@@ -6,7 +6,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3.11
-export SWITCHOVER_STARTED ?= $(shell date +%s)
+ifndef SWITCHOVER_STARTED
+export SWITCHOVER_STARTED := $(shell date +%s)
+endif
 
 VENV := .venv
 BIN := $(VENV)/bin
