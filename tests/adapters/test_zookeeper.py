@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import shutil
 import socket
@@ -269,6 +270,13 @@ def test_what_cannot_be_used_is_refused_at_once(connect: str, properties: dict[s
     with pytest.raises(Refused, match=words) as refused:
         KazooZooKeeper(Access(connect, properties))
     assert "s3cret" not in str(refused.value)
+
+
+def test_sasl_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    jaas = 'org.apache.zookeeper.server.auth.DigestLoginModule required username="a" password="b";'
+    with pytest.raises(Refused, match="needs the Python package pure-sasl, which is not installed"):
+        KazooZooKeeper(Access("zk:2181", {"zookeeper.sasl.jaas.config": jaas}))
 
 
 # --- Connections ------------------------------------------------------------------------------------------------------
