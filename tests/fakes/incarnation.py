@@ -12,7 +12,7 @@ from kopf._cogs.clients import api as kopf_api
 from kopf._cogs.clients import errors as kopf_errors
 from kubernetes.aio.client.exceptions import ApiException
 
-from fakes.api_server import FakeApi, Problem
+from fakes.api_server import FakeApi, Problem, copied
 from switchover.adapters.api_server import ApiServer, translate
 
 WATCH_SECONDS = 0.25                   # how often a watcher looks for news
@@ -60,7 +60,7 @@ class SimulatedApiServer(ApiServer):
     async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
         serve = self._incarnation.api.serve
         query = {"labelSelector": parameters.get("label_selector") or ""}
-        body = json.loads(json.dumps(body))            # what does not survive JSON must not survive here
+        body = json.loads(json.dumps(body)) if body is not None else None      # as it would arrive
         content_type = parameters.get("content_type", "")
         try:
             return await self._incarnation.call(lambda: serve(method, path, body, query, content_type))
@@ -96,7 +96,7 @@ def serve_kopf(incarnation: Incarnation, monkeypatch: pytest.MonkeyPatch) -> Non
             for change in incarnation.api.changes:
                 if change.version > seen and change.visible <= incarnation.api.now():
                     seen = change.version
-                    yield {"type": change.kind, "object": json.loads(json.dumps(change.object))}
+                    yield {"type": change.kind, "object": copied(change.object)}
 
     monkeypatch.setattr(kopf_api, "get", get)
     for name in ("patch", "post", "delete"):

@@ -67,8 +67,8 @@ class World:
     def step(self) -> int:
         return int(((self.main or {}).get("status") or {}).get("step", 0))
 
-    def live(self, until: Callable[[], bool], limit: float = 600, kill_after: int | None = None,
-             prepare: Callable[[Counting], None] = lambda _: None) -> bool:
+    def live(self, until: Callable[[], bool], limit: float = 600,
+             kill_when: Callable[[], bool] = lambda: False, prepare: Callable[[Counting], None] = lambda _: None) -> bool:
         self.seed += 1
         incarnation = Incarnation(self.api, self.seed)
         serve_kopf(incarnation, self._monkeypatch)
@@ -85,7 +85,7 @@ class World:
             register(registry, RESOURCE, Loops(counting.reconcile, counting.release, migrations.set_finalizer, metrics))
             return kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[NAMESPACE])
 
-        return live(self.timeline, self.api, incarnation, operator, until, limit, kill_after)
+        return live(self.timeline, self.api, incarnation, operator, until, limit, kill_when)
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:
@@ -122,7 +122,7 @@ def test_the_same_seed_gives_the_same_writes_at_the_same_times(monkeypatch: pyte
 
 @pytest.mark.parametrize("write", range(1, STEPS + 2))
 def test_a_kill_after_any_write_changes_nothing_in_the_end(world: World, write: int) -> None:
-    assert not world.live(lambda: False, kill_after=write)
+    assert not world.live(lambda: False, kill_when=lambda: len(world.api.writes) == write)
     assert len(world.api.writes) == write
     world.live(lambda: world.step() == STEPS)
     assert len(world.api.writes) == STEPS + 1

@@ -33,6 +33,10 @@ class Timeline:
     def now(self) -> float:
         return self._base + (self._loop.time() if self._loop is not None else 0.0)
 
+    def wait(self, seconds: float) -> None:
+        """Let time pass while no process runs."""
+        self._base += seconds
+
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """A process starts; its loop counts from 0."""
         self._loop = loop
@@ -54,21 +58,25 @@ def live(
     operator: Callable[[], Coroutine[Any, Any, None]],
     until: Callable[[], bool],
     limit: float,
-    kill_after: int | None = None,
+    kill_when: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Run the operator until something is so; True. Or until its write number `kill_after` took effect; False.
+    """Run the operator until something is so; True. Or until `kill_when` holds right after one of its writes; False.
 
     Raises TimeIsUp after `limit` virtual seconds, and whatever the operator dies of.
     """
     loop = VirtualLoop()
     timeline.begin(loop)
+
+    def after_write() -> None:
+        incarnation.killed = incarnation.killed or kill_when()
+
+    api.after_write = after_write
     async def watch_over() -> bool:
         task = asyncio.create_task(operator())
         deadline = loop.time() + limit
         while True:
-            await asyncio.sleep(0.01)
-            if kill_after is not None and len(api.writes) >= kill_after:
-                incarnation.killed = True
+            await asyncio.sleep(0.25)
+            if incarnation.killed:
                 return False
             if task.done():
                 raise AssertionError("the operator ended by itself") from task.exception()

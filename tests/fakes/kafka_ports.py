@@ -1,0 +1,185 @@
+"""`ports.KafkaNodes`, `KafkaAdmin` and `ZooKeeper` on the simulated cluster."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from fakes.incarnation import Incarnation
+from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, METADATA_3_9, Kafka, Node
+from fakes.kubelet import address
+from switchover.core.kraft.facts import (
+    Address,
+    BrokerView,
+    GroupSample,
+    LogImage,
+    NodeAnswer,
+    Partition,
+    Quorum,
+    Replica,
+    ZooKeeperState,
+    ZooKeeperTopic,
+    ZooKeeperTopics,
+)
+from switchover.ports import Unreachable
+
+T = TypeVar("T")
+
+ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {1: 17}
+KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1: 17}
+CONTROLLER = dict.fromkeys((1, *range(52, 56), 62, 63, 70), 5) | {1: 17}
+
+
+class SimulatedNodes:
+    """`ports.KafkaNodes`."""
+
+    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+        self._incarnation = incarnation
+        self._kafka = kafka
+
+    async def api_versions(self, node: Address) -> NodeAnswer:
+        return await self._incarnation.call(lambda: self._answer(self._listening(node)))
+
+    async def metadata(self, broker: Address) -> BrokerView:
+        return await self._incarnation.call(lambda: self._view(self._listening(broker)))
+
+    async def quorum(self, voters: Iterable[Address]) -> Quorum:
+        wanted = tuple(voters)
+        return await self._incarnation.call(lambda: self._quorum(wanted))
+
+    async def log(self, voters: Mapping[int, Address]) -> LogImage:
+        return await self._incarnation.call(lambda: self._log(voters))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _listening(self, where: Address) -> Node:
+        if (node := self._kafka.at(where)) is None:
+            raise Unreachable(f"nobody answers at {where}")
+        return node
+
+    def _answer(self, node: Node) -> NodeAnswer:
+        fresh = self._incarnation.api.now() < node.open_at + 1
+        match node.mode:
+            case "A" | "B":
+                return NodeAnswer(ZOOKEEPER_BROKER, node.mode == "B", -1, None)
+            case "C":
+                return NodeAnswer(KRAFT_BROKER, False, self._kafka.offset, METADATA_3_9)
+            case _:
+                level, epoch = (1, -1) if fresh else (METADATA_3_9, self._kafka.offset)
+                return NodeAnswer(CONTROLLER, node.mode == "P", epoch, level)
+
+    def _view(self, node: Node) -> BrokerView:
+        kafka = self._kafka
+        forgetful = self._incarnation.api.now() < node.open_at + 3       # it has not heard of its own absence yet
+        partitions = tuple(
+            Partition(topic, index, kafka.leaders[topic, index], replicas,
+                      replicas if forgetful else tuple(sorted(kafka.isr[topic, index])))
+            for topic, all_of_it in kafka.topics.items() for index, replicas in all_of_it.items()
+        )
+        controller = kafka.controller.node_id if kafka.controller is not None else -1
+        alive = kafka.alive()
+        if controller not in alive and alive:          # while KRaft rules, a broker names any living one
+            controller = min(alive)
+        return BrokerView(CLUSTER_ID, controller, alive, partitions)
+
+    def _quorum(self, voters: Sequence[Address]) -> Quorum:
+        kafka, now = self._kafka, self._incarnation.api.now()
+        asked = [node for where in voters if (node := kafka.at(where)) is not None]
+        if kafka.leader is None or kafka.leader not in {node.node_id for node in asked}:
+            raise Unreachable("no voter answers as the leader")
+        reached = kafka.offset
+        followers = {
+            node_id: Replica(reached if now - kafka.last_fetch.get(node_id, 0) < 1 else 0,
+                             int(kafka.last_fetch.get(node_id, 0) * 1000), int(kafka.last_fetch.get(node_id, 0) * 1000))
+            for node_id in kafka.voters
+        }
+        observers = {
+            node.node_id: Replica(reached, int(now * 1000), int(now * 1000))
+            for node in kafka.nodes.values() if node.mode in ("B", "C") and node.is_open(now)
+        }
+        high_watermark = -1 if now < kafka.leader_since + 0.1 else reached
+        return Quorum(kafka.leader, kafka.epoch, high_watermark, followers, observers)
+
+    def _log(self, voters: Mapping[int, Address]) -> LogImage:
+        kafka = self._kafka
+        if kafka.leader is None or kafka.leader not in voters or kafka.at(voters[kafka.leader]) is None:
+            raise Unreachable("no voter leads")
+        return LogImage(kafka.offset - 1, kafka.epoch, kafka.state, METADATA_3_9, dict(kafka.controllers),
+                        dict(kafka.brokers), kafka.transaction, 0)
+
+
+class SimulatedAdmin:
+    """`ports.KafkaAdmin`; any broker that is open serves."""
+
+    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+        self._incarnation = incarnation
+        self._kafka = kafka
+
+    async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
+        wanted = tuple(topics)
+        return await self._incarnation.call(lambda: self._serving(dict.fromkeys(wanted, 2)))
+
+    async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
+        where = Address(address(f"kafka-{broker_id - 1}", "kafka"), BROKER_PORT)
+
+        def answer() -> Mapping[str, str]:
+            if self._kafka.at(where) is None:
+                raise Unreachable(f"broker {broker_id} does not answer")
+            return {"inter.broker.protocol.version": "3.9-IV0"}
+
+        return await self._incarnation.call(answer)
+
+    async def group_offsets(self, group: str) -> GroupSample:
+        """A group that follows a topic of ten records a second, as long as its partitions have leaders."""
+        now = self._incarnation.api.now()
+        end = int(now * 10)
+        return await self._incarnation.call(lambda: self._serving(GroupSample(now, {("orders", 0): (end - 5, end)})))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _serving(self, answer: T) -> T:
+        if not self._kafka.alive():
+            raise Unreachable("no broker answers")
+        return answer
+
+
+class SimulatedZooKeeper:
+    """`ports.ZooKeeper`."""
+
+    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+        self._incarnation = incarnation
+        self._kafka = kafka
+
+    async def state(self) -> ZooKeeperState:
+        return await self._incarnation.call(lambda: self._serving(self._state()))
+
+    async def topics(self) -> ZooKeeperTopics:
+        topics = self._kafka.topics
+        found = {name: ZooKeeperTopic(f"id-of-{name}", dict(partitions)) for name, partitions in topics.items()}
+        return await self._incarnation.call(lambda: self._serving(ZooKeeperTopics(found, (), False, ())))
+
+    def servers(self) -> Sequence[Address]:
+        return (Address("zookeeper", 2181),)
+
+    async def connections(self, server: Address) -> int:
+        each = {"A": 2, "B": 2, "P": 1}
+        return await self._incarnation.call(lambda: sum(each.get(node.mode, 0) for node in self._kafka.nodes.values()))
+
+    async def delete(self, path: str) -> None:
+        raise AssertionError(f"nothing deletes {path} on the way forward")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _serving(self, answer: T) -> T:
+        if self._kafka.zookeeper_hidden:
+            raise Unreachable("ZooKeeper does not answer")
+        return answer
+
+    def _state(self) -> ZooKeeperState:
+        kafka = self._kafka
+        brokers = {
+            node.node_id: {"PLAINTEXT": Address(address(node.pod, "kafka"), BROKER_PORT)}
+            for node in kafka.nodes.values() if node.node_id in kafka.registered
+        }
+        return ZooKeeperState(CLUSTER_ID, kafka.controller, kafka.controller_epoch, kafka.migration, brokers, False)

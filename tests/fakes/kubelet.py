@@ -1,0 +1,151 @@
+"""The StatefulSet controller and the kubelets of a fake API: pods come, mount what is there at that moment, and start.
+
+A pod reads its configuration when its container starts, as a Secret or ConfigMap volume shows it then. Everything that
+happens is put into `started` and `stopped` for whoever plays the processes.
+"""
+
+import base64
+import hashlib
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from fakes.api_server import NAMESPACE, FakeApi, Object
+
+REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that has just started: the files it sees, by mount path."""
+
+    pod: str
+    uid: str
+    stateful_set: str
+    ordinal: int
+    files: Mapping[str, Mapping[str, str]]
+
+
+@dataclass
+class Kubelet:
+    """Looked after by `tick`; `report` is how a process says that it is ready or has crashed."""
+
+    api: FakeApi
+    seed: int
+    violations: list[str]
+    started: list[Container] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    _due: dict[tuple[str, int], float] = field(default_factory=dict)
+    _running: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    def tick(self, now: float) -> None:
+        """What controller and kubelets would have done until now."""
+        for gone in [name for name, uid in self._running.items() if self._uid(name) != uid]:
+            del self._running[gone]
+            self.stopped.append(gone)
+        for stateful_set in list(self.api.of("statefulsets")):
+            self._control(stateful_set, now)
+        for pod in list(self.api.of("pods")):
+            if pod["metadata"]["name"] not in self._running:
+                self._start(pod, now)
+
+    def report(self, pod: str, *, ready: bool, crashed: bool = False) -> None:
+        """A process became ready, or it ended by itself."""
+        now = _time(self.api.now())
+        waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}}
+
+        def change(found: Object) -> None:
+            status = found["status"]
+            status["conditions"] = [{"type": "Ready", "status": str(ready), "lastTransitionTime": now}]
+            if crashed:
+                status["containerStatuses"][0]["state"] = waiting
+
+        if ("pods", pod) in self.api.objects:
+            self.api.edit("pods", pod, change)
+
+    def _uid(self, name: str) -> str:
+        pod = self.api.objects.get(("pods", name))
+        return str(pod["metadata"]["uid"]) if pod is not None else ""
+
+    def _control(self, stateful_set: Object, now: float) -> None:
+        name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
+        revision = f"{name}-{_hash(spec['template'])}"
+        if (stateful_set.get("status") or {}).get("updateRevision") != revision:
+            self.api.edit("statefulsets", name, lambda found: found.update(status={"updateRevision": revision}))
+        strategy = (spec.get("updateStrategy") or {"type": "RollingUpdate"})["type"]
+        for ordinal in range(spec["replicas"]):
+            pod = self.api.objects.get(("pods", f"{name}-{ordinal}"))
+            if pod is None:
+                due = self._due.setdefault((name, ordinal), now + self._random.uniform(*REPLACEMENT_SECONDS))
+                if now >= due:
+                    del self._due[name, ordinal]
+                    self._create(stateful_set, ordinal, revision)
+            elif strategy == "RollingUpdate" and pod["metadata"]["labels"]["controller-revision-hash"] != revision:
+                self.violations.append(f"Kubernetes restarts {name}-{ordinal}, ungated: the strategy is RollingUpdate")
+                self.api.remove("pods", f"{name}-{ordinal}")
+
+    def _create(self, stateful_set: Object, ordinal: int, revision: str) -> None:
+        name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
+        for claim in spec.get("volumeClaimTemplates") or ():
+            claim_name = f"{claim['metadata']['name']}-{name}-{ordinal}"
+            if ("persistentvolumeclaims", claim_name) not in self.api.objects:
+                labels = {"labels": {**spec["selector"]["matchLabels"], **(claim["metadata"].get("labels") or {})}}
+                self.api.add("v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim_name, metadata=labels)
+        template = json.loads(json.dumps(spec["template"]))
+        metadata = {
+            "labels": {**template["metadata"]["labels"], "controller-revision-hash": revision},
+            "ownerReferences": [{"uid": stateful_set["metadata"]["uid"], "kind": "StatefulSet", "name": name}],
+        }
+        self.api.add("v1", "Pod", "pods", f"{name}-{ordinal}", metadata=metadata,
+                     spec={**template["spec"], "nodeName": f"node-{ordinal % 3}"},
+                     status={"phase": "Pending", "conditions": []})
+
+    def _start(self, pod: Object, now: float) -> None:
+        name = pod["metadata"]["name"]
+        files = {}
+        for mount in pod["spec"]["containers"][0].get("volumeMounts") or ():
+            volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mount["name"]), None)
+            if volume is not None:
+                files[mount["mountPath"]] = self._mounted(volume, mount, name)
+        self._running[name] = pod["metadata"]["uid"]
+        container = pod["spec"]["containers"][0]["name"]
+        state = {"name": container, "state": {"running": {"startedAt": _time(now)}}}
+        self.api.edit("pods", name, lambda found: found.update(status={
+            "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [state]}))
+        stateful_set, _, ordinal = name.rpartition("-")
+        self.started.append(Container(name, pod["metadata"]["uid"], stateful_set, int(ordinal), files))
+
+    def _mounted(self, volume: Mapping[str, Any], mount: Mapping[str, Any], pod: str) -> dict[str, str]:
+        """The files below a mount; a sub-path that does not exist is an empty directory, as a kubelet makes one."""
+        if "secret" in volume:
+            secret = self.api.objects.get(("secrets", volume["secret"]["secretName"]), {})
+            content = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
+            items = volume["secret"].get("items")
+        else:
+            content = dict(self.api.objects["configmaps", volume["configMap"]["name"]]["data"])
+            items = volume["configMap"].get("items")
+        if items is not None:
+            content = {item["path"]: content[item["key"]] for item in items}
+        if "subPathExpr" not in mount:
+            return content
+        directory = f"{pod}/"
+        return {path.removeprefix(directory): text for path, text in content.items() if path.startswith(directory)}
+
+
+def address(pod: str, service: str) -> str:
+    """The name under which a pod's peers find it."""
+    return f"{pod}.{service}.{NAMESPACE}.svc"
+
+
+def _hash(template: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,12 @@
+"""For all simulations: Kopf asks for a user's name, and its own log of every event is not wanted."""
+
+import logging
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def quiet_kopf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER", "switchover")
+    for name in ("kopf", "kopf.objects", "kopf.activities", "switchover"):
+        logging.getLogger(name).setLevel(logging.WARNING)

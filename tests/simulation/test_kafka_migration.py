@@ -1,0 +1,237 @@
+"""A whole KafkaMigration, forward, by the real operator on Kopf in virtual time; then the same with kills and trouble.
+
+`migration_world` judges every write (no effect before its record, one disruption at a time, leader last …) and every
+state of the simulated cluster; a broken rule fails the run at once.
+"""
+
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+
+import pytest
+
+from fakes.api_server import Object
+from simulation.migration_world import NAME, EndState, MigrationWorld
+from switchover.api.status import Verdict
+from switchover.core import gate, rollout
+from switchover.core.gate import Judge
+from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+from switchover.core.rollout import Move, Rollout
+
+KILL_SECONDS = 90.0                    # for kills one by one, in an ordinary run; `long` takes them all
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def reference(seed: int = 0) -> tuple[EndState, list[str]]:
+    """The end of a run without trouble, and its writes."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch, seed)
+        assert world.run_to_the_end()
+        return world.end_state(), [write.text for write in world.api.writes]
+
+
+def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    assert world.run_to_the_end()
+    end = world.end_state()
+    assert end.kafka[0] == {
+        **{f"kafka-{n}": "C" for n in range(3)}, **{f"kafka-controller-{n}": "F" for n in range(3)}}
+    assert end.kafka[1:] == (MigrationState.POST_MIGRATION, False)
+    once = [("kafka", mode) for mode in "ABC"] + [("kafka-controller", mode) for mode in "PF"]
+    assert end.starts == {(f"{name}-{n}", mode): 1 for name, mode in once for n in range(3)}
+    assert end.status["metadataState"] == "KRaft"
+    assert end.status["conditions"]["Succeeded"] == "True"
+    assert end.stateful_sets["kafka"][0]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    with capsys.disabled():
+        print(f"\n{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_other_timings_come_to_the_same_end(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    world = MigrationWorld(monkeypatch, seed, lag=5.0)
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+def test_the_same_seed_gives_the_same_writes() -> None:
+    assert reference(3) == reference(3)
+
+
+def test_a_kill_after_every_move(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    """One run in which no process outlives its first effect, or its first record of a new position."""
+
+    def moved() -> bool:
+        return world.moves >= world.lives
+
+    while not world.run_to_the_end(kill_when=moved):
+        assert world.lives < 1000, f"no end in sight: {world.step}"
+    assert world.end_state() == reference()[0]
+    with capsys.disabled():
+        print(f"\n{world.lives} lives, {len(world.api.writes)} writes")
+
+
+def killed_once(write: int) -> str:
+    """Kill the operator after one write, let the next process finish; what was wrong, "" when nothing."""
+    os.environ["USER"] = "switchover"
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch)
+        if world.run_to_the_end(kill_when=lambda: len(world.api.writes) == write):
+            return f"there is no write {write}"
+        try:
+            world.run_to_the_end()
+        except AssertionError as error:
+            return f"killed after write {write}, {world.api.writes[write - 1].text}: {error}"
+        return "" if world.end_state() == reference()[0] else f"killed after write {write}: another end"
+
+
+def kill_points(writes: list[str]) -> list[int]:
+    """All writes by number, those that move something first, the others in a random order that stays the same."""
+    effects = [number for number, text in enumerate(writes, 1)
+               if text.split()[1] not in ("kafkamigrations", "leases", "events")]
+    others = [number for number in range(1, len(writes) + 1) if number not in set(effects)]
+    random.Random(0).shuffle(others)
+    return effects + others
+
+
+def run_kills(points: list[int], seconds: float) -> Iterator[str]:
+    end = time.monotonic() + seconds
+    with ProcessPoolExecutor(2) as pool:
+        running: deque[Future[str]] = deque()
+        for point in points:
+            if time.monotonic() > end:
+                break
+            running.append(pool.submit(killed_once, point))
+            if len(running) >= 4:
+                yield running.popleft().result()
+        for each in running:
+            yield each.result()
+
+
+def test_a_kill_after_one_write(capsys: pytest.CaptureFixture[str]) -> None:
+    points = kill_points(reference()[1])
+    results = list(run_kills(points, KILL_SECONDS))
+    with capsys.disabled():
+        print(f"\n{len(results)} of {len(points)} kills in {KILL_SECONDS:.0f} s")
+    assert [result for result in results if result] == []
+    assert len(results) >= 5
+
+
+@pytest.mark.long
+def test_a_kill_after_each_write_one_by_one() -> None:
+    points = kill_points(reference()[1])
+    results = list(run_kills(points, 3600))
+    assert len(results) == len(points)
+    assert [result for result in results if result] == []
+
+
+# --- trouble on the way -----------------------------------------------------------------------------------------------
+
+
+def until_step(world: MigrationWorld, step: str, moved: int) -> None:
+    """Run until so many brokers of a step have started in its mode."""
+    mode = {"EnableMigration": "B", "MoveBrokers": "C"}[step]
+    assert world.live(lambda: sum(each[1] == mode for each in world.kafka.starts) == moved and world.step == step)
+
+
+def waits_for(world: MigrationWorld, reason: str) -> bool:
+    return any(item["reason"] == reason for item in world.status.get("waitingFor") or ())
+
+
+def quiet_for(world: MigrationWorld, seconds: float) -> None:
+    """Run for a while in which no pod may be replaced."""
+    starts, begin = dict(world.kafka.starts), world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + seconds)
+    assert world.kafka.starts == starts
+
+
+def test_two_operators_at_once_do_no_harm(world: MigrationWorld) -> None:
+    assert world.run_to_the_end(identities=("one", "another"))
+    assert world.end_state() == reference()[0]
+
+
+def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    ours: list[Object] = []
+
+    def revert(found: Object) -> None:
+        """What a client-side apply of the user's unchanged manifest leaves: their volume under our sub-path."""
+        mount = found["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]
+        ours.append(dict(mount))
+        mount.update(name="config")
+
+    def restore(found: Object) -> None:
+        found["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0] = ours[0]
+
+    world.api.edit("statefulsets", "kafka", revert)
+    assert world.live(lambda: waits_for(world, "RevertedByGitOps"))
+    quiet_for(world, 120)
+    conditions = {each["type"]: (each["status"], each["reason"]) for each in world.status["conditions"]}
+    assert conditions["Stalled"] == ("True", "RevertedByGitOps")
+    world.api.edit("statefulsets", "kafka", restore)
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+def test_zookeeper_out_of_sight_stops_and_comes_back(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.kafka.zookeeper_hidden = True
+    assert world.live(lambda: waits_for(world, "ZooKeeperUnknown") or waits_for(world, "NodeUnknown"))
+    quiet_for(world, 120)
+    world.kafka.zookeeper_hidden = False
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+@pytest.mark.parametrize("step", ["EnableMigration", "MoveBrokers"])
+def test_a_pause_holds_and_goes_on(world: MigrationWorld, step: str) -> None:
+    until_step(world, step, 1)
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Paused"))
+    assert world.live(lambda: waits_for(world, "Paused"))
+    quiet_for(world, 120)
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Running"))
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+def test_a_deletion_under_way_is_held_and_takes_nothing_away(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.api.remove("kafkamigrations", NAME)
+    world.live(world.approved_and(lambda: ("kafkamigrations", NAME) not in world.api.objects))
+    left = {kind for kind, _ in world.api.objects}
+    assert {"statefulsets", "services", "secrets", "persistentvolumeclaims", "pods"} <= left
+    assert world.kafka.state is MigrationState.POST_MIGRATION
+
+
+# --- the judge bites --------------------------------------------------------------------------------------------------
+
+
+def test_acting_before_the_record_is_caught(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = rollout._replace
+
+    def hasty(plan: Rollout[Picture], picture: Picture, name: str, judge: Judge[Picture], now: float) -> Move | None:
+        move = honest(plan, picture, name, judge, now)
+        seen = plan.sight(picture, name)
+        if move is not None and move.position != picture.position and isinstance(seen, Known):
+            return Move(picture.position, (plan.replace(picture, name, seen.value),))
+        return move
+
+    monkeypatch.setattr(rollout, "_replace", hasty)
+    with pytest.raises(AssertionError, match="is replaced, but on record are"):
+        world.run_to_the_end()
+
+
+def test_a_gate_that_opens_on_unknown_is_caught(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lenient(reason: str, message: str, *, subject: str = "") -> gate.Verdict:
+        return gate.Verdict(Verdict.PASS, reason, message, subject)
+
+    monkeypatch.setattr("switchover.core.kraft.gates.replicas.unknown", lenient)
+    with pytest.raises(AssertionError):
+        world.run_to_the_end()
