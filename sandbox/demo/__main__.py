@@ -1,6 +1,7 @@
 """`make demo`: a ZooKeeper Kafka under load becomes a KRaft Kafka by one `kubectl apply`, and the figures of it."""
 
 import argparse
+import fcntl
 import json
 import re
 import sys
@@ -60,6 +61,12 @@ def main() -> int:
     )
     given = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
+    lock = (OUTPUT / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("demo: another one runs in this checkout; it would lose its namespace to this one", file=sys.stderr)
+        return 2
     (OUTPUT / "summary.json").unlink(missing_ok=True)
     screen = Screen(Console())
     cluster: Cluster | None = None
