@@ -1,0 +1,64 @@
+"""Label selectors and the kubelet's words, as the Kubernetes API writes them."""
+
+from typing import Any
+
+import pytest
+
+from switchover.adapters.pods import read_pod, selects
+
+LABELS = {"app": "kafka", "tier": "data"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "matches"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"app": "kafka"}}, True),
+        ({"matchLabels": {"app": "kafka", "zone": "a"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["kafka", "zookeeper"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["kafka"]}]}, False),
+        ({"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
+        ({"matchLabels": {"app": "kafka"}, "matchExpressions": [{"key": "zone", "operator": "Exists"}]}, False),
+    ],
+)
+def test_selectors(selector: dict[str, Any] | None, matches: bool) -> None:
+    assert selects(selector, LABELS) is matches
+
+
+def pod(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "kafka-0", "uid": "1"}, "spec": {}, "status": status}
+
+
+def container(**state: Any) -> dict[str, Any]:
+    return {"name": "kafka", "state": state}
+
+
+@pytest.mark.parametrize(
+    ("status", "trouble"),
+    [
+        ({}, ""),
+        ({"containerStatuses": [container(waiting={"reason": "ContainerCreating"})]}, ""),
+        ({"containerStatuses": [container(running={"startedAt": "2026-11-21T20:00:00Z"})]}, ""),
+        ({"containerStatuses": [container(terminated={"exitCode": 0, "reason": "Completed"})]}, ""),
+        ({"containerStatuses": [container(terminated={"exitCode": 137, "reason": "OOMKilled"})]},
+         "container kafka ended with 137: OOMKilled"),
+        ({"initContainerStatuses": [container(waiting={"reason": "ImagePullBackOff", "message": "no such image"})]},
+         "container kafka: ImagePullBackOff: no such image"),
+        ({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}]},
+         "Unschedulable: no room"),
+        ({"phase": "Failed", "reason": "Evicted", "message": "disk pressure"}, "Evicted: disk pressure"),
+    ],
+)
+def test_trouble_is_told_in_the_kubelets_words(status: dict[str, Any], trouble: str) -> None:
+    assert read_pod(pod(**status), frozenset()).trouble == trouble
+
+
+def test_a_pod_has_started_when_its_last_container_has() -> None:
+    early = container(running={"startedAt": "2026-11-21T20:00:00Z"})
+    late = container(running={"startedAt": "2026-11-21T20:00:30Z"})
+    assert read_pod(pod(containerStatuses=[early, late]), frozenset()).started_at == 1795291230.0
+    assert read_pod(pod(containerStatuses=[early, container(waiting={})]), frozenset()).started_at is None
+    assert read_pod(pod(), frozenset()).started_at is None

@@ -1,0 +1,33 @@
+"""Settings: defaults, and refusals in words that name the variable."""
+
+import pytest
+
+from switchover.settings import BadSettings, Settings, read_settings
+
+NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
+
+
+def test_defaults() -> None:
+    assert read_settings(NEEDED) == Settings(
+        namespace="kafka", identity="switchover-1", kubeconfig="", probe_port=8080, metrics_port=9090,
+        log_level="INFO", json_logs=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"POD_NAMESPACE": " "}, ["POD_NAMESPACE is not set"]),
+        ({"POD_NAME": ""}, ["POD_NAME is not set", "downward API"]),
+        ({"PROBE_PORT": "eighty"}, ["PROBE_PORT", "'eighty'", "1 to 65535"]),
+        ({"METRICS_PORT": "0"}, ["METRICS_PORT", "'0'"]),
+        ({"METRICS_PORT": "70000"}, ["METRICS_PORT", "'70000'"]),
+        ({"METRICS_PORT": "²"}, ["METRICS_PORT", "'²'"]),
+        ({"METRICS_PORT": "8080"}, ["both 8080"]),
+        ({"LOG_LEVEL": "loud"}, ["LOG_LEVEL", "'loud'", "DEBUG, INFO, WARNING, ERROR"]),
+        ({"LOG_FORMAT": "xml"}, ["LOG_FORMAT", "json, text"]),
+    ],
+)
+def test_a_bad_value_is_refused_in_words(change: dict[str, str], words: list[str]) -> None:
+    with pytest.raises(BadSettings) as caught:
+        read_settings(NEEDED | change)
+    assert all(word in str(caught.value) for word in words)
