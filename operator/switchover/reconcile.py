@@ -15,7 +15,7 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, K
 from switchover.api.meta import DesiredState
 from switchover.api.status import Direction
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
-from switchover.core.gate import Judge, Streak, fail
+from switchover.core.gate import Judge, Streak, fail, wait
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Facts, Pod
 from switchover.core.kraft.picture import Picture
@@ -53,6 +53,7 @@ class _Memory:
     streaks: Mapping[str, Streak] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    refused: str = ""                        # what the API server last said no to, until an effect succeeds
     last_pass: float = 0.0
     last_record: float = 0.0
 
@@ -88,13 +89,13 @@ class Reconciler:
         facts = await memory.observer.facts(picture, holder)
         holder = holder or await self._hold(migration, facts)
         picture = replace(picture, facts=_with_holder(facts, holder), now=self._clock.now())
-        decision = self._decide(migration, picture, memory, holder)
+        decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
         memory.streaks = decision.streaks
         recorded = await self._record(migration, picture, decision, memory)
         if decision.position != picture.position or not recorded:
             return AT_ONCE
         for effect in decision.effects:
-            await self._perform(migration, picture, effect)
+            await self._perform(migration, picture, effect, memory)
         return _delay(decision)
 
     async def release(self, name: str) -> float | None:
@@ -163,8 +164,8 @@ class Reconciler:
         except (Unreachable, Refused) as error:
             logger.warning("event not written: %s", error)
 
-    async def _perform(self, migration: KafkaMigration, picture: Picture, effect: Effect) -> None:
-        """One effect. A refusal (a budget, say) is told, and tried again in the next pass."""
+    async def _perform(self, migration: KafkaMigration, picture: Picture, effect: Effect, memory: _Memory) -> None:
+        """One effect. A refusal (a budget, say) is told in `waitingFor`, and tried again in the next pass."""
         logger.info("act: %s", effect, extra={"migration": migration.metadata.name})
         try:
             match effect:
@@ -178,12 +179,12 @@ class Reconciler:
                     await self._workloads.evict(_pod(picture, pod, uid))
                 case DeletePod(pod, uid):
                     await self._workloads.delete_pod(_pod(picture, pod, uid))
+            memory.refused = ""
         except Fenced as error:
             logger.info("fenced, reading again: %s", error)
         except Refused as error:
             logger.warning("refused: %s: %s", effect, error)
-            await self._migrations.announce(
-                migration.metadata.name, migration.metadata.uid, "Refused", f"{effect}: {error}", warning=True)
+            memory.refused = f"{effect}: {error}"
 
     async def _hold(self, migration: KafkaMigration, facts: Facts | None = None) -> str:
         """Take or renew the Lease of this Kafka cluster; "" while the cluster's id is not known."""
@@ -246,6 +247,16 @@ def _intent(migration: KafkaMigration) -> Intent:
             approval.name for approval in spec.approvals if status.plan_hash and approval.plan_hash == status.plan_hash),
         patience=float(spec.gates.step_patience_seconds),
     )
+
+
+def _with_refusal(decision: Decision, memory: _Memory) -> Decision:
+    """The decision, with the last refusal among what is waited for while there is something to be done."""
+    if not memory.refused or not decision.effects:
+        return decision
+    judge: Judge[Picture] = Judge("effects", memory.streaks, memory.last_pass)
+    judgement = judge.add("Effects", wait("EffectRefused", memory.refused, subject=str(decision.effects[0]),
+                                          unblocks="the budget, quota or right that forbids it allows it"))
+    return replace(decision, judged={**decision.judged, judgement.gate: judgement})
 
 
 def _with_holder(facts: Facts, holder: str) -> Facts:

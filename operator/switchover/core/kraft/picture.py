@@ -47,6 +47,11 @@ class Picture:
         own = self.controllers
         return {name: record.node_id for name, record in self.position.nodes.items() if name not in own}
 
+    def pods_of(self, workload: str) -> tuple[str, ...]:
+        """The pods on record of one StatefulSet of brokers, by ordinal."""
+        own = [name for name in self.brokers if name.rpartition("-")[0] == workload]
+        return tuple(sorted(own, key=lambda name: int(name.rpartition("-")[2])))
+
     @property
     def voters(self) -> Voters:
         return controllers.voters(self.spec, self.namespace, {})
@@ -103,7 +108,7 @@ class Picture:
         state = self.facts.kubernetes.value
         if pod in self.controllers:
             return state.controllers
-        return state.brokers.get(pod.rsplit("-", 1)[0])
+        return state.brokers.get(pod.rpartition("-")[0])
 
     def voter_addresses(self) -> Mapping[int, Address]:
         return self.voters.addresses

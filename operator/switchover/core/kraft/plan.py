@@ -75,7 +75,7 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
         elif files := broker_files(picture):
             return files
         else:
-            operations = template.patch(workload, brokers, configuration.other_keys)
+            operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys)
             effects.append(PatchStatefulSet(name, operations, "own file for each pod, pods replaced by eviction only"))
     return tuple(effects)
 
@@ -103,12 +103,11 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
         return ()
     effects: list[Effect] = []
     for name in picture.broker_sets:
-        configuration, workload = state.configurations.get(name), state.brokers.get(name)
-        if not isinstance(configuration, ServerConfiguration) or workload is None:
+        configuration = state.configurations.get(name)
+        if not isinstance(configuration, ServerConfiguration):
             continue
         files = dict(configuration.other_keys)
-        for ordinal in range(workload.replicas):
-            pod = names.pod(name, ordinal)
+        for pod in picture.pods_of(name):
             record = picture.position.nodes[pod]
             files[template.file_key(pod)] = modes.render_broker(
                 configuration.text, record.assigned, record.node_id, picture.voters)
@@ -233,7 +232,9 @@ def assign_everything(picture: Picture) -> Mapping[str, NodeRecord]:
 
 BEFORE_A_BROKER: tuple[Gate[Picture], ...] = (
     workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
-BROKER_WATCH: tuple[Gate[Picture], ...] = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY)
+BROKER_WATCH: tuple[Gate[Picture], ...] = (
+    groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED, dual_write.NO_PHANTOM_COPY)
+TAKEN_OVER: tuple[Gate[Picture], ...] = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 AFTER_A_BROKER: tuple[Gate[Picture], ...] = (
     registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 
@@ -262,14 +263,14 @@ PLAN: Plan[Picture] = Plan((
     Step("EnableMigration", back=None, forward=Leg(
         watch=BROKER_WATCH, goal=take_templates_over, rollout=TO_B_BUT_LAST)),
     Step("CopyMetadata", back=None, forward=Leg(
-        watch=(*BROKER_WATCH, dual_write.COPY_FOLLOWS_CLAIM),
+        watch=(*TAKEN_OVER, dual_write.COPY_FOLLOWS_CLAIM),
         rollout=LAST_TO_B,
         done=(dual_write.CLAIMED, dual_write.COPIED))),
     Step("DualWrite", back=None, forward=Leg(
-        watch=BROKER_WATCH, done=(dual_write.DUAL_WRITE, registration.NOBODY_FENCED))),
-    Step("MoveBrokers", back=None, forward=Leg(watch=BROKER_WATCH, rollout=TO_C, done=(registration.ALL_KRAFT,))),
+        watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, registration.NOBODY_FENCED))),
+    Step("MoveBrokers", back=None, forward=Leg(watch=TAKEN_OVER, rollout=TO_C, done=(registration.ALL_KRAFT,))),
     Step("Soak", back=None, forward=Leg(
-        watch=(dual_write.DUAL_WRITE_ALIVE,),
+        watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, workloads.REPLICAS_UNCHANGED),
         done=(ending.SOAKED, dual_write.DUAL_WRITE, registration.ALL_KRAFT, registration.NOBODY_FENCED))),
     Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
         enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, quorum.QUORUM_UP, registration.NOBODY_FENCED,

@@ -300,7 +300,9 @@ def _view_trouble(view: BrokerView, witness: int, minima: Mapping[str, int], acc
             return wait("OutOfSync", f"{name} has replicas out of sync, as broker {witness} sees it", subject=name,
                         observed=f"in sync {sorted(partition.isr)}", threshold=f"replicas {sorted(partition.replicas)}",
                         unblocks="the replicas catch up")
-        needed = minima.get(partition.topic, 1)
+        needed = minima.get(partition.topic)
+        if needed is None:
+            return unknown("NotObserved", f"min.insync.replicas of {partition.topic} is not known yet", subject=name)
         if len(partition.replicas) <= max(1, needed) and partition.topic not in set(accepted):
             return fail("TopicCannotSpareABroker", f"topic {partition.topic} has {len(partition.replicas)} replicas and"
                         f" needs {max(1, needed)} in sync: it stands still whenever one of its brokers restarts",

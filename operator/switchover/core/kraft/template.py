@@ -4,7 +4,7 @@ The user's configuration mount gives way to a Secret of ours at the same path wi
 OnDelete (feasibility-modes.md, with its traps), and the JVM's name cache is cut short. Volumes of the user stay.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,19 +92,22 @@ def file_key(pod: str) -> str:
     return f"{pod}.properties"
 
 
-def _volume(workload: Workload, brokers: BrokerSet, other_keys: Mapping[str, str]) -> dict[str, Any]:
+def _volume(workload: Workload, brokers: BrokerSet, pods: Iterable[str], other_keys: Iterable[str]) -> dict[str, Any]:
     reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
     assert reference is not None
     items = []
-    for ordinal in range(workload.replicas):
-        pod = names.pod(workload.name, ordinal)
+    for pod in pods:
         items.append({"key": file_key(pod), "path": f"{pod}/{reference.key}"})
         items += [{"key": key, "path": f"{pod}/{key}"} for key in sorted(other_keys)]
     return {"name": VOLUME, "secret": {"secretName": names.node_files(workload.name), "items": items}}
 
 
-def patch(workload: Workload, brokers: BrokerSet, other_keys: Mapping[str, str]) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that takes the template over; its tests fail when the mount or strategy is not what was read."""
+def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str],
+          other_keys: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that takes the template over; its tests fail when the mount or strategy is not what was read.
+
+    `other_keys` are the further keys of the user's ConfigMap or Secret, which every pod goes on seeing.
+    """
     found = configuration_mount(workload, brokers)
     reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
     assert reference is not None
@@ -122,7 +125,7 @@ def patch(workload: Workload, brokers: BrokerSet, other_keys: Mapping[str, str])
         {"op": "replace", "path": mount_path, "value": mount},
         # A variable must stand before those that use it, and ours is used by no other: first is always right.
         {"op": "add", "path": f"{base}/containers/{found.container}/env", "value": [variable, *environment]},
-        {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, other_keys)]},
+        {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, pods, other_keys)]},
         {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
     )
 

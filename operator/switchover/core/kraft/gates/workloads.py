@@ -26,6 +26,19 @@ def check_template_is_ours(picture: Picture) -> Verdict:
     return passed("the brokers' templates are ours")
 
 
+def check_replicas_unchanged(picture: Picture) -> Verdict:
+    """The brokers are the ones on record: a pod that came since has no file, one that went takes its replicas away."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        expected = len(picture.pods_of(name))
+        if workload is not None and workload.replicas != expected:
+            return fail("ReplicasChanged", f"StatefulSet {name} was scaled while its brokers are being moved", subject=name,
+                        observed=workload.replicas, threshold=expected, unblocks=f"scale it back to {expected}")
+    return passed("the number of brokers is as on record")
+
+
 def check_nodes_schedulable(picture: Picture) -> Verdict:
     """No batch starts while a node that carries a broker is cordoned."""
     state = picture.facts.kubernetes
@@ -56,5 +69,6 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
 
 
 TEMPLATE_IS_OURS: Gate[Picture] = Gate("TemplateIsOurs", check_template_is_ours)
+REPLICAS_UNCHANGED: Gate[Picture] = Gate("ReplicasUnchanged", check_replicas_unchanged)
 NODES_SCHEDULABLE: Gate[Picture] = Gate("NodesSchedulable", check_nodes_schedulable)
 NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_would_restart, samples=samples)
