@@ -311,8 +311,8 @@ def test_kubectl_knows_the_category_and_explains_every_field(crds, kubectl, name
     resources.create(documented_of("ConsumerGroupMigration")[0])
     listed = kubectl("-n", namespace, "get", "switchover", "-o", "name").stdout.split()
     assert listed == ["consumergroupmigration.switchover.dev/orders", "kafkamigration.switchover.dev/kafka"]
-    explained = kubectl("explain", "kmig.spec.gates.nameCacheSeconds").stdout
-    assert "How long clients and brokers (JVMs) may cache a pod's address" in " ".join(explained.split())
+    explained = kubectl("explain", "kmig.spec.gates.brokerSessionTimeoutSeconds").stdout
+    assert "after a change of leader every broker must stay unfenced for longer" in " ".join(explained.split())
 
 
 def test_an_approval_is_one_merge_by_server_side_apply(crds, kubectl, namespace, resources):

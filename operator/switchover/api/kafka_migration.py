@@ -119,8 +119,6 @@ class KafkaMigrationGates(Model):
     """Largest lag of the dual write to ZooKeeper, in metadata records."""
     dual_write_max_age_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Largest age of the last dual write's heartbeat."""
-    name_cache_seconds: Annotated[int, Field(ge=0, le=3600)] = 30
-    """How long clients and brokers (JVMs) may cache a pod's address; the pace after a move respects it."""
     step_patience_seconds: Annotated[int, Field(ge=10, le=604_800)] = 900
     """How long a step may stand without progress before it is Stalled."""
 
