@@ -11,18 +11,18 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
-from switchover.api.meta import DesiredState
-from switchover.api.status import Direction
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
 from switchover.core.gate import Judge, Streak, fail, wait
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Facts, Pod
+from switchover.core.kraft.intent import intent_of
+from switchover.core.kraft.pace import remaining, spend
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.status import FINALIZE, PREFLIGHT, invalid_status, next_status, succeeded
+from switchover.core.kraft.status import FINALIZE, PREFLIGHT, invalid_status, next_status, telling
 from switchover.core.observed import Known
-from switchover.core.plan import Decision, Intent, decide
+from switchover.core.plan import Decision, decide
 from switchover.core.status import Spent, position_of
 from switchover.observe import Observer
 from switchover.ports import Clock, Fenced, Migrations, Refused, Unreachable, Workloads
@@ -125,7 +125,7 @@ class Reconciler:
     # --- the pass, piece by piece -------------------------------------------------------------------------------------
 
     def _decide(self, migration: KafkaMigration, picture: Picture, memory: _Memory, holder: str) -> Decision:
-        decision = decide(PLAN, picture, _intent(migration), memory.streaks, picture.now)
+        decision = decide(PLAN, picture, intent_of(migration), memory.streaks, picture.now)
         if holder == self._holder(migration):
             return decision
         judge: Judge[Picture] = Judge("lease", memory.streaks, picture.now)
@@ -138,13 +138,14 @@ class Reconciler:
 
     async def _record(self, migration: KafkaMigration, picture: Picture, decision: Decision, memory: _Memory) -> bool:
         """Write the status where something changed that people or decisions rest on; False when somebody was faster."""
-        memory.spent = _spend(memory, decision, picture)
+        passed, memory.last_pass = max(0.0, picture.now - memory.last_pass), picture.now
+        memory.spent = spend(memory.spent, passed, picture.position, decision)
         memory.modes.update(_modes(picture))
-        status = next_status(migration, picture, decision, memory.spent, _remaining(migration, decision, picture.now),
-                             memory.modes)
+        left = remaining(migration, decision)
+        status = next_status(migration, picture, decision, memory.spent, left, memory.modes)
         moved = decision.position != picture.position
         due = picture.now - memory.last_record >= HEARTBEAT_SECONDS
-        if not (moved or due or _telling(status) != _telling(migration.status)):
+        if not (moved or due or telling(status) != telling(migration.status)):
             return True
         metadata = migration.metadata
         try:
@@ -233,22 +234,6 @@ class Reconciler:
             await self._forget(name)
 
 
-def _intent(migration: KafkaMigration) -> Intent:
-    spec, status = migration.spec, migration.status
-    back = spec.desired_state is DesiredState.ROLLED_BACK
-    # Paused holds whichever way the migration was going.
-    direction = status.progress.direction if spec.desired_state is DesiredState.PAUSED else (
-        Direction.BACKWARD if back else Direction.FORWARD)
-    return Intent(
-        direction=direction,
-        paused=spec.desired_state in (DesiredState.PAUSED, DesiredState.PLANNED),
-        held=frozenset(step.value for step in spec.holds),
-        approved=frozenset(
-            approval.name for approval in spec.approvals if status.plan_hash and approval.plan_hash == status.plan_hash),
-        patience=float(spec.gates.step_patience_seconds),
-    )
-
-
 def _with_refusal(decision: Decision, memory: _Memory) -> Decision:
     """The decision, with the last refusal among what is waited for while there is something to be done."""
     if not memory.refused or not decision.effects:
@@ -277,54 +262,6 @@ def _pod(picture: Picture, name: str, uid: str) -> Pod:
 def _modes(picture: Picture) -> dict[str, str]:
     found = {name: picture.mode(record.node_id) for name, record in picture.position.nodes.items()}
     return {name: mode.value for name, mode in found.items() if isinstance(mode, Known)}
-
-
-def _telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
-    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
-    return (
-        status.observed_generation,
-        status.phase,
-        status.plan_hash,
-        status.metadata_state,
-        status.nodes,
-        status.approvals,
-        status.rollback,
-        [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
-        [(item.type, item.status, item.reason) for item in status.conditions],
-    )
-
-
-def _spend(memory: _Memory, decision: Decision, picture: Picture) -> Spent:
-    passed, memory.last_pass = max(0.0, picture.now - memory.last_pass), picture.now
-    spent = memory.spent
-    if decision.position.finished:
-        return spent
-    if {"Approval", "Paused"} & decision.judged.keys():
-        return replace(spent, human=spent.human + passed)
-    if decision.effects or decision.position != picture.position or not any(
-            not item.open for item in decision.judged.values()):
-        return replace(spent, active=spent.active + passed)
-    return replace(spent, gates=spent.gates + passed)
-
-
-def _remaining(migration: KafkaMigration, decision: Decision, now: float) -> float | None:
-    """Seconds until the end as far as this plan can tell: batches at the pace so far, bakes and soak as the spec has them.
-
-    None while a person is waited for, or before the first batch showed a pace.
-    """
-    at = decision.position
-    if {"Approval", "Paused"} & decision.judged.keys() or succeeded(decision):
-        return None
-    rolls = ("EnableMigration", "MoveBrokers")
-    paces = [step.seconds for step in migration.status.steps if step.name in rolls and step.seconds]
-    own = names.controller_pods(migration.spec)
-    brokers = [record.assigned for name, record in at.nodes.items() if name not in own]
-    if not paces or len(brokers) < 2:
-        return None
-    pace = paces[0] / (len(brokers) - 1)
-    left = sum({"A": 2, "B": 1}.get(mode, 0) for mode in brokers) + sum(
-        record.assigned == "P" for name, record in at.nodes.items() if name in own)
-    return left * pace + (migration.spec.soak_seconds if "C" not in brokers else 0)
 
 
 def _delay(decision: Decision) -> float:

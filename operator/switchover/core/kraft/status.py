@@ -94,6 +94,21 @@ def invalid_status(migration: Mapping[str, object], generation: int, why: str, n
     }
 
 
+def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
+    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
+    return (
+        status.observed_generation,
+        status.phase,
+        status.plan_hash,
+        status.metadata_state,
+        status.nodes,
+        status.approvals,
+        status.rollback,
+        [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
+        [(item.type, item.status, item.reason) for item in status.conditions],
+    )
+
+
 def _finalize_begun(decision: Decision) -> bool:
     at = decision.position
     if STEPS.index(at.step) > STEPS.index(FINALIZE):
