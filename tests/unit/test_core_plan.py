@@ -206,11 +206,22 @@ def test_turning_is_a_move_of_its_own():
     assert (decision.position.step, decision.position.direction, decision.position.opened) == ("Move", BACKWARD, None)
 
 
-def test_turning_keeps_what_is_assigned_and_drops_the_batch():
+def test_a_batch_under_way_is_turned_too_and_what_was_done_before_it_stays_assigned():
     scene = moving(assigned="BAA", batch=("n1", "n2"), done=1)
-    decision = Walk(scene.position, scene.world).decide(intent(BACKWARD))
-    assert (decision.position.batch, decision.position.batches_done) == (None, 0)
-    assert [record.assigned for record in decision.position.nodes.values()] == ["B", "B", "B"]
+    turned = Walk(scene.position, scene.world).decide(intent(BACKWARD)).position
+    assert turned.batch is not None
+    assert (turned.batch.nodes, turned.batch.index, turned.batches_done) == (("n1", "n2"), 1, 0)
+    assert [record.assigned for record in turned.nodes.values()] == ["B", "A", "A"]
+
+
+def test_a_node_that_was_assigned_and_not_moved_is_not_forgotten_by_turning_twice():
+    scene = moving(batch=("n0",))
+    walk = Walk(scene.position, scene.world)
+    walk.decide(intent(BACKWARD))
+    again = walk.decide(intent(FORWARD)).position
+    assert again.batch is not None
+    assert again.batch.nodes == ("n0",)
+    assert again.nodes["n0"].assigned == "B"
 
 
 def test_the_way_back_undoes_a_step_and_then_the_one_before_it():

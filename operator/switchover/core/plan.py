@@ -174,6 +174,10 @@ def _turn(plan: Plan[P], index: int, at: Position, intent: Intent, judge: Judge[
         step = plan.steps[index - 1]                                 # this one has not begun: nothing of it to undo
     attempt = at.attempt + 1 if at.finished else at.attempt          # approvals of an earlier attempt do not count
     turned = replace(at.enter(step.name, now), attempt=attempt, direction=intent.direction, finished=False)
+    leg = step.forward if intent.direction is Direction.FORWARD else step.back
+    if at.batch is not None and leg is not None and leg.rollout is not None:
+        # Its nodes may run in either mode: dropped, they would count as moved the next time that it turns.
+        turned = turned.with_batch(at.batch.nodes, leg.rollout.mode, now)
     return turned, (), f"turned {intent.direction.lower()} at {step.name}"
 
 
