@@ -46,10 +46,9 @@ class World:
     def node(self, name: str) -> Node:
         return self.nodes[NODES.index(name)]
 
-    def with_node(self, name: str, **changes: object) -> "World":
+    def with_node(self, name: str, node: Node) -> "World":
         index = NODES.index(name)
-        changed = replace(self.nodes[index], **changes)  # type: ignore[arg-type]
-        return replace(self, nodes=(*self.nodes[:index], changed, *self.nodes[index + 1:]))
+        return World((*self.nodes[:index], node, *self.nodes[index + 1:]), self.made, self.sealed)
 
 
 def open_gates(_: str) -> Verdict:
@@ -99,11 +98,12 @@ def perform(world: World, effect: Effect) -> World:
             return replace(world, sealed=True) if kind == "Seal" else replace(world, made=kind == "Make")
         case WriteNodeFiles(_, files, _):
             for name, mode in files.items():
-                world = world.with_node(name, file=mode)
+                world = world.with_node(name, replace(world.node(name), file=mode))
             return world
         case Evict(pod, uid) | DeletePod(pod, uid):
-            assert world.node(pod).uid == uid, "the API server would refuse: another pod"
-            return world.with_node(pod, uid="", ready=False)
+            node = world.node(pod)
+            assert node.uid == uid, "the API server would refuse: another pod"
+            return world.with_node(pod, replace(node, uid="", ready=False))
     raise AssertionError(f"no such effect here: {effect}")
 
 

@@ -31,7 +31,8 @@ class Rolling:
         return move
 
     def change(self, name: str, **changes: object) -> None:
-        self.scene = replace(self.scene, world=self.scene.world.with_node(name, **changes))
+        node = replace(self.scene.world.node(name), **changes)
+        self.scene = replace(self.scene, world=self.scene.world.with_node(name, node))
 
     def write_files(self) -> None:
         for name, record in self.scene.position.nodes.items():
