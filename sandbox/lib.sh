@@ -30,7 +30,7 @@ else
   cgroups=/sys/fs/cgroup
 fi
 
-cgroup_hierarchies() { awk '$3 ~ /^cgroup2?$/ {print $2}' /proc/self/mounts; }
+mapfile -t hierarchies < <(awk '$3 ~ /^cgroup2?$/ {print $2}' /proc/self/mounts)
 
 sandbox_processes() {
   [[ -d $cgroups/$id ]] || return 0

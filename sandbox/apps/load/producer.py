@@ -8,61 +8,81 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from load.history import History
 
 
+class TopicForgotten(Exception):
+    """The client was told by a broker that has just started that the topic does not exist, and keeps believing it."""
+
+
 def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threading.Event) -> None:
     """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set.
 
-    acks=all and idempotent: librdkafka retries for five minutes, in order and without a duplicate.
+    acks=all and idempotent: librdkafka retries for five minutes, in order and without a duplicate. A client that does not
+    know the topic any more is replaced by a new one, as an application would restart; no number is used again.
     """
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "client.id": history.name,
-            "acks": "all",
-            "enable.idempotence": True,
-            "linger.ms": 50,  # few, larger requests: the load must not be what the machine is busy with
-            "topic.metadata.refresh.interval.ms": 10_000,
-            "error_cb": lambda error: history.error(error.name()),
-        }
-    )
-    partitions = await_partitions(producer, topic, history, stop)
-    history.expect(partitions)
-    history.keep_writing()
-    numbers = dict.fromkeys(partitions, 0)
-    padding = "x" * 100
+    load = _Load(topic, rate, history, stop)
+    while not stop.is_set():
+        producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "client.id": history.name,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 50,  # few, larger requests: the load must not be what the machine is busy with
+                "topic.metadata.refresh.interval.ms": 10_000,
+                "error_cb": lambda error: history.error(error.name()),
+            }
+        )
+        try:
+            load.keep_up(producer, await_partitions(producer, topic, history, stop))
+            producer.flush(30)
+        except TopicForgotten:
+            history.error("_UNKNOWN_TOPIC")
+            producer.purge()
+            producer.flush(1)
+    history.write()
 
-    def acknowledged(error: KafkaError | None, message: Message) -> None:
+
+class _Load:
+    """The numbered records of one run, whatever client sends them."""
+
+    def __init__(self, topic: str, rate: int, history: History, stop: threading.Event) -> None:
+        self._topic, self._rate, self._history, self._stop = topic, rate, history, stop
+        self._numbers: dict[int, int] = {}
+        self._sent, self._begun = 0, 0.0
+
+    def keep_up(self, producer: Producer, partitions: list[int]) -> None:
+        """Send what is due until told to stop. Raises TopicForgotten."""
+        if not self._numbers:
+            self._history.expect(partitions)
+            self._history.keep_writing()
+            self._numbers = dict.fromkeys(partitions, 0)
+            self._begun = time.monotonic()
+        padding = "x" * 100
+        while not self._stop.is_set():
+            due = int((time.monotonic() - self._begun) * self._rate)
+            while self._sent < due:
+                partition = partitions[self._sent % len(partitions)]
+                value = f"{self._history.run}:{partition}:{self._numbers[partition]}:{padding}"
+                try:
+                    producer.produce(self._topic, value.encode(), partition=partition, on_delivery=self._delivered)
+                except BufferError:  # full while nothing is acknowledged: wait, then catch up
+                    producer.poll(0.1)
+                    continue
+                except KafkaException as problem:
+                    if problem.args[0].code() != KafkaError._UNKNOWN_TOPIC:
+                        raise
+                    raise TopicForgotten from None
+                self._numbers[partition] += 1
+                self._sent += 1
+            producer.poll(0.02)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            history.error(f"not delivered: {error.name()}")
+            self._history.error(f"not delivered: {error.name()}")
             return
         value, partition = message.value(), message.partition()
         assert value is not None
         assert partition is not None
-        history.note(partition, int(value.split(b":")[2]))
-
-    sent, begun = 0, time.monotonic()
-    while not stop.is_set():
-        due = int((time.monotonic() - begun) * rate)
-        while sent < due:
-            partition = partitions[sent % len(partitions)]
-            value = f"{history.run}:{partition}:{numbers[partition]}:{padding}"
-            try:
-                producer.produce(topic, value.encode(), partition=partition, on_delivery=acknowledged)
-            except BufferError:  # full while nothing is acknowledged: wait, then catch up
-                producer.poll(0.1)
-                continue
-            except KafkaException as problem:
-                if problem.args[0].code() != KafkaError._UNKNOWN_TOPIC:
-                    raise
-                # A broker that has just started told that the topic does not exist: ask again, do not wait for the
-                # next refresh.
-                history.error(problem.args[0].name())
-                await_partitions(producer, topic, history, stop)
-                continue
-            numbers[partition] += 1
-            sent += 1
-        producer.poll(0.02)
-    producer.flush(30)
-    history.write()
+        self._history.note(partition, int(value.split(b":")[2]))
 
 
 def await_partitions(producer: Producer, topic: str, history: History, stop: threading.Event) -> list[int]:
