@@ -131,6 +131,8 @@ class MigrationWorld:
 
     def approve_what_waits(self) -> None:
         """What a person does who trusts the operator."""
+        if ("kafkamigrations", NAME) not in self.api.objects:
+            return
         names = {approval["name"] for approval in self.migration["spec"].get("approvals", ())}
         waiting = any(item["reason"] == "AwaitingApproval" for item in self.status.get("waitingFor", ()))
         if waiting and self.step not in names:
@@ -147,13 +149,17 @@ class MigrationWorld:
         incarnation = Incarnation(self.api, self._seed * 1000 + self.lives, self.advance)
         serve_kopf(incarnation, self._monkeypatch)
 
+        metrics = [CollectorRegistry() for _ in identities]
+
         async def operator() -> None:
-            await asyncio.gather(
-                *(operate(incarnation, self.kafka, self.timeline, identity) for identity in identities))
+            await asyncio.gather(*(
+                operate(incarnation, self.kafka, self.timeline, identity, registry)
+                for identity, registry in zip(identities, metrics, strict=True)))
 
         def judged() -> bool:
             self.advance()
             assert not self.violations, self.violations
+            assert not any(each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics)
             return until()
 
         ended = live(self.timeline, self.api, incarnation, operator, judged, limit, kill_when)
@@ -258,7 +264,9 @@ def position(migration: Object) -> object:
     ]
 
 
-async def operate(incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str) -> None:
+async def operate(
+    incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry
+) -> None:
     """The operator as `cli.run` puts it together, with the simulated world at the other end of its adapters."""
     server = SimulatedApiServer(incarnation, NAMESPACE)
     workloads = KubernetesWorkloads(server, timeline)
@@ -268,7 +276,7 @@ async def operate(incarnation: Incarnation, kafka: Kafka, timeline: Timeline, id
         return Observer(NAMESPACE, workloads, SimulatedNodes(incarnation, kafka), SimulatedAdmin(incarnation, kafka),
                         SimulatedZooKeeper(incarnation, kafka), timeline)
 
-    metrics = Metrics(CollectorRegistry(), timeline.now)
+    metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(NAMESPACE, identity, measured, workloads, observer, timeline)
     registry = kopf.OperatorRegistry()

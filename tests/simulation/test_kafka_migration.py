@@ -10,20 +10,24 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, EndState, MigrationWorld
-from switchover.api.status import Verdict
-from switchover.core import gate, rollout
-from switchover.core.gate import Judge
+from switchover.api.status import Verdict as Outcome
+from switchover.core import rollout
+from switchover.core.gate import Judge, Judgement, Verdict
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.rollout import Move, Rollout
 
-KILL_SECONDS = 90.0                    # for kills one by one, in an ordinary run; `long` takes them all
+KILL_SECONDS = 60.0                    # for kills one by one, in an ordinary run; `long` takes them all
+AT_LEAST = 6
 
 
 @pytest.fixture
@@ -31,6 +35,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
     return MigrationWorld(monkeypatch)
 
 
+@cache
 def reference(seed: int = 0) -> tuple[EndState, list[str]]:
     """The end of a run without trouble, and its writes."""
     with pytest.MonkeyPatch.context() as patch:
@@ -54,7 +59,7 @@ def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> N
         print(f"\n{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 4))
 def test_other_timings_come_to_the_same_end(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     world = MigrationWorld(monkeypatch, seed, lag=5.0)
     assert world.run_to_the_end()
@@ -62,7 +67,7 @@ def test_other_timings_come_to_the_same_end(monkeypatch: pytest.MonkeyPatch, see
 
 
 def test_the_same_seed_gives_the_same_writes() -> None:
-    assert reference(3) == reference(3)
+    assert reference(3) == reference.__wrapped__(3)
 
 
 def test_a_kill_after_every_move(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,8 +110,8 @@ def run_kills(points: list[int], seconds: float) -> Iterator[str]:
     end = time.monotonic() + seconds
     with ProcessPoolExecutor(2) as pool:
         running: deque[Future[str]] = deque()
-        for point in points:
-            if time.monotonic() > end:
+        for count, point in enumerate(points):
+            if time.monotonic() > end and count >= AT_LEAST:
                 break
             running.append(pool.submit(killed_once, point))
             if len(running) >= 4:
@@ -121,7 +126,7 @@ def test_a_kill_after_one_write(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\n{len(results)} of {len(points)} kills in {KILL_SECONDS:.0f} s")
     assert [result for result in results if result] == []
-    assert len(results) >= 5
+    assert len(results) >= AT_LEAST
 
 
 @pytest.mark.long
@@ -190,6 +195,23 @@ def test_zookeeper_out_of_sight_stops_and_comes_back(world: MigrationWorld) -> N
     assert world.end_state() == reference()[0]
 
 
+def second_batch_with_a_silent_broker(world: MigrationWorld) -> None:
+    """The second broker is on record to move, and in that moment the third one stops answering for a while."""
+    assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
+    (moving,) = world.status["progress"]["batchNodes"]
+    silent = next(node for node in world.kafka.nodes.values() if node.mode == "B" and node.pod != moving)
+    silent.open_at = world.timeline.now() + 180
+    silent.in_sync_at = silent.open_at + 5
+
+
+def test_a_broker_that_falls_silent_stops_the_next_eviction(world: MigrationWorld) -> None:
+    second_batch_with_a_silent_broker(world)
+    assert world.live(lambda: waits_for(world, "NoWitness"))
+    quiet_for(world, 120)
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
 @pytest.mark.parametrize("step", ["EnableMigration", "MoveBrokers"])
 def test_a_pause_holds_and_goes_on(world: MigrationWorld, step: str) -> None:
     until_step(world, step, 1)
@@ -229,9 +251,14 @@ def test_acting_before_the_record_is_caught(world: MigrationWorld, monkeypatch: 
 
 
 def test_a_gate_that_opens_on_unknown_is_caught(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lenient(reason: str, message: str, *, subject: str = "") -> gate.Verdict:
-        return gate.Verdict(Verdict.PASS, reason, message, subject)
+    honest = Judge._record
 
-    monkeypatch.setattr("switchover.core.kraft.gates.replicas.unknown", lenient)
-    with pytest.raises(AssertionError):
+    def lenient(self: Judge[Picture], name: str, verdict: Verdict, *how: Any, **more: Any) -> Judgement:
+        if verdict.outcome is Outcome.UNKNOWN:
+            verdict = replace(verdict, outcome=Outcome.PASS)
+        return honest(self, name, verdict, *how, **more)
+
+    monkeypatch.setattr(Judge, "_record", lenient)
+    second_batch_with_a_silent_broker(world)
+    with pytest.raises(AssertionError, match="in sync"):
         world.run_to_the_end()
