@@ -75,7 +75,10 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
         elif files := broker_files(picture):
             return files
         else:
-            operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys)
+            try:
+                operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys)
+            except template.Unsupported:
+                continue                               # changed since Preflight: the gate TemplateIsOurs tells it
             effects.append(PatchStatefulSet(name, operations, "own file for each pod, pods replaced by eviction only"))
     return tuple(effects)
 

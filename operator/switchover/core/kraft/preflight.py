@@ -265,6 +265,8 @@ def check_configuration_is_live(picture: Picture) -> Verdict:
         if not isinstance(configuration, ServerConfiguration):
             return unknown("NotObserved", f"the configuration of {name} cannot be read", subject=name)
         filed = modes.properties(configuration.text).get("inter.broker.protocol.version", "").split("-")[0].strip()
+        if not picture.facts.broker_settings:
+            return unknown("SettingsUnknown", "no broker was asked for its settings")
         for broker_id, settings in sorted(picture.facts.broker_settings.items()):
             if not isinstance(settings, Known):
                 return unknown("SettingsUnknown", settings.why, subject=f"broker {broker_id}")

@@ -52,14 +52,9 @@ def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
         return False
     if workload.update_strategy.get("type") != "OnDelete":
         return False
-    mounts = broker_container(workload, brokers).get("volumeMounts", [])
+    containers = workload.template["spec"].get("containers", [])
+    mounts = next((c.get("volumeMounts", []) for c in containers if c["name"] == brokers.container), ())
     return any(mount["name"] == VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts)
-
-
-def has_foreign_expression(workload: Workload, brokers: BrokerSet) -> bool:
-    """The hybrid that a client-side apply of the old manifest leaves: the user's volume with our `subPathExpr`."""
-    mounts = broker_container(workload, brokers).get("volumeMounts", [])
-    return any(mount["name"] != VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts)
 
 
 def configuration_mount(workload: Workload, brokers: BrokerSet) -> ConfigurationMount:

@@ -34,12 +34,13 @@ def check_copied(picture: Picture) -> Verdict:
     state, log = zookeeper_of(picture), log_of(picture)
     if isinstance(state, Verdict):
         return state
-    if isinstance(log, Verdict):
-        return log
+    # Told even when the log cannot be read: a quorum that died in the middle of the copy is what the watchdog is for.
     if state.migration is None or state.migration.offset <= 0:
         return wait("NotCopied", "the metadata is not copied yet", subject="/migration",
                     observed="absent" if state.migration is None else f"offset {state.migration.offset}",
                     threshold="offset > 0", unblocks="the controllers finish the copy")
+    if isinstance(log, Verdict):
+        return log
     if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
         told = log.migration_state.name if log.migration_state is not None else "none"
         return wait("NotCopied", "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
@@ -50,6 +51,8 @@ def check_copied(picture: Picture) -> Verdict:
 def check_copy_follows_claim(picture: Picture) -> Verdict:
     """The watchdog of the claimed-but-not-copied window, in which the cluster has no working controller (1.5)."""
     claimed, copied = check_claimed(picture), check_copied(picture)
+    if claimed.outcome == "Unknown":
+        return claimed
     if claimed.outcome != "Pass" or copied.outcome == "Pass":
         return passed()
     if copied.outcome == "Unknown":

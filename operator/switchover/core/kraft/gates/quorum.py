@@ -68,7 +68,10 @@ def check_pre_migration(picture: Picture) -> Verdict:
                     unblocks="wipe the controllers' volumes and start again")
     if log.migration_state is None:
         return wait("NoMigrationState", "the metadata log holds no migration state yet", subject="metadata log")
-    level = METADATA_LEVELS.get(protocol_version(picture) or "")
+    protocol = protocol_version(picture)
+    if protocol is None:
+        return unknown("SettingsUnknown", "the brokers' inter.broker.protocol.version is not known")
+    level = METADATA_LEVELS.get(protocol)
     if log.metadata_version != level:
         return fail("MetadataVersionMismatch", "the quorum's metadata.version is not the brokers' protocol version",
                     observed=log.metadata_version, threshold=level,
