@@ -1,0 +1,502 @@
+"""Every gate: it passes on a healthy picture of its moment, tells what is wrong, and is shut when blind."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+import pytest
+
+from switchover.api.status import Verdict as Outcome
+from switchover.core.gate import Gate
+from switchover.core.kraft import gates, preflight
+from switchover.core.kraft.facts import (
+    BrokerRegistration,
+    ControllerNode,
+    Facts,
+    GroupSample,
+    MigrationState,
+    Partition,
+    Replica,
+)
+from switchover.core.kraft.gates.dual_write import copy_timeout
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Unknown
+from unit.pictures import (
+    BROKERS,
+    NOW,
+    OFFSET,
+    answer,
+    moment,
+    spec_of,
+    spoil,
+    spoil_each,
+    spoil_pod,
+    spoil_workload,
+    value,
+    with_fact,
+    workload_of,
+)
+
+PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
+
+
+def constants() -> dict[str, Gate[Picture]]:
+    """Every gate of this plan, wherever a module keeps it."""
+    modules = [importlib.import_module(f"{gates.__name__}.{found.name}") for found in pkgutil.iter_modules(gates.__path__)]
+    found = [item for module in modules for item in vars(module).values() if isinstance(item, Gate)]
+    by_name = {gate.name: gate for gate in (*found, *preflight.GATES)}
+    assert len(by_name) == len({id(gate) for gate in (*found, *preflight.GATES)}), "two gates of one name"
+    return by_name
+
+
+GATES = constants()
+
+
+def to_b() -> Picture:
+    return moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE)
+
+
+def claimed() -> Picture:
+    return moment("CopyMetadata", "BBB", "PPP", ("kafka-2",), ACTIVE)
+
+
+def dual_write() -> Picture:
+    return moment("DualWrite", "BBB", "PPP", (), ACTIVE)
+
+
+def to_c() -> Picture:
+    return moment("MoveBrokers", "CBB", "PPP", ("kafka-0",), ACTIVE)
+
+
+def all_kraft() -> Picture:
+    return moment("Finalize", "CCC", "PPP", (), ACTIVE)
+
+
+def to_f() -> Picture:
+    return moment("Finalize", "CCC", "PFP", ("kafka-controller-1",), ACTIVE)
+
+
+def finalized() -> Picture:
+    return moment("Finalize", "CCC", "FFF", (), POST)
+
+
+def at_rest() -> Picture:
+    return moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 7201)
+
+
+MOMENTS: dict[str, Callable[[], Picture]] = {
+    **dict.fromkeys((gate.name for gate in preflight.GATES), lambda: moment("Preflight")),
+    **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
+                    lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
+    **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "RestartIsSafe", "AllInSync",
+                     "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy"), to_b),
+    **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
+    **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced"), dual_write),
+    **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
+    "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
+    **dict.fromkeys(("MajorityWithoutBatch", "FollowersFirst", "ControllerFinalized"), to_f),
+    **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
+    **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused"), at_rest),
+}
+"""The moment at which each gate is asked."""
+
+BY_CLOCK_OR_SPEC = {
+    "Soaked": "compares the clock with the record alone",
+    "Retained": "compares the clock with the record alone",
+    "Supported": "reads the spec alone",
+}
+"""Gates that observe nothing, so that nothing they need can be unknown."""
+
+each_gate = pytest.mark.parametrize("name", sorted(GATES))
+
+
+def test_every_gate_has_its_moment_here():
+    assert MOMENTS.keys() == GATES.keys()
+
+
+@each_gate
+def test_a_gate_passes_on_a_healthy_picture(name):
+    assert GATES[name].check(MOMENTS[name]()).outcome is Outcome.PASS
+
+
+@each_gate
+def test_a_gate_that_sees_nothing_does_not_pass(name):
+    seen = GATES[name].check(replace(MOMENTS[name](), facts=Facts()))
+    assert (seen.outcome is Outcome.PASS) == (name in BY_CLOCK_OR_SPEC)
+
+
+class Watched(Facts):
+    """Facts that remember which of them were read."""
+
+    def __getattribute__(self, fact: str) -> object:
+        if fact in FACTS:
+            READ.add(fact)
+        return super().__getattribute__(fact)
+
+
+FACTS = {field.name for field in fields(Facts)}
+READ: set[str] = set()
+
+
+@each_gate
+def test_a_gate_is_shut_as_soon_as_anything_it_read_is_unknown(name):
+    picture = MOMENTS[name]()
+    READ.clear()
+    GATES[name].check(replace(picture, facts=Watched(**{fact: getattr(picture.facts, fact) for fact in FACTS})))
+    assert bool(READ) == (name not in BY_CLOCK_OR_SPEC)
+    for fact in sorted(READ):
+        observed = getattr(picture.facts, fact)
+        several = isinstance(observed, dict)
+        blind = [dict.fromkeys(observed, Unknown("no answer")), {}] if several else [Unknown("no answer")]
+        for unknown in blind:
+            seen = GATES[name].check(with_fact(picture, fact, unknown))
+            assert seen.outcome in (Outcome.UNKNOWN, Outcome.WAIT), f"{fact} unknown: {seen}"
+            assert seen.message
+
+
+@each_gate
+def test_a_gate_asks_for_at_least_one_sample_and_no_negative_time(name):
+    picture = MOMENTS[name]()
+    gate = GATES[name]
+    assert gate.samples(picture) >= 1
+    assert gate.hold(picture) >= 0
+    assert gate.patience is None or gate.patience(picture) > 0
+
+
+# --- what each gate finds -----------------------------------------------------------------------------------------------
+
+
+class Finding(NamedTuple):
+    """What is wrong with the healthy picture of a gate, and what the gate must say."""
+
+    gate: str
+    what: str
+    spoil: Callable[[Picture], Picture]
+    outcome: Outcome
+    reason: str
+    subject: str = ""
+
+
+def log(**changes: object) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil(picture, "log", **changes)
+
+
+def quorum(**changes: object) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil(picture, "quorum", **changes)
+
+
+def zookeeper(**changes: object) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil(picture, "zookeeper", **changes)
+
+
+def migration_node(**changes: object) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil(picture, "zookeeper", migration=replace(
+        value(picture.facts.zookeeper).migration, **changes))
+
+
+def registration(broker: int, **changes: object) -> Callable[[Picture], Picture]:
+    def spoiled(picture: Picture) -> Picture:
+        known = value(picture.facts.log).brokers
+        return spoil(picture, "log", brokers={**known, broker: replace(known[broker], **changes)})
+
+    return spoiled
+
+
+def unregistered(broker: int) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil(picture, "log", brokers={
+        other: item for other, item in value(picture.facts.log).brokers.items() if other != broker})
+
+
+def answers(node: int, mode: str) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil_each(picture, "answers", lambda _: answer(mode), node)
+
+
+def silent(fact: str, *who: object) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, fact, {
+        **getattr(picture.facts, fact), **dict.fromkeys(who, Unknown("no answer within 3 s"))})
+
+
+def partition(*witnesses: int, **changes: object) -> Callable[[Picture], Picture]:
+    """The first partition is different, as these brokers see it."""
+    def change(view):
+        return replace(view, partitions=(replace(view.partitions[0], **changes), *view.partitions[1:]))
+
+    return lambda picture: spoil_each(picture, "views", change, *witnesses)
+
+
+def not_listed(witness: int, broker: int) -> Callable[[Picture], Picture]:
+    def change(view):
+        return replace(view, brokers={other: where for other, where in view.brokers.items() if other != broker})
+
+    return lambda picture: spoil_each(picture, "views", change, witness)
+
+
+def voter(node: int, **changes: object) -> Callable[[Picture], Picture]:
+    def spoiled(picture: Picture) -> Picture:
+        voters = value(picture.facts.quorum).voters
+        return spoil(picture, "quorum", voters={**voters, node: replace(voters[node], **changes)})
+
+    return spoiled
+
+
+def observer(node: int, replica: Replica | None) -> Callable[[Picture], Picture]:
+    def spoiled(picture: Picture) -> Picture:
+        others = {key: item for key, item in value(picture.facts.quorum).observers.items() if key != node}
+        return spoil(picture, "quorum", observers=others if replica is None else {**others, node: replica})
+
+    return spoiled
+
+
+def samples(*sweeps: GroupSample) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, "groups", {"orders": Known(sweeps, NOW)})
+
+
+def sweep(ago: float, committed: int | None, end: int) -> GroupSample:
+    return GroupSample(NOW - ago, {("orders", 0): (committed, end)})
+
+
+def pod(name: str, **changes: object) -> Callable[[Picture], Picture]:
+    return lambda picture: spoil_pod(picture, name, **changes)
+
+
+def without_workload(picture: Picture) -> Picture:
+    return spoil(picture, "kubernetes", brokers={"kafka": None})
+
+
+def rolling_update(picture: Picture) -> Picture:
+    return spoil_workload(picture, update_strategy={"type": "RollingUpdate"})
+
+
+def hybrid(picture: Picture) -> Picture:
+    """What `kubectl apply` of the old manifest leaves: the user's volume under our expression."""
+    template = workload_of(picture).template
+    container = template["spec"]["containers"][0]
+    mounts = [{**mount, "name": "config"} if "subPathExpr" in mount else mount for mount in container["volumeMounts"]]
+    containers = [{**container, "volumeMounts": mounts}]
+    return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
+
+
+def container_renamed(picture: Picture) -> Picture:
+    template = workload_of(picture).template
+    containers = [{**template["spec"]["containers"][0], "name": "broker"}]
+    return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
+
+
+def opened_at(when: float) -> Callable[[Picture], Picture]:
+    return lambda picture: picture.at(replace(picture.position, opened=when))
+
+
+BY_A_BROKER = ControllerNode(1, True, -1)
+LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
+W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
+
+FINDINGS = [
+    Finding("QuorumUp", "a voter that is not ours", quorum(voters=dict.fromkeys((1, 3000, 3001), LAGGING)), F,
+            "WrongVoters"),
+    Finding("QuorumUp", "a leader in its first moments", quorum(high_watermark=-1), W, "QuorumStarting", "controller 3000"),
+    Finding("QuorumUp", "a voter far behind", voter(3001, log_end_offset=OFFSET - 5), W, "VoterBehind", "controller 3001"),
+    Finding("QuorumUp", "a voter that stopped fetching", voter(3002, last_fetch_ms=int((NOW - 4) * 1000)), W, "VoterBehind",
+            "controller 3002"),
+    Finding("ControllersReady", "a controller without the flag", log(controllers={3000: True, 3001: False, 3002: True}), W,
+            "ControllerNotReady", "controller 3001"),
+    Finding("ControllersReady", "a controller that has not registered", log(controllers={3000: True, 3001: True}), W,
+            "ControllerNotReady", "controller 3002"),
+    Finding("ControllersReady", "a controller without finalized features",
+            lambda p: spoil_each(p, "answers", lambda a: replace(a, features_epoch=-1), 3002), W, "ControllerStarting",
+            "controller 3002"),
+    Finding("ControllersReady", "a controller that does not answer", silent("answers", 3001), U, "ControllerUnknown",
+            "controller 3001"),
+    Finding("PreMigration", "a quorum that can never migrate", log(migration_state=MigrationState.NONE), F,
+            "QuorumCannotMigrate"),
+    Finding("PreMigration", "no state in the log yet", log(migration_state=None), W, "NoMigrationState", "metadata log"),
+    Finding("PreMigration", "another metadata.version", log(metadata_version=20), F, "MetadataVersionMismatch"),
+    Finding("PreMigration", "brokers whose protocol nobody tells", lambda p: with_fact(p, "broker_settings", {}), U,
+            "SettingsUnknown"),
+    Finding("TemplateIsOurs", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
+    Finding("TemplateIsOurs", "the update strategy changed back", rolling_update, F, "RevertedByGitOps", "kafka"),
+    Finding("TemplateIsOurs", "the hybrid mount", hybrid, F, "RevertedByGitOps", "kafka"),
+    Finding("TemplateIsOurs", "the container renamed", container_renamed, F, "RevertedByGitOps", "kafka"),
+    Finding("ReplicasUnchanged", "a broker more", lambda p: spoil_workload(p, replicas=4), F, "ReplicasChanged", "kafka"),
+    Finding("NodesSchedulable", "a cordoned node", pod("kafka-2", cordoned=True), W, "NodeCordoned", "node-2"),
+    Finding("NoPodWouldRestart", "a pod of an older revision", pod("kafka-1", revision="kafka-1"), W, "WouldRestart",
+            "kafka-1"),
+    Finding("NoPodWouldRestart", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
+    Finding("RestartIsSafe", "another replica out of sync", partition(1, isr=(0, 1)), W, "WouldLoseInSyncReplicas",
+            "orders-0"),
+    Finding("RestartIsSafe", "a topic whose minimum is not known", lambda p: with_fact(p, "min_insync", Known({}, NOW)), U,
+            "NotObserved"),
+    Finding("RestartIsSafe", "one of the other brokers silent", silent("views", 1), U, "NoWitness"),
+    Finding("AllInSync", "a replica out of sync", partition(2, isr=(0, 2)), W, "OutOfSync", "orders-0"),
+    Finding("AllInSync", "a partition without a leader", partition(2, leader=-1), W, "OutOfSync", "orders-0"),
+    Finding("AllInSync", "one of the other brokers silent", silent("views", 2), U, "NoWitness"),
+    Finding("BrokersSeeEachOther", "a broker that is not listed", not_listed(1, 0), W, "BrokerFenced", "broker 0"),
+    Finding("BrokersSeeEachOther", "a broker that does not answer", silent("views", 0), W, "BrokerSilent", "broker 0"),
+    Finding("MovedBroker", "a broker that does not answer", silent("answers", 0), W, "BrokerSilent", "kafka-0"),
+    Finding("MovedBroker", "a broker in its old mode", answers(0, "A"), W, "WrongMode", "kafka-0"),
+    Finding("MovedBroker", "a broker that left ZooKeeper", zookeeper(brokers={}), W, "ZooKeeperRegistration", "kafka-0"),
+    Finding("MovedBroker", "a broker whose registration was refused", unregistered(0), W, "NotRegistered", "kafka-0"),
+    Finding("MovedBroker", "a broker registered in the other mode", registration(0, migrating_zk=False), W, "NotRegistered",
+            "kafka-0"),
+    Finding("MovedBroker", "a fenced broker", registration(0, fenced=True), W, "BrokerFenced", "kafka-0"),
+    Finding("ObserversCaughtUp", "a broker far behind the log", observer(0, LAGGING), W, "ObserverBehind", "kafka-0"),
+    Finding("ObserversCaughtUp", "a broker that does not follow the log", observer(0, None), W, "ObserverBehind", "kafka-0"),
+    Finding("GroupsHealthy", "too much lag", samples(sweep(0, 100, 20_000)), W, "GroupLag", "orders orders-0"),
+    Finding("GroupsHealthy", "commits that stand still", samples(sweep(31, 90, 95), sweep(0, 90, 99)), W, "GroupStalled",
+            "orders orders-0"),
+    Finding("GroupsHealthy", "a group that never committed", samples(GroupSample(NOW, {})), W, "GroupHasNoCommits",
+            "orders"),
+    Finding("GroupsHealthy", "a group that cannot be sampled", silent("groups", "orders"), U, "GroupUnknown", "orders"),
+    Finding("NoPhantomCopy", "a copy of which the log knows nothing", migration_node(offset=OFFSET + 2), W,
+            "StaleMigrationNode", "/migration"),
+    Finding("Claimed", "a ZooKeeper controller still in charge", zookeeper(controller=BY_A_BROKER), W, "NotClaimed",
+            "/controller"),
+    Finding("Claimed", "a stranger in charge", zookeeper(controller=ControllerNode(77, False, 3)), W, "NotClaimed"),
+    Finding("Claimed", "nobody in charge", zookeeper(controller=None), W, "NoController", "/controller"),
+    Finding("Copied", "an offset of -1", migration_node(offset=-1), W, "NotCopied", "/migration"),
+    Finding("Copied", "no /migration at all", zookeeper(migration=None), W, "NotCopied", "/migration"),
+    Finding("Copied", "a log that does not say so", log(migration_state=PRE), W, "NotCopied", "metadata log"),
+    Finding("Copied", "a copy under way", log(open_transaction="ZK Migration"), W, "NotCopied", "metadata log"),
+    Finding("CopyFollowsClaim", "claimed and not copied", migration_node(offset=-1), W, "ClaimedNotCopied", "/migration"),
+    Finding("CopyFollowsClaim", "claimed, not copied, and the quorum dead",
+            lambda p: with_fact(migration_node(offset=-1)(p), "log", Unknown("no leader")), W, "ClaimedNotCopied",
+            "/migration"),
+    Finding("DualWrite", "ZooKeeper behind the log", migration_node(offset=OFFSET - 4), W, "DualWriteBehind", "/migration"),
+    Finding("DualWrite", "a heartbeat that stopped", migration_node(mtime=NOW - 6), W, "DualWriteBehind", "/migration"),
+    Finding("DualWrite", "/migration deleted", zookeeper(migration=None), F, "MigrationNodeGone", "/migration"),
+    Finding("DualWriteAlive", "a heartbeat that stopped", migration_node(mtime=NOW - 6), W, "DualWriteBehind", "/migration"),
+    Finding("NobodyFenced", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),
+    Finding("NobodyFenced", "a broker that is not registered", unregistered(2), W, "BrokerFenced", "kafka-2"),
+    Finding("NobodyFencedForLong", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),
+    Finding("AllKRaft", "a broker registered in ZooKeeper", zookeeper(brokers={1: {}}), W, "BrokerOnZooKeeper", "broker 1"),
+    Finding("AllKRaft", "a broker in ZooKeeper mode", answers(2, "B"), W, "BrokerOnZooKeeper", "kafka-2"),
+    Finding("AllKRaft", "a broker that the log has in ZooKeeper mode", registration(0, migrating_zk=True), W,
+            "BrokerOnZooKeeper", "kafka-0"),
+    Finding("AllKRaft", "a broker that does not answer", silent("answers", 1), U, "BrokerSilent", "kafka-1"),
+    Finding("AllKRaft", "a stranger in ZooKeeper mode",
+            lambda p: spoil(p, "log", brokers={**value(p.facts.log).brokers, 9: BrokerRegistration(1, True, True)}), F,
+            "UnknownBroker", "broker 9"),
+    Finding("Soaked", "a soak that has just begun", opened_at(NOW - 3599), W, "Soaking"),
+    Finding("Retained", "a retention that has just begun", opened_at(NOW - 7199), W, "Retaining"),
+    Finding("MajorityWithoutBatch", "another voter behind", voter(3002, log_end_offset=OFFSET - 5), W, "VoterBehind",
+            "controller 3002"),
+    Finding("FollowersFirst", "the leader before its followers", quorum(leader_id=3001), W, "LeaderLast",
+            "kafka-controller-1"),
+    Finding("ControllerFinalized", "a controller with the flag", answers(3001, "P"), W, "WrongMode", "kafka-controller-1"),
+    Finding("ControllerFinalized", "a controller that does not answer", silent("answers", 3001), W, "ControllerSilent",
+            "kafka-controller-1"),
+    Finding("Finalized", "a log that still migrates", log(migration_state=ACTIVE), W, "NotFinalized", "metadata log"),
+    Finding("Finalized", "a controller with the flag", log(controllers={3000: False, 3001: True, 3002: False}), W,
+            "ControllerFlagged", "controller 3001"),
+    Finding("DualWriteEnded", "a heartbeat a moment ago", migration_node(mtime=NOW - 1), W, "StillDualWriting",
+            "/migration"),
+    Finding("ZooKeeperUnused", "a client of ZooKeeper",
+            lambda p: spoil_each(p, "zookeeper_connections", lambda _: 2), W, "ZooKeeperInUse", "zookeeper:2181"),
+    Finding("ZooKeeperUnused", "a ZooKeeper that does not tell", silent("zookeeper_connections", "zookeeper:2181"), U,
+            "ZooKeeperUnverified", "zookeeper:2181"),
+]
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: f"{finding.gate}: {finding.what}")
+def test_a_gate_tells_what_is_wrong(finding: Finding):
+    verdict = GATES[finding.gate].check(finding.spoil(MOMENTS[finding.gate]()))
+    assert (verdict.outcome, verdict.reason) == (finding.outcome, finding.reason), verdict.message
+    assert finding.subject in verdict.subject
+    assert verdict.message
+
+
+def test_every_gate_between_the_steps_has_something_that_shuts_it():
+    own = {gate.name for gate in preflight.GATES}
+    assert {finding.gate for finding in FINDINGS} == GATES.keys() - own
+
+
+# --- what a gate must not mind ------------------------------------------------------------------------------------------
+
+
+def outcome(name: str, picture: Picture) -> Outcome:
+    return GATES[name].check(picture).outcome
+
+
+def test_a_restarted_broker_is_no_witness_for_itself():
+    blind = silent("views", 0)
+    assert outcome("AllInSync", blind(to_b())) is Outcome.PASS
+    assert outcome("RestartIsSafe", partition(0, isr=(0,))(to_b())) is Outcome.PASS
+    assert outcome("AllInSync", partition(1, isr=(1, 2))(to_b())) is Outcome.WAIT, "it says in sync, another says not"
+
+
+def test_a_restart_is_safe_when_the_batch_itself_is_out_of_sync():
+    assert outcome("RestartIsSafe", partition(1, 2, isr=(1, 2))(to_b())) is Outcome.PASS
+
+
+def test_a_whole_batch_is_taken_away_at_once_when_a_restart_is_judged():
+    two = moment("EnableMigration", "BBA", "PPP", ("kafka-0", "kafka-1"), PRE)
+    assert GATES["RestartIsSafe"].check(two).reason == "WouldLoseInSyncReplicas"
+
+
+def test_an_accepted_topic_may_lose_its_minimum():
+    accepted = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={"acceptedTopics": ["orders"]})
+    assert outcome("RestartIsSafe", partition(1, isr=(0, 1))(accepted)) is Outcome.PASS
+
+
+def test_a_partition_on_other_brokers_does_not_hold_a_restart_back():
+    elsewhere = Partition("orders", 0, 1, (1, 2), (1,))
+    shrunk = spoil_each(to_b(), "views", lambda view: replace(view, partitions=(elsewhere,)))
+    assert outcome("RestartIsSafe", shrunk) is Outcome.PASS
+
+
+def test_a_broker_in_mode_c_must_have_left_zookeeper():
+    assert outcome("MovedBroker", to_c()) is Outcome.PASS
+    stays = zookeeper(brokers={0: {}, 1: {}, 2: {}})(to_c())
+    assert GATES["MovedBroker"].check(stays).reason == "ZooKeeperRegistration"
+
+
+def test_the_leader_is_moved_when_it_is_the_last():
+    last = moment("Finalize", "CCC", "FFF", ("kafka-controller-0",), ACTIVE)
+    assert outcome("FollowersFirst", last) is Outcome.PASS
+
+
+def test_before_the_claim_there_is_no_copy_to_watch_for():
+    assert outcome("CopyFollowsClaim", to_b()) is Outcome.PASS
+
+
+def test_the_watchdog_waits_longer_for_a_larger_cluster():
+    picture = claimed()
+    many = tuple(Partition("orders", index, 0, (0, 1, 2), (0, 1, 2)) for index in range(5000))
+    large = spoil_each(picture, "views", lambda view: replace(view, partitions=many))
+    assert copy_timeout(large) - copy_timeout(picture) == pytest.approx(5, abs=0.01)
+
+
+def test_dual_write_wants_at_least_five_samples_and_the_quorum_its_time():
+    picture = moment("DualWrite", "BBB", "PPP", (), ACTIVE, gates={"stableSamples": 1, "quorumStableSeconds": 17})
+    assert GATES["DualWrite"].samples(picture) == 5
+    assert GATES["QuorumUp"].hold(picture) == 17.0
+
+
+def test_after_a_change_of_leader_nobody_may_be_fenced_for_longer_than_a_brokers_session():
+    picture = all_kraft()
+    assert GATES["NobodyFencedForLong"].hold(picture) > picture.spec.gates.broker_session_timeout_seconds
+
+
+def test_a_group_with_nothing_to_commit_is_healthy():
+    idle = samples(sweep(300, 99, 99), sweep(0, 99, 99))
+    assert outcome("GroupsHealthy", idle(to_b())) is Outcome.PASS
+
+
+def test_a_group_stands_still_only_since_there_is_something_to_commit():
+    fresh = samples(sweep(300, 99, 99), sweep(10, 99, 100), sweep(0, 99, 105))
+    assert outcome("GroupsHealthy", fresh(to_b())) is Outcome.PASS
+
+
+def test_a_partition_never_committed_does_not_make_a_group_unhealthy():
+    partly = GroupSample(NOW, {("orders", 0): (99, 100), ("orders", 1): (None, 50)})
+    assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
+
+
+def test_without_named_groups_there_is_nothing_to_watch():
+    none = replace(to_b(), spec=spec_of(gates={}))
+    assert outcome("GroupsHealthy", none) is Outcome.PASS
+
+
+def test_all_brokers_of_the_demo_are_in_these_pictures():
+    assert set(BROKERS) == set(workload_of(to_b()).pods)
