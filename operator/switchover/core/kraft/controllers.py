@@ -135,6 +135,7 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
             container[key] = broker[key]
     pod: dict[str, Any] = {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "enableServiceLinks": False,          # a Service named kafka would set KAFKA_PORT, which some images read
         "containers": [container],
         "volumes": [{"name": "files", "secret": {"secretName": names.node_files(spec.controllers.name)}}],
     }
