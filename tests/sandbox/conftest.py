@@ -12,9 +12,9 @@ STATE = Path(__file__).parents[2] / "build" / "sandbox-tests"
 """Of these tests alone: a sandbox that someone runs from this checkout stays untouched."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A real Kubernetes of three nodes with our images; it ends with the tests."""
+    """A real Kubernetes of three nodes with our images; it ends with the module, so that its Kafka does not burden the next."""
     found = bring_up(STATE)
     try:
         yield found
@@ -22,7 +22,7 @@ def cluster() -> Iterator[Cluster]:
         take_down(STATE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def audit_log(cluster: Cluster) -> Path:
     """The API server's audit log."""
     return STATE / "audit.log"
