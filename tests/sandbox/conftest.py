@@ -14,7 +14,7 @@ STATE = Path(__file__).parents[2] / "build" / "sandbox-tests"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A real Kubernetes of three nodes with our images; it ends with the module, so that its Kafka does not burden the next."""
+    """A real Kubernetes of three nodes with our images; its Kafka is not to burden the next module."""
     found = bring_up(STATE)
     try:
         yield found
