@@ -49,8 +49,8 @@ class Sandbox:
         return completed
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
-        program = [self.state / "bin" / "kubectl", "--kubeconfig", self.state / "kubeconfig"]
-        completed = subprocess.run([*program, *arguments], input=stdin, capture_output=True, text=True, timeout=180)
+        command: list[str | Path] = [self.state / "bin" / "kubectl", "--kubeconfig", self.state / "kubeconfig", *arguments]
+        completed = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=180)
         assert completed.returncode == 0 or not check, completed.stderr
         return completed
 
