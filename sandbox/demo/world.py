@@ -28,11 +28,13 @@ def remove(cluster: Cluster) -> None:
 
     The finalizer of a migration under way refuses its deletion, and rightly so; here the whole world goes.
     """
-    with contextlib.suppress(CommandFailed):                       # neither resource nor kind may exist
+    # The operator first, pods and all: it would put the finalizer back.
+    ours = ("--selector", "app.kubernetes.io/name=switchover")
+    cluster.kubectl("delete", "deployment", *ours, "--cascade=foreground", timeout=120)
+    release = '{"metadata":{"finalizers":null}}'
+    with contextlib.suppress(CommandFailed):                       # the kind may not exist
         for found in cluster.items("kafkamigrations"):
             name = found["metadata"]["name"]
-            cluster.kubectl("delete", "deployment", "--selector", "app.kubernetes.io/name=switchover")
-            release = '{"metadata":{"finalizers":null}}'
             cluster.kubectl("patch", "kafkamigration", name, "--type", "merge", "--patch", release)
     cluster.kubectl("delete", "namespace", cluster.namespace, "--ignore-not-found", timeout=240)
     crds = ("kafkamigrations.switchover.dev", "consumergroupmigrations.switchover.dev")
