@@ -1,6 +1,7 @@
 """G0: what must hold before anything is touched (kraft-migration.md section 5, first rows). Each finding names its cure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 
 from switchover.api.meta import OnFailure
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
@@ -84,8 +85,8 @@ def overrides(container: Mapping[str, object]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     arguments = [*_strings(container.get("command")), *_strings(container.get("args"))]
-    words = " ".join(arguments).split()
-    for flag, following in zip(words, [*words[1:], ""], strict=True):
+    words = [word for word in " ".join(arguments).split() if word != "\\"]     # a shell's line goes on after a backslash
+    for flag, following in zip_longest(words, words[1:], fillvalue=""):
         setting = flag.removeprefix("--override=") if flag.startswith("--override=") else following
         if flag.startswith("--override") and "=" in setting:
             key, _, value = setting.strip("\"'").partition("=")
@@ -115,12 +116,12 @@ def check_configuration(picture: Picture) -> Verdict:
         except ValueError as reason:
             return fail("ConfigurationMalformed", f"{configuration.source} is no properties file: {reason}",
                         subject=configuration.source, unblocks="correct the file")
-        if verdict := _configuration_trouble(picture, configuration, keys, overrides(container)):
+        if verdict := _configuration_trouble(picture, workload.replicas, configuration, keys, overrides(container)):
             return verdict
     return passed("the configuration can be carried through every mode")
 
 
-def _configuration_trouble(picture: Picture, configuration: ServerConfiguration, keys: Mapping[str, str],
+def _configuration_trouble(picture: Picture, pods: int, configuration: ServerConfiguration, keys: Mapping[str, str],
                            overridden: Mapping[str, str]) -> Verdict | None:
     source, listener = configuration.source, picture.spec.controllers.listener.name
     if changed := sorted(modes.BROKER_KEYS & set(overridden)):
@@ -133,13 +134,14 @@ def _configuration_trouble(picture: Picture, configuration: ServerConfiguration,
     if modes.MIGRATION_FLAG in keys or "controller.quorum.voters" in keys:
         return fail("MigrationAlreadyConfigured", f"{source} already has settings of a migration begun by hand",
                     subject=source, unblocks=f"remove {modes.MIGRATION_FLAG} and controller.* from it")
-    if listener in keys.get("listeners", ""):
+    if listener in {item.partition("://")[0].strip() for item in keys.get("listeners", "").split(",")}:
         return fail("ListenerNameTaken", f"the brokers have a listener {listener} of their own", subject=source,
                     unblocks="choose another spec.controllers.listener.name")
     if keys.get("broker.id.generation.enable", "").strip() == "true" and "broker.id" not in {*keys, *overridden}:
         return fail("GeneratedBrokerId", f"{source} lets Kafka generate broker ids, which a migration refuses",
                     subject=source, unblocks="give each broker its id explicitly")
-    size = picture.spec.controllers.replicas * len(configuration.text) + sum(map(len, configuration.other_keys.values()))
+    size = max(pods, picture.spec.controllers.replicas) * len(configuration.text) + sum(
+        map(len, configuration.other_keys.values()))
     if size > SECRET_BYTES:
         return fail("ConfigurationTooLarge", f"{source} is too large to be kept once for each pod", subject=source,
                     observed=f"{size} bytes", threshold=f"{SECRET_BYTES} bytes", unblocks="make it smaller")
@@ -264,7 +266,11 @@ def check_configuration_is_live(picture: Picture) -> Verdict:
         configuration = state.configurations.get(name)
         if not isinstance(configuration, ServerConfiguration):
             return unknown("NotObserved", f"the configuration of {name} cannot be read", subject=name)
-        filed = modes.properties(configuration.text).get("inter.broker.protocol.version", "").split("-")[0].strip()
+        try:
+            keys = modes.properties(configuration.text)
+        except ValueError as reason:
+            return unknown("NotObserved", f"{configuration.source} cannot be read: {reason}", subject=configuration.source)
+        filed = keys.get("inter.broker.protocol.version", "").split("-")[0].strip()
         if not picture.facts.broker_settings:
             return unknown("SettingsUnknown", "no broker was asked for its settings")
         for broker_id, settings in sorted(picture.facts.broker_settings.items()):
