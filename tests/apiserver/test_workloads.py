@@ -222,6 +222,7 @@ async def test_node_files_are_replaced_as_a_whole_and_nobody_owns_them(
 ) -> None:
     assert await workloads.node_files("files") == {}
     await workloads.write_node_files("files", {"kafka-0": "a", "kafka-1": "b"}, {"managed": "yes"})
+    assert await workloads.node_files("files") == {"kafka-0": "a", "kafka-1": "b"}
     await workloads.write_node_files("files", {"kafka-1": "c"}, {"managed": "yes"})
     assert await workloads.node_files("files") == {"kafka-1": "c"}
     secret = await server.get(server.path("v1", "Secret", "files"))
@@ -230,10 +231,27 @@ async def test_node_files_are_replaced_as_a_whole_and_nobody_owns_them(
     assert [entry["manager"] for entry in secret["metadata"]["managedFields"]] == ["switchover"]
 
 
+async def test_node_files_are_written_over_what_was_read_and_nothing_else(
+    server: ApiServer, clock: Clock, workloads: KubernetesWorkloads
+) -> None:
+    another = KubernetesWorkloads(server, clock)
+    for absent in (workloads, another):
+        assert await absent.node_files("files") == {}
+    await workloads.write_node_files("files", {"kafka-0": "A"}, {})
+    with pytest.raises(Fenced):
+        await another.write_node_files("files", {"kafka-0": "stale"}, {})
+    for present in (workloads, another):
+        assert await present.node_files("files") == {"kafka-0": "A"}
+    await workloads.write_node_files("files", {"kafka-0": "B"}, {})
+    with pytest.raises(Fenced):
+        await another.write_node_files("files", {"kafka-0": "stale"}, {})
+    assert await another.node_files("files") == {"kafka-0": "B"}
+
+
 async def test_no_word_of_a_secret_gets_into_a_refusal(workloads: KubernetesWorkloads) -> None:
     with pytest.raises(Refused) as caught:
         await workloads.write_node_files("files", {"not a key": "canary-7c1d"}, {})
-    assert "secrets files" in str(caught.value)
+    assert "secrets" in str(caught.value)
     with pytest.raises(Refused) as too_large:
         await workloads.write_node_files("files", {"kafka-0": "canary-7c1d" * 200_000}, {})
     assert "canary" not in f"{caught.value!r} {too_large.value!r}"
@@ -467,7 +485,7 @@ async def test_what_is_forbidden_is_refused_with_verb_and_resource(
         workloads = KubernetesWorkloads(server, clock)
         with refused("get or list", f"statefulsets kafka in namespace {namespace}", "Role"):
             await workloads.stateful_set("kafka")
-        with refused("patch", f"secrets files in namespace {namespace}"):
+        with refused("create", f"secrets in namespace {namespace}"):
             await workloads.write_node_files("files", {"kafka-0": "canary-7c1d"}, {})
     finally:
         await server.close()

@@ -22,11 +22,16 @@ T = TypeVar("T")
 
 
 class Incarnation:
-    """The connections of one process. Every answer takes a little time; `killed` ends all of them at once."""
+    """The connections of one process. Every answer takes a little time; `killed` ends all of them at once.
+
+    `stopped_before` gives the seconds for which the process stands still right before it sends a request to the API
+    server, as after SIGSTOP: longer than its Lease lasts, if a test so wishes.
+    """
 
     def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None) -> None:
         self.api = api
         self.killed = False
+        self.stopped_before: Callable[[str, str], float] = lambda method, path: 0.0
         self._advance = advance
         self._random = random.Random(seed)
 
@@ -62,6 +67,8 @@ class SimulatedApiServer(ApiServer):
         query = {"labelSelector": parameters.get("label_selector") or ""}
         body = json.loads(json.dumps(body)) if body is not None else None      # as it would arrive
         content_type = parameters.get("content_type", "")
+        if (seconds := self._incarnation.stopped_before(method, path)) > 0:
+            await asyncio.sleep(seconds)
         try:
             return await self._incarnation.call(lambda: serve(method, path, body, query, content_type))
         except Problem as problem:

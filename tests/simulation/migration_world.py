@@ -143,18 +143,24 @@ class MigrationWorld:
     # --- the operator -------------------------------------------------------------------------------------------------
 
     def live(self, until: Callable[[], bool], limit: float = 3600,
-             kill_when: Callable[[], bool] = lambda: False, identities: tuple[str, ...] = ("operator",)) -> bool:
-        """Run an operator process (or several at once); see `virtual_time.live`. Fails as soon as a rule is broken."""
+             kill_when: Callable[[], bool] = lambda: False, identities: tuple[str, ...] = ("operator",),
+             stopped_before: Callable[[str, str], float] = lambda method, path: 0.0) -> bool:
+        """Run an operator process (or several at once); see `virtual_time.live`. Fails as soon as a rule is broken.
+
+        `stopped_before` concerns the first of several.
+        """
         self.lives += 1
         incarnation = Incarnation(self.api, self._seed * 1000 + self.lives, self.advance)
         serve_kopf(incarnation, self._monkeypatch)
 
         metrics = [CollectorRegistry() for _ in identities]
+        incarnations = [incarnation, *(Incarnation(self.api, n, self.advance) for n in range(1, len(identities)))]
+        incarnation.stopped_before = stopped_before
 
         async def operator() -> None:
             await asyncio.gather(*(
-                operate(incarnation, self.kafka, self.timeline, identity, registry)
-                for identity, registry in zip(identities, metrics, strict=True)))
+                operate(each, self.kafka, self.timeline, identity, registry)
+                for each, identity, registry in zip(incarnations, identities, metrics, strict=True)))
 
         def judged() -> bool:
             self.advance()

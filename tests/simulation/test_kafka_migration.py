@@ -162,6 +162,23 @@ def test_two_operators_at_once_do_no_harm(world: MigrationWorld) -> None:
     assert world.end_state() == reference()[0]
 
 
+@pytest.mark.parametrize("effect", range(1, 46, 4))
+def test_an_operator_that_stood_still_does_no_harm(world: MigrationWorld, effect: int) -> None:
+    """It stops right before one of its effects for longer than its Lease; another takes over; then it goes on."""
+    effects = 0
+
+    def stopped_before(method: str, path: str) -> float:
+        nonlocal effects
+        kind = path.rpartition("/namespaces/sim/")[2].split("/")[0]
+        if method == "GET" or kind in ("kafkamigrations", "leases", "events"):
+            return 0.0
+        effects += 1
+        return 90.0 if effects == effect else 0.0
+
+    assert world.run_to_the_end(identities=("one", "another"), stopped_before=stopped_before)
+    assert world.end_state() == reference()[0]
+
+
 def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld) -> None:
     until_step(world, "MoveBrokers", 1)
     ours: list[Object] = []

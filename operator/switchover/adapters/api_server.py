@@ -108,7 +108,8 @@ class ApiServer:
 
     async def json_patch(self, path: str, operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """JSON patch. Fenced when one of its tests fails or a path is gone; Refused when the result is not valid."""
-        return await self.request("PATCH", path, [dict(operation) for operation in operations], content_type=JSON_PATCH)
+        body = [dict(operation) for operation in operations]
+        return await self.request("PATCH", path, body, content_type=JSON_PATCH, field_manager=FIELD_MANAGER)
 
     async def apply(self, path: str, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with our field manager, taking over fields that somebody else owns."""
@@ -151,7 +152,7 @@ def translate(method: str, path: str, error: ApiException) -> Exception:
     causes = [cause for cause in (status.get("details") or {}).get("causes") or () if isinstance(cause, dict)]
     what = _what(path)
     words = "; ".join(str(part["message"]) for part in (status, *causes) if part.get("message"))
-    if "/secrets/" in path:
+    if "/secrets" in path:
         words = str(status.get("reason", ""))  # the server may quote a value that it does not like
     match error.status:
         case 401:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from switchover.adapters.api_server import ApiServer, Conflict, NotFound, OverBudget
+from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound, OverBudget
 from switchover.adapters.pods import read_pod, selects
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
@@ -24,6 +24,7 @@ class KubernetesWorkloads:
         self._server = server
         self._clock = clock
         self._may_read_nodes = True
+        self._read_versions: dict[str, str] = {}
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -103,10 +104,13 @@ class KubernetesWorkloads:
 
     async def node_files(self, secret: str) -> Mapping[str, str]:
         """The Secret that holds one file a pod; empty when it does not exist."""
+        self._read_versions.pop(secret, None)
         try:
-            return _decoded((await self._server.get(self._server.path("v1", "Secret", secret))).get("data"))
+            found = await self._server.get(self._server.path("v1", "Secret", secret))
         except NotFound:
             return {}
+        self._read_versions[secret] = found["metadata"]["resourceVersion"]
+        return _decoded(found.get("data"))
 
     async def original(self, name: str) -> Mapping[str, Any] | None:
         """The data of the ControllerRevision; None when it does not exist."""
@@ -125,17 +129,28 @@ class KubernetesWorkloads:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def write_node_files(self, secret: str, files: Mapping[str, str], labels: Mapping[str, str]) -> None:
-        """Make the Secret hold these files; a file that we wrote earlier and that is not named goes."""
+        """Make the Secret hold exactly these files, if it still is what `node_files` last read; Fenced otherwise.
+
+        An operator that stood still between deciding and writing would else put back an assignment of long ago.
+        """
         data = {key: base64.b64encode(_bytes(text)).decode() for key, text in files.items()}
-        await self.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": secret, "labels": dict(labels)},
-                "type": "Opaque",
-                "data": data,
-            }
-        )
+        version = self._read_versions.pop(secret, None)
+        try:
+            if version is None:
+                metadata = {"name": secret, "labels": dict(labels)}
+                manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+                path = self._server.path("v1", "Secret")
+                await self._server.request("POST", path, manifest, field_manager=FIELD_MANAGER)
+            else:
+                await self._server.json_patch(
+                    self._server.path("v1", "Secret", secret),
+                    [
+                        {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+                        {"op": "add", "path": "/data", "value": data},
+                    ],
+                )
+        except (Conflict, NotFound):
+            raise Fenced(f"Secret {secret} is not what was read") from None
 
     async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
         """JSON patch; Fenced when one of its tests fails or the StatefulSet is gone."""
@@ -223,7 +238,7 @@ class KubernetesWorkloads:
     async def _write_lease(self, method: str, path: str, object_path: str, lease: Mapping[str, Any]) -> str:
         """Write it if it still is what was read (its resourceVersion is in it), else say who was faster."""
         try:
-            written = await self._server.request(method, path, dict(lease), field_manager="switchover")
+            written = await self._server.request(method, path, dict(lease), field_manager=FIELD_MANAGER)
         except Conflict:
             try:
                 written = await self._server.get(object_path)
