@@ -25,7 +25,7 @@ _ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.f
                    "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")
 _BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
                 "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
-                "reserved.broker.max.id", "auto.leader.rebalance.enable")
+                "reserved.broker.max.id")
 _MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
                    "sasl.mechanism.inter.broker.protocol")
 
@@ -103,11 +103,12 @@ def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_di
 
 def _quorum_settings(file: Mapping[str, str], voters: Voters) -> dict[str, str]:
     listener = voters.listener
-    protocols = file.get("listener.security.protocol.map") or DEFAULT_PROTOCOL_MAP
+    protocols = (file.get("listener.security.protocol.map") or DEFAULT_PROTOCOL_MAP).split(",")
+    others = [item.strip() for item in protocols if item.partition(":")[0].strip() != listener.name]
     return {
         "controller.quorum.voters": str(voters),
         "controller.listener.names": listener.name,
-        "listener.security.protocol.map": f"{protocols},{listener.name}:{listener.security_protocol}",
+        "listener.security.protocol.map": ",".join([*others, f"{listener.name}:{listener.security_protocol}"]),
         **listener.settings,
     }
 
