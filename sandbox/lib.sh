@@ -41,8 +41,9 @@ sandbox_processes() {
 # (but for the process namespace).
 node_pid() {
   local pid
-  pid=$(cat "$state/node-$1/pid" 2>/dev/null) || return 1
-  grep -qs "/$id/" "/proc/$pid/cgroup" && echo "$pid"
+  pid=$(cat "$state/node-$1/pid" 2>/dev/null) && grep -qs "/$id/" "/proc/$pid/cgroup" && echo "$pid" && return
+  say "node-$1 is not running"
+  return 1
 }
 
 # One limit of the machine is too low for clusters: 128 inotify instances for all
