@@ -7,7 +7,7 @@ days and a listener map that names the controllers already.
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchover.core.kraft import modes
@@ -110,7 +110,8 @@ def test_every_node_knows_the_controllers_the_same_way(name):
 def test_the_authorizer_follows_into_kraft_and_another_one_stays(mode):
     keys = properties(rendered(FILES["nasty"], mode))
     assert keys["authorizer.class.name"] == modes.STANDARD_AUTHORIZER
-    assert properties(rendered("authorizer.class.name=org.example.Own\n", mode))["authorizer.class.name"] == "org.example.Own"
+    own = "authorizer.class.name=org.example.Own\n"
+    assert properties(rendered(own, mode)).items() >= properties(own).items()
     assert "authorizer.class.name" not in properties(rendered("a=b\n", mode))
 
 
@@ -168,20 +169,24 @@ LINES = st.one_of(
     st.builds(lambda text: f"# {text}", VALUES),
     st.just(""),
 )
+at_leisure = settings(deadline=None)               # the machine may be busy with other layers
 TEXTS = st.lists(LINES, max_size=12).map("\n".join)
 
 
+@at_leisure
 @given(TEXTS)
 def test_whatever_the_file_mode_a_is_the_file(text):
     assert rendered(text, "A") == text
 
 
+@at_leisure
 @given(TEXTS, st.sampled_from("BCPF"))
 def test_whatever_the_file_rendering_twice_is_rendering_once(text, mode):
     once = rendered(text, mode)
     assert properties(rendered(once, mode)) == properties(once)
 
 
+@at_leisure
 @given(TEXTS, st.sampled_from("BCPF"))
 def test_whatever_the_file_settings_that_a_mode_does_not_touch_stay(text, mode):
     before, after = properties(text), properties(rendered(text, mode))
@@ -189,6 +194,7 @@ def test_whatever_the_file_settings_that_a_mode_does_not_touch_stay(text, mode):
         assert after.get(key) == before.get(key)
 
 
+@at_leisure
 @given(TEXTS)
 def test_whatever_the_file_b_comes_from_a_and_c_from_b_alike(text):
     """A broker's KRaft file is the same whether it is made from the user's file or from the one in between."""
