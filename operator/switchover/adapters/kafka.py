@@ -40,8 +40,8 @@ class ConfluentKafkaAdmin:
     """The brokers of one Kafka cluster.
 
     `access.servers` is `bootstrap.servers`; `access.properties` are client properties as for Kafka's Java client.
-    Every call ends within `seconds`. After an Unreachable the next call starts with a new client, which knows nothing
-    but the bootstrap servers. Raises Refused when the properties cannot be used.
+    Every call ends within `seconds`. After an Unreachable, or a call that was cancelled, the next one starts with a new
+    client, which knows nothing but the bootstrap servers. Raises Refused when the properties cannot be used.
     """
 
     def __init__(self, access: Access, *, seconds: float = 10.0) -> None:
@@ -52,6 +52,7 @@ class ConfluentKafkaAdmin:
             **librdkafka.configuration(access.properties),
             "bootstrap.servers": access.servers,
             "reconnect.backoff.max.ms": 1000,
+            "socket.connection.setup.timeout.ms": 2000,      # nobody refuses at the address that a moved pod had before
             "error_cb": self._remember,
             "logger": _Debug(),
         }
@@ -150,7 +151,11 @@ class ConfluentKafkaAdmin:
             future.add_done_callback(asyncio.Future.exception)      # no complaint about one that nobody reads any more
         # asyncio.wait cancels nothing: librdkafka sets the result of a future whether we still want it or not.
         if wrapped:
-            await asyncio.wait(wrapped.values(), timeout=_left(deadline) + GRACE)
+            try:
+                await asyncio.wait(wrapped.values(), timeout=_left(deadline) + GRACE)
+            except asyncio.CancelledError:                           # the caller has less time than we take
+                self._client = None
+                raise
         client.poll(0)              # delivers log lines and errors of connections
         if not all(future.done() for future in wrapped.values()):
             raise self._error(KafkaError(KafkaError._TIMED_OUT), "answer")
