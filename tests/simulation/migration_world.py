@@ -165,10 +165,13 @@ class MigrationWorld:
         def judged() -> bool:
             self.advance()
             assert not self.violations, self.violations
-            assert not any(each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics)
             return until()
 
-        ended = live(self.timeline, self.api, incarnation, operator, judged, limit, kill_when)
+        try:
+            ended = live(self.timeline, self.api, incarnation, operator, judged, limit, kill_when)
+        finally:
+            defects = [each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics]
+            assert not any(defects), "a pass ended in an error that is none of the three; see the log"
         self.advance()
         assert not self.violations, self.violations
         return ended
