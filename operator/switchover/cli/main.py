@@ -33,6 +33,18 @@ def run() -> None:
 
 
 @app.command()
+def plan(name: str) -> None:
+    """Say where a KafkaMigration stands, what its gates say and what would be done next; nothing is written."""
+    from switchover.cli.plan import explain_from_here
+
+    try:
+        for line in asyncio.run(explain_from_here(read_settings(os.environ), name)):
+            typer.echo(line)
+    except (BadSettings, Refused, Unreachable) as error:
+        _give_up(str(error))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(installed_version("switchover"))

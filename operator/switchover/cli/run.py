@@ -3,24 +3,18 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 
 import kopf
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
 from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
-from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.api.meta import GROUP, VERSION, SecretRef
+from switchover.api.meta import GROUP, VERSION
+from switchover.cli.connections import Connections
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
-from switchover.observe import Observer
-from switchover.ports import Access
 from switchover.reconcile import Reconciler
 from switchover.settings import Settings
 
@@ -34,29 +28,12 @@ async def run_operator(settings: Settings) -> None:
     server = await connect(settings.namespace, settings.kubeconfig)
     workloads = KubernetesWorkloads(server, clock)
     migrations = KubernetesMigrations(server, clock, KIND, PLURAL)
-
-    async def properties(secret: SecretRef | None) -> Mapping[str, str]:
-        return await workloads.client_properties(secret.name) if secret is not None else {}
-
-    async def observer(spec: KafkaMigrationSpec) -> Observer:
-        kafka, zookeeper = await asyncio.gather(
-            properties(spec.kafka.credentials_ref), properties(spec.zookeeper.credentials_ref)
-        )
-        return Observer(
-            settings.namespace,
-            workloads,
-            KafkaWire(kafka),
-            ConfluentKafkaAdmin(Access(spec.kafka.bootstrap_servers, kafka)),
-            KazooZooKeeper(Access(spec.zookeeper.connect, zookeeper)),
-            clock,
-        )
-
     metrics_registry = CollectorRegistry()
     ProcessCollector(registry=metrics_registry)
     metrics = Metrics(metrics_registry, time.monotonic)
-    reconciler = Reconciler(
-        settings.namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, observer, clock
-    )
+    measured = MeasuredMigrations(migrations, metrics)
+    connections = Connections(settings.namespace, workloads, clock)
+    reconciler = Reconciler(settings.namespace, settings.identity, measured, workloads, connections, clock)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
     registry = kopf.OperatorRegistry()
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account

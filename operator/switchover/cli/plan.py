@@ -1,0 +1,80 @@
+"""`switchover plan`: what the operator sees of a migration at this moment and would do next. Nothing is written."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pydantic import ValidationError
+
+from switchover.adapters.api_server import connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.cli.connections import Connections
+from switchover.core.kraft.facts import Facts
+from switchover.core.kraft.intent import intent_of
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
+from switchover.core.kraft.status import PREFLIGHT
+from switchover.core.plan import Decision, decide
+from switchover.core.status import position_of
+from switchover.ports import Clock, Migrations, Refused
+from switchover.reconcile import Connect
+from switchover.settings import Settings
+
+
+async def explain_from_here(settings: Settings, name: str) -> list[str]:
+    """Explain a migration of our namespace with connections of our own."""
+    clock = WallClock()
+    server = await connect(settings.namespace, settings.kubeconfig)
+    try:
+        migrations = KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
+        connections = Connections(settings.namespace, KubernetesWorkloads(server, clock), clock)
+        return await explain(name, settings.namespace, migrations, connections, clock)
+    finally:
+        await server.close()
+
+
+async def explain(name: str, namespace: str, migrations: Migrations, connect: Connect, clock: Clock) -> list[str]:
+    """One pass without its record and its effects, in lines. Refused when there is no such migration.
+
+    Gates that want several passes in a row have had only one here; they are told as passing, not as open.
+    """
+    raw = await migrations.get(name)
+    if raw is None:
+        raise Refused(f"KafkaMigration {name} does not exist in namespace {namespace}")
+    try:
+        migration = KafkaMigration.model_validate(raw)
+    except ValidationError as error:
+        raise Refused(f"KafkaMigration {name} cannot be read: {error}") from None
+    now = clock.now()
+    at = position_of(migration.status, PREFLIGHT, now)
+    picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now)
+    observer = await connect(migration.spec)
+    try:
+        picture = replace(picture, facts=await observer.facts(picture, ""), now=clock.now())
+    finally:
+        await observer.close()
+    return [*_told(picture, decide(PLAN, picture, intent_of(migration), {}, picture.now))]
+
+
+def _told(picture: Picture, decision: Decision) -> Iterator[str]:
+    at = picture.position
+    for step in PLAN.steps:
+        yield f"{'>' if step.name == at.step else ' '} {step.name}"
+    if at.batch is not None:
+        yield f"batch {at.batch.index}: {', '.join(at.batch.nodes)}"
+    for name, record in sorted(at.nodes.items()):
+        yield f"node {record.node_id} {name}: assigned {record.assigned}"
+    for name, judgement in decision.judged.items():
+        verdict = judgement.verdict
+        subject = f" [{verdict.subject}]" if verdict.subject else ""
+        yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
+        if verdict.unblocks:
+            yield f"     unblocks: {verdict.unblocks}"
+    if decision.position != at:
+        yield f"next: record: {decision.note}"
+    for effect in decision.effects:
+        yield f"next: {effect}"
+    if decision.position == at and not decision.effects:
+        yield "next: wait"

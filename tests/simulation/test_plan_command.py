@@ -1,0 +1,64 @@
+"""`switchover plan` looks and tells; it writes nothing."""
+
+import pytest
+
+from fakes.api_server import NAMESPACE
+from fakes.incarnation import Incarnation, SimulatedApiServer
+from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
+from simulation.migration_world import NAME, MigrationWorld
+from simulation.virtual_time import VirtualLoop
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.cli.plan import explain
+from switchover.observe import Observer
+from switchover.ports import Refused
+
+
+def told(world: MigrationWorld, name: str) -> list[str]:
+    incarnation = Incarnation(world.api, 1, world.advance)
+    server = SimulatedApiServer(incarnation, NAMESPACE)
+    workloads = KubernetesWorkloads(server, world.timeline)
+    migrations = KubernetesMigrations(server, world.timeline, "KafkaMigration", "kafkamigrations")
+
+    async def observer(spec: KafkaMigrationSpec) -> Observer:
+        kafka = world.kafka
+        return Observer(NAMESPACE, workloads, SimulatedNodes(incarnation, kafka), SimulatedAdmin(incarnation, kafka),
+                        SimulatedZooKeeper(incarnation, kafka), world.timeline)
+
+    loop = VirtualLoop()
+    world.timeline.begin(loop)
+    try:
+        return loop.run_until_complete(explain(name, NAMESPACE, migrations, observer, world.timeline))
+    finally:
+        loop.close()
+        world.timeline.end()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def test_before_anything_happened(world: MigrationWorld) -> None:
+    lines = told(world, NAME)
+    assert "> Preflight" in lines
+    assert any(line.startswith("next: record:") for line in lines)
+    assert world.api.writes == []
+
+
+def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
+    assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
+    writes = len(world.api.writes)
+    lines = told(world, NAME)
+    (moving,) = world.status["progress"]["batchNodes"]
+    assert "> MoveBrokers" in lines
+    assert f"batch 2: {moving}" in lines
+    assert any(line.startswith("gate GroupsHealthy: Pass") for line in lines)
+    assert any(line.startswith("next: write the files of Secret kafka-switchover") for line in lines)
+    assert len(world.api.writes) == writes
+
+
+def test_a_migration_that_does_not_exist_is_refused_in_words(world: MigrationWorld) -> None:
+    with pytest.raises(Refused, match="KafkaMigration nothing does not exist in namespace sim"):
+        told(world, "nothing")
