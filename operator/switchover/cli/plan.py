@@ -1,5 +1,6 @@
 """`switchover plan`: what the operator sees of a migration at this moment and would do next. Nothing is written."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from switchover.settings import Settings
 
 async def explain_from_here(settings: Settings, name: str) -> list[str]:
     """Explain a migration of our namespace with connections of our own."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)      # the gates tell of ZooKeeper
     clock = WallClock()
     server = await connect(settings.namespace, settings.kubeconfig)
     try:
