@@ -224,7 +224,7 @@ def controllers_to_f(picture: Picture) -> Observed[list[str]]:
 def assign_everything(picture: Picture) -> Mapping[str, NodeRecord]:
     """What ProvisionControllers puts on record: brokers as they are, controllers to start in mode P."""
     pods = picture.broker_pods()
-    assert isinstance(pods, Known), "Preflight proved who is who"
+    assert isinstance(pods, Known), "the gate BrokersIdentified has passed"
     return {
         **{name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()},
         **{name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()},
@@ -260,6 +260,7 @@ TO_F: Rollout[Picture] = Rollout(
 PLAN: Plan[Picture] = Plan((
     Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg()),
     Step("ProvisionControllers", back=None, forward=Leg(
+        enter=(preflight.BROKERS_IDENTIFIED,),
         assigns=assign_everything,
         goal=claim_and_provision,
         done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION))),

@@ -219,6 +219,14 @@ def check_membership(picture: Picture) -> Verdict:
     return passed("every replica lives on a broker of this migration")
 
 
+def check_brokers_identified(picture: Picture) -> Verdict:
+    """Read again in the pass that puts every pod and its broker id on record."""
+    pods = picture.broker_pods()
+    if not isinstance(pods, Known):
+        return wait("BrokersNotIdentified", pods.why, subject="/brokers/ids", unblocks="every broker is registered again")
+    return passed("every pod is known as a broker")
+
+
 def check_versions(picture: Picture) -> Verdict:
     pods = picture.broker_pods()
     if not isinstance(pods, Known):
@@ -353,3 +361,4 @@ GATES: tuple[Gate[Picture], ...] = (
     Gate("ConfigurationIsLive", check_configuration_is_live),
     Gate("Health", check_health, samples=_stable),
 )
+BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)

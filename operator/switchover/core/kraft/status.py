@@ -22,7 +22,8 @@ STEPS = tuple(step.name for step in PLAN.steps)
 def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
     """The KIP's name for where the metadata is, by the evidence; what cannot be seen now stays as it was."""
     log, zookeeper = picture.facts.log, picture.facts.zookeeper
-    if not isinstance(log, Known):
+    step = picture.position.step
+    if not isinstance(log, Known) or step not in STEPS:
         return before
     state = log.value.migration_state
     if state is MigrationState.POST_MIGRATION:
@@ -31,7 +32,7 @@ def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
         return MetadataState.MIGRATION_FINISHED
     if state is MigrationState.MIGRATION:
         return MetadataState.MIGRATION_ACTIVE
-    if state is not MigrationState.PRE_MIGRATION or STEPS.index(picture.position.step) < 2:
+    if state is not MigrationState.PRE_MIGRATION or STEPS.index(step) < STEPS.index("EnableMigration"):
         return MetadataState.ZOOKEEPER
     if isinstance(zookeeper, Known):
         registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk and not item.fenced}
@@ -109,17 +110,19 @@ def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
     )
 
 
+AFTER_FINALIZE = STEPS[STEPS.index(FINALIZE) + 1:]
+"""A step of a later version is not among them: what it means cannot be known here."""
+
+
 def _finalize_begun(decision: Decision) -> bool:
     at = decision.position
-    if STEPS.index(at.step) > STEPS.index(FINALIZE):
-        return True
-    return at.step == FINALIZE and at.opened is not None
+    return at.step in AFTER_FINALIZE or (at.step == FINALIZE and at.opened is not None)
 
 
 def succeeded(decision: Decision) -> bool:
     """Finalize is proven: the steps that follow only hand over."""
     at = decision.position
-    return at.direction is Direction.FORWARD and STEPS.index(at.step) > STEPS.index(FINALIZE)
+    return at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE
 
 
 def _phase(migration: KafkaMigration, decision: Decision) -> Phase:
