@@ -103,6 +103,15 @@ def test_a_watch_gate_holds_evictions_back(closed):
     assert walk.decide(Healthy=closed).effects == ()
 
 
+@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
+def test_a_watch_gate_that_closes_during_a_bake_starts_it_anew(closed):
+    scene = moving(batch=("n0",), runs="BAA")
+    walk = Walk(scene.position, scene.world)
+    walk.decide()
+    assert walk.decide().position.batch.proven == NOW
+    assert walk.decide(now=NOW + 1, Healthy=closed).position.batch.proven is None
+
+
 def test_while_nothing_moves_it_says_what_it_waits_for():
     for closed in CLOSED:
         decision = Walk(at("Prepare", opened=True), MADE).decide(Prepared=closed)

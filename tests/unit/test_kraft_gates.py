@@ -45,7 +45,7 @@ PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, Migr
 def constants() -> dict[str, Gate[Picture]]:
     """Every gate of this plan, wherever a module keeps it."""
     modules = [importlib.import_module(f"{gates.__name__}.{found.name}") for found in pkgutil.iter_modules(gates.__path__)]
-    found = [item for module in modules for item in vars(module).values() if isinstance(item, Gate)]
+    found = [item for module in (*modules, preflight) for item in vars(module).values() if isinstance(item, Gate)]
     by_name = {gate.name: gate for gate in (*found, *preflight.GATES)}
     assert len(by_name) == len({id(gate) for gate in (*found, *preflight.GATES)}), "two gates of one name"
     return by_name
@@ -87,7 +87,7 @@ def at_rest() -> Picture:
 
 
 MOMENTS: dict[str, Callable[[], Picture]] = {
-    **dict.fromkeys((gate.name for gate in preflight.GATES), lambda: moment("Preflight")),
+    **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified"), lambda: moment("Preflight")),
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
                     lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "RestartIsSafe", "AllInSync",
@@ -293,6 +293,7 @@ LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
 
 FINDINGS = [
+    Finding("BrokersIdentified", "a broker that is not registered", zookeeper(brokers={}), W, "BrokersNotIdentified"),
     Finding("QuorumUp", "a voter that is not ours", quorum(voters=dict.fromkeys((1, 3000, 3001), LAGGING)), F,
             "WrongVoters"),
     Finding("QuorumUp", "a leader in its first moments", quorum(high_watermark=-1), W, "QuorumStarting", "controller 3000"),

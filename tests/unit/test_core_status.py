@@ -1,0 +1,203 @@
+"""Position to status and back: what decisions rest on survives being written, read by people, and read again."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switchover.api.kafka_migration import KafkaMigrationStatus
+from switchover.api.status import Direction, GateStreak, Progress, StepRecord, Transition
+from switchover.api.status import Verdict as Outcome
+from switchover.core.gate import Judgement, Streak, Verdict, fail, passed, unknown, wait
+from switchover.core.position import Batch, NodeRecord, Position
+from switchover.core.status import (
+    HISTORY_KEPT,
+    Spent,
+    findings_of,
+    history_of,
+    nodes_of,
+    position_of,
+    progress_of,
+    steps_of,
+    streaks_of,
+    waiting_of,
+)
+
+STEPS = ("Preflight", "Move", "Finalize")
+NOW = 1_800_000_000.0
+TIMES = st.integers(1_700_000_000, 1_900_000_000).map(float)
+PODS = ("kafka-0", "kafka-1", "kafka-controller-0")
+RECORDS = st.builds(NodeRecord, st.integers(0, 4000), st.sampled_from(["A", "B", "C", "P", "F"]),
+                    st.sampled_from(["", "0b4e5f0e-9d8a-4d5e-8f3e-1c2d3e4f5a6b"]), st.integers(0, 2))
+
+
+@st.composite
+def positions(draw: st.DrawFn) -> Position:
+    done = draw(st.integers(0, 5))
+    nodes = draw(st.dictionaries(st.sampled_from(PODS), RECORDS))
+    batch = None
+    if nodes and draw(st.booleans()):
+        members = draw(st.lists(st.sampled_from(sorted(nodes)), min_size=1, unique=True))
+        batch = Batch(done + 1, tuple(members), draw(TIMES), draw(st.none() | TIMES))
+    return Position(
+        attempt=draw(st.integers(1, 9)), step=draw(st.sampled_from([*STEPS, "StepOfALaterVersion"])),
+        direction=draw(st.sampled_from(Direction)), entered=draw(TIMES), opened=draw(st.none() | TIMES), batch=batch,
+        batches_done=done, finished=batch is None and draw(st.booleans()), nodes=nodes)
+
+
+def written(at: Position, before: KafkaMigrationStatus | None = None) -> KafkaMigrationStatus:
+    """The part of a status that holds the position, as it comes back from the API server."""
+    progress = progress_of(at, (before or KafkaMigrationStatus()).progress, STEPS, Spent(), None, NOW)
+    status = KafkaMigrationStatus(attempt=at.attempt, progress=progress, nodes=nodes_of(at, {}))
+    return KafkaMigrationStatus.model_validate(json.loads(json.dumps(status.manifest())))
+
+
+@settings(deadline=None)
+@given(positions())
+def test_a_position_that_was_written_is_read_as_it_was(at):
+    assert position_of(written(at), "Preflight", NOW + 5) == at
+
+
+@settings(deadline=None)
+@given(positions(), positions())
+def test_what_was_written_before_does_not_show_through(earlier, at):
+    assert position_of(written(at, written(earlier)), "Preflight", NOW + 5) == at
+
+
+def test_nothing_on_record_is_the_start_of_the_plan():
+    assert position_of(KafkaMigrationStatus(), "Preflight", NOW) == Position(step="Preflight", entered=NOW)
+
+
+def test_an_attempt_counted_before_the_first_step_is_kept():
+    assert position_of(KafkaMigrationStatus(attempt=3), "Preflight", NOW).attempt == 3
+
+
+# --- progress -----------------------------------------------------------------------------------------------------------
+
+
+def progress(at: Position, before: Progress | None = None, now: float = NOW) -> Progress:
+    return progress_of(at, before or Progress(), STEPS, Spent(1.9, 2.5, 3.0), 60.0, now)
+
+
+def test_progress_counts_the_steps_that_are_done():
+    told = progress(Position(step="Finalize", entered=NOW))
+    assert (told.index, told.total, told.percent, told.summary) == (2, 3, 66, "2/3 66%")
+
+
+def test_progress_is_whole_at_the_end_and_nothing_after_a_rollback():
+    assert progress(Position(step="Finalize", entered=NOW, finished=True)).percent == 100
+    back = Position(step="Preflight", entered=NOW, finished=True, direction=Direction.BACKWARD)
+    assert progress(back).percent == 0
+
+
+def test_the_end_is_told_once_and_stays():
+    at = Position(step="Finalize", entered=NOW, finished=True)
+    first = progress(at)
+    assert progress(at, first, NOW + 100).complete_time == first.complete_time
+
+
+def test_an_estimate_is_given_only_on_the_way():
+    assert progress(Position(step="Move", entered=NOW)).estimated_completion_time is not None
+    assert progress(Position(step="Finalize", entered=NOW, finished=True)).estimated_completion_time is None
+
+
+def test_time_is_told_in_whole_seconds_by_how_it_was_spent():
+    told = progress(Position(step="Move", entered=NOW))
+    assert (told.active_seconds, told.gate_wait_seconds, told.human_wait_seconds) == (1, 2, 3)
+
+
+# --- what is waited for -------------------------------------------------------------------------------------------------
+
+
+def judged(**verdicts: tuple[Verdict, float, bool]) -> dict[str, Judgement]:
+    return {name: Judgement(name, verdict, Streak(verdict.outcome, since, 0), opened, False)
+            for name, (verdict, since, opened) in verdicts.items()}
+
+
+def test_the_most_urgent_comes_first_and_of_equals_the_oldest():
+    told = waiting_of(judged(
+        Young=(wait("Waiting", "w"), NOW, False), Old=(wait("Waiting", "w"), NOW - 9, False),
+        Blind=(unknown("NotObserved", "u"), NOW - 99, False), Broken=(fail("Failed", "f"), NOW, False)))
+    assert [item.gate for item in told] == ["Broken", "Blind", "Old", "Young"]
+
+
+def test_what_is_open_is_not_waited_for():
+    assert waiting_of(judged(Open=(passed(), NOW, True))) == ()
+
+
+def test_a_gate_that_passes_and_must_go_on_is_told_as_waiting():
+    told = waiting_of(judged(Quorum=(passed("leader 3000"), NOW, False)))[0]
+    assert (told.verdict, told.reason) == (Outcome.WAIT, "MustHold")
+    assert "leader 3000" in told.message
+    assert told.runbook_url == ""
+
+
+def test_every_reason_leads_to_its_runbook():
+    assert waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False)))[0].runbook_url == "docs/runbooks/GroupLag.md"
+
+
+def test_a_message_of_any_length_can_be_written():
+    assert len(waiting_of(judged(Long=(wait("Waiting", "x" * 10_000), NOW, False)))[0].message) <= 1024
+
+
+def test_streaks_are_told_by_the_name_of_the_gate():
+    told = streaks_of(judged(B=(passed(), NOW, True), A=(fail("Failed", "f"), NOW, False)))
+    assert [(item.name, item.verdict) for item in told] == [("A", Outcome.FAIL), ("B", Outcome.PASS)]
+    assert isinstance(told[0], GateStreak)
+
+
+def test_only_what_failed_is_a_finding():
+    told = findings_of(judged(A=(fail("Residue", "left over", subject="/migration", unblocks="delete it"), NOW, False),
+                              B=(wait("Waiting", "w"), NOW, False)))
+    assert [(item.code, item.subject, item.cure) for item in told] == [("Residue", "/migration", "delete it")]
+
+
+# --- the record of steps and moves --------------------------------------------------------------------------------------
+
+AT = Position(step="Preflight", entered=NOW)
+
+
+def test_a_step_that_is_left_has_an_end_and_the_next_a_beginning():
+    told = steps_of((), AT, replace(AT, step="Move"), NOW + 30)
+    assert [(item.name, item.seconds) for item in told] == [("Preflight", 30), ("Move", None)]
+
+
+def test_a_step_under_way_has_no_end():
+    begun = datetime.fromtimestamp(NOW, UTC)
+    assert steps_of((), AT, AT, NOW + 30) == (StepRecord(name="Preflight", start_time=begun),)
+
+
+def test_the_last_step_ends_with_the_plan():
+    at = Position(step="Finalize", entered=NOW)
+    assert steps_of((), at, replace(at, finished=True), NOW + 7)[0].seconds == 7
+
+
+def test_a_step_that_is_entered_again_begins_again():
+    there = steps_of((), AT, replace(AT, step="Move"), NOW + 30)
+    back = steps_of(there, replace(AT, step="Move", entered=NOW + 30), AT, NOW + 40)
+    assert {item.name: item.end_time is None for item in back} == {"Preflight": True, "Move": False}
+
+
+def test_history_keeps_the_last_moves():
+    told: tuple[Transition, ...] = ()
+    for number in range(HISTORY_KEPT + 5):
+        told = history_of(told, AT, AT, f"move {number}", NOW)
+    assert len(told) == HISTORY_KEPT
+    assert told[-1].message == f"move {HISTORY_KEPT + 4}"
+
+
+def test_a_pass_without_a_move_leaves_no_history():
+    assert history_of((), AT, AT, "", NOW) == ()
+
+
+@pytest.mark.parametrize(("at", "place"), [
+    (AT, "Preflight"),
+    (replace(AT, step="Move", batch=Batch(2, ("kafka-0",), NOW)), "Move/2"),
+    (replace(AT, finished=True), "Completed"),
+    (replace(AT, finished=True, direction=Direction.BACKWARD), "RolledBack"),
+], ids=lambda item: item if isinstance(item, str) else "")
+def test_history_names_places(at, place):
+    assert history_of((), AT, at, "moved", NOW)[0].to == place

@@ -1,0 +1,491 @@
+"""The plan of a KafkaMigration: its shape, its orders and goals, and one walk from end to end over a cluster on paper."""
+
+from dataclasses import replace
+
+import pytest
+
+from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
+from switchover.core.gate import Streak
+from switchover.core.kraft import names, template
+from switchover.core.kraft import plan as kraft
+from switchover.core.kraft.facts import ControllerNode, MigrationState
+from switchover.core.kraft.picture import Picture, observed_mode
+from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.observed import Known, Unknown
+from switchover.core.plan import Decision, decide
+from switchover.core.position import Batch, NodeRecord, Position
+from switchover.core.rollout import BatchSize, Sight
+from unit.pictures import (
+    BROKERS,
+    CONTROLLERS,
+    NOW,
+    UID,
+    Cluster,
+    answer,
+    moment,
+    spec_of,
+    spoil,
+    spoil_each,
+    spoil_pod,
+    value,
+    with_fact,
+    workload_of,
+)
+from unit.small_plan import BACKWARD, FORWARD, intent
+
+PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
+STEPS = [step.name for step in PLAN.steps]
+
+
+# --- the shape of the table ---------------------------------------------------------------------------------------------
+
+
+def test_names_of_steps_are_unique_and_begin_with_preflight():
+    assert len(set(STEPS)) == len(STEPS)
+    assert STEPS[0] == "Preflight"
+
+
+def test_there_is_one_point_of_no_return_and_it_is_held_and_has_no_way_back():
+    irreversible = [step for step in PLAN.steps if step.irreversible]
+    assert [step.name for step in irreversible] == ["Finalize"]
+    assert all(step.hold and step.back is None and step.forward.enter for step in irreversible)
+    assert PLAN.steps.index(irreversible[0]) > 0
+
+
+def test_nothing_before_preflight_passed_touches_anything():
+    preflight = PLAN.steps[0].forward
+    assert preflight.goal(moment("Preflight")) == ()
+    assert preflight.rollout is None
+
+
+def test_gates_of_one_pass_have_names_of_their_own():
+    for step in PLAN.steps:
+        for leg in (step.forward, step.back):
+            if leg is None:
+                continue
+            rollout = leg.rollout
+            together = (*leg.watch, *leg.done, *((*rollout.before, *rollout.after) if rollout else ()))
+            by_name: dict[str, set[int]] = {}
+            for gate in together:
+                by_name.setdefault(gate.name, set()).add(id(gate))
+            assert [name for name, gates in by_name.items() if len(gates) > 1] == [], step.name
+
+
+def test_every_step_ends_with_evidence_or_a_rollout():
+    assert [step.name for step in PLAN.steps if not step.forward.done and step.forward.rollout is None] == []
+
+
+# --- modes --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", "ABCPF")
+def test_a_node_is_known_by_what_it_answers(mode):
+    assert observed_mode(answer(mode)) == mode
+
+
+def test_a_node_that_fits_no_mode_has_none():
+    assert observed_mode(replace(answer("C"), api_keys={18: 3})) == ""
+
+
+def test_brokers_are_known_by_the_host_names_they_advertise():
+    assert value(moment("Preflight").broker_pods()) == BROKERS
+
+
+# --- orders -------------------------------------------------------------------------------------------------------------
+
+
+def left(picture: Picture, mode: str) -> list[str]:
+    return value(kraft.brokers_to(mode, picture))
+
+
+def test_brokers_that_lead_least_go_first():
+    assert left(moment("EnableMigration", "AAA", "PPP", state=PRE), "B") == ["kafka-1", "kafka-0", "kafka-2"]
+
+
+def test_the_zookeeper_controllers_broker_goes_last_however_little_it_leads():
+    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
+    for broker in BROKERS.values():
+        controlling = spoil(picture, "zookeeper", controller=ControllerNode(broker, True, -1))
+        assert BROKERS[left(controlling, "B")[-1]] == broker
+
+
+def test_brokers_that_are_assigned_already_are_not_moved_again():
+    assert left(moment("EnableMigration", "ABA", "PPP", state=PRE), "B") == ["kafka-0", "kafka-2"]
+
+
+def test_once_kraft_rules_nobody_is_last_for_being_the_controller():
+    assert left(moment("MoveBrokers", "BBB", "PPP", state=ACTIVE), "C") == ["kafka-2", "kafka-1", "kafka-0"]
+
+
+def test_enable_migration_leaves_one_broker_to_copy_metadata():
+    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
+    assert value(kraft.all_but_the_last_to_b(picture)) == ["kafka-1", "kafka-0"]
+    one = moment("EnableMigration", "BBA", "PPP", state=PRE)
+    assert value(kraft.all_but_the_last_to_b(one)) == []
+    assert value(kraft.the_last_to_b(one)) == ["kafka-2"]
+
+
+def test_without_a_zookeeper_controller_there_is_no_order_to_b():
+    picture = spoil(moment("EnableMigration", "AAA", "PPP", state=PRE), "zookeeper", controller=None)
+    assert isinstance(kraft.brokers_to("B", picture), Unknown)
+
+
+def test_without_a_witness_there_is_no_order():
+    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
+    silent = with_fact(picture, "views", dict.fromkeys(BROKERS.values(), Unknown("no answer")))
+    assert isinstance(kraft.brokers_to("B", silent), Unknown)
+    assert isinstance(kraft.brokers_to("C", with_fact(picture, "zookeeper", Unknown("no answer"))), Unknown)
+
+
+def test_controllers_go_followers_first_and_the_leader_of_this_moment_last():
+    picture = moment("Finalize", "CCC", "PPP", state=ACTIVE)
+    assert value(kraft.controllers_to_f(picture)) == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0"]
+    moved = spoil(picture, "quorum", leader_id=3001)
+    assert value(kraft.controllers_to_f(moved))[-1] == "kafka-controller-1"
+    assert isinstance(kraft.controllers_to_f(with_fact(picture, "quorum", Unknown("no leader"))), Unknown)
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------------
+
+
+def sizes(*steps: dict[str, int]) -> tuple[BatchSize, ...]:
+    return kraft.sizes(moment("EnableMigration", "AAA", "PPP", rollout={"steps": list(steps)}))
+
+
+def test_batches_are_as_large_as_the_spec_says_and_bake_as_long():
+    told = sizes({"pods": 1, "bakeSeconds": 300}, {"pods": 2, "bakeSeconds": 60})
+    assert told == (BatchSize(1, 300.0), BatchSize(2, 60.0))
+
+
+@pytest.mark.parametrize(("percent", "pods"), [(1, 1), (33, 1), (34, 2), (67, 3), (100, 3)])
+def test_a_share_is_rounded_up_to_whole_pods(percent, pods):
+    assert sizes({"percent": percent, "bakeSeconds": 0})[0].pods == pods
+
+
+def test_controllers_go_one_by_one_whatever_the_spec_says_of_brokers():
+    picture = moment("Finalize", "CCC", "PPP", rollout={"steps": [{"pods": 3}]})
+    assert kraft.one_by_one(picture) == (BatchSize(1, 0.0),)
+
+
+# --- what an approval is given for --------------------------------------------------------------------------------------
+
+
+def test_the_hash_of_a_plan_covers_object_attempt_and_plan():
+    plain = plan_hash(UID, 1, spec_of())
+    assert plan_hash(UID, 1, spec_of()) == plain
+    others = [plan_hash("another", 1, spec_of()), plan_hash(UID, 2, spec_of()), plan_hash(UID, 1, spec_of(soakSeconds=1)),
+              plan_hash(UID, 1, spec_of(zookeeper={"connect": "other:2181"})),
+              plan_hash(UID, 1, spec_of(controllers={"storage": {"size": "2Gi"}}))]
+    assert len({plain, *others}) == len(others) + 1
+
+
+@pytest.mark.parametrize("change", [
+    {"desiredState": "Paused"}, {"holds": []}, {"rollout": {"steps": [{"pods": 2}]}}, {"onFailure": "RollBack"},
+    {"gates": {"stableSamples": 9}}, {"readinessPolicy": "OnAcceptance"},
+    {"approvals": [{"name": "Finalize", "planHash": "0123abcd", "approver": "alice"}]}], ids=str)
+def test_what_may_change_on_the_way_does_not_void_an_approval(change):
+    assert plan_hash(UID, 1, spec_of(**change)) == plan_hash(UID, 1, spec_of())
+
+
+def test_the_hash_is_what_an_approval_may_hold():
+    hashed = plan_hash(UID, 1, spec_of())
+    assert spec_of(approvals=[{"name": "Finalize", "planHash": hashed, "approver": "a"}]).approvals[0].plan_hash == hashed
+
+
+# --- goals --------------------------------------------------------------------------------------------------------------
+
+
+def provisioning() -> Picture:
+    """ProvisionControllers has begun and nothing is done yet."""
+    position = Position(step="ProvisionControllers", opened=NOW, nodes={
+        **{name: NodeRecord(node_id, "A") for name, node_id in BROKERS.items()},
+        **{name: NodeRecord(node_id, "P") for name, node_id in CONTROLLERS.items()}})
+    return Cluster().picture(position)
+
+
+def kinds(effects: tuple[Effect, ...]) -> list[str]:
+    return [effect.manifest["kind"] if isinstance(effect, Apply) else type(effect).__name__ for effect in effects]
+
+
+def in_turn(step: str, cluster: Cluster, position: Position) -> list[list[str]]:
+    """What a goal asks for, pass after pass, until it is true."""
+    goal = next(item for item in PLAN.steps if item.name == step).forward.goal
+    told = []
+    while effects := goal(cluster.picture(position)):
+        told.append(kinds(effects))
+        for effect in effects:
+            cluster.perform(effect)
+        assert len(told) < 10, "the goal never becomes true"
+    return told
+
+
+def test_brokers_are_claimed_first_then_files_are_written_then_controllers_are_made():
+    cluster = Cluster()
+    assert in_turn("ProvisionControllers", cluster, provisioning().position) == [
+        ["StatefulSet"], ["WriteNodeFiles"], ["Service", "PodDisruptionBudget", "StatefulSet"]]
+    assert cluster.claimed_by == UID
+    assert {node.mode for node in cluster.controllers.values()} == {"P"}
+
+
+def test_originals_are_kept_first_then_files_are_written_then_the_template_is_changed():
+    cluster = Cluster()
+    assert in_turn("EnableMigration", cluster, provisioning().position) == [
+        ["ControllerRevision"], ["WriteNodeFiles"], ["PatchStatefulSet"]]
+    assert template.is_ours(cluster.workload(), spec_of().brokers[0])
+    assert cluster.replaced == [], "the change restarts nothing"
+
+
+def test_a_goal_without_its_facts_asks_for_nothing():
+    for fact in ("kubernetes", "zookeeper"):
+        blind = with_fact(provisioning(), fact, Unknown("no answer"))
+        assert kraft.claim_and_provision(blind) == ()
+    unsure = with_fact(provisioning(), "broker_settings", {})
+    assert kraft.claim_and_provision(unsure) == ()
+    assert kraft.take_templates_over(with_fact(provisioning(), "kubernetes", Unknown("no answer"))) == ()
+
+
+def test_a_template_that_was_changed_back_is_not_fought_over_once_a_broker_moved():
+    picture = moment("EnableMigration", "BAA", "PPP", state=PRE)
+    reverted = spoil(picture, "kubernetes", brokers={"kafka": Cluster().workload()})
+    assert kraft.take_templates_over(reverted) == ()
+
+
+def test_a_template_that_can_no_longer_be_taken_over_is_left_to_the_gates():
+    cluster = Cluster()
+    in_turn("EnableMigration", cluster, provisioning().position)
+    cluster.manifest["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
+    hybrid = cluster.picture(provisioning().position)
+    assert kraft.take_templates_over(hybrid) == ()
+
+
+def test_files_follow_the_record_and_are_written_once():
+    cluster = Cluster()
+    in_turn("EnableMigration", cluster, provisioning().position)
+    assert kraft.broker_files(cluster.picture(provisioning().position)) == ()
+    moved = provisioning().position.with_batch(["kafka-1"], "B", NOW)
+    effects = kraft.broker_files(cluster.picture(moved))
+    assert kinds(effects) == ["WriteNodeFiles"]
+    assert isinstance(effects[0], WriteNodeFiles)
+    flagged = [key for key, text in effects[0].files.items() if "migration.enable=true" in text]
+    assert flagged == ["kafka-1.properties"]
+    assert effects[0].files["log4j.properties"] == "# quiet\n", "the user's other keys go along"
+
+
+def test_a_pod_is_evicted_when_it_is_ready_and_deleted_when_it_is_not():
+    assert kraft.replace_pod(provisioning(), "kafka-0", Sight("u", True, False, NOW, "A")) == Evict("kafka-0", "u")
+    assert kraft.replace_pod(provisioning(), "kafka-0", Sight("u", False, False, NOW, "A")) == DeletePod("kafka-0", "u")
+
+
+def test_a_node_is_seen_as_its_pod_and_its_own_answer():
+    picture = moment("EnableMigration", "BAA", "PPP", state=PRE)
+    seen = value(kraft.sight(picture, "kafka-0"))
+    assert (seen.uid, seen.ready, seen.mode) == ("kafka-0/1", True, "B")
+    silent = with_fact(picture, "answers", {0: Unknown("no answer")})
+    assert value(kraft.sight(silent, "kafka-0")).mode == ""
+    assert value(kraft.sight(spoil_pod(picture, "kafka-0", ready=False), "kafka-0")).ready is False
+    gone = spoil(picture, "kubernetes", brokers={"kafka": replace(workload_of(picture), pods={})})
+    assert value(kraft.sight(gone, "kafka-0")).uid == ""
+    assert value(kraft.sight(picture, "kafka-controller-1")).mode == "P"
+    assert isinstance(kraft.sight(with_fact(picture, "kubernetes", Unknown("no answer")), "kafka-0"), Unknown)
+
+
+def test_update_strategies_come_back_only_where_they_differ():
+    cluster = Cluster()
+    in_turn("EnableMigration", cluster, provisioning().position)
+    assert in_turn("HandOver", cluster, provisioning().position) == [["PatchStatefulSet"]]
+    assert cluster.manifest["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+
+
+# --- the whole walk -----------------------------------------------------------------------------------------------------
+
+
+class Walk:
+    """Decides and performs, pass after pass, and keeps the order of all that happened."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.position = Position(step="Preflight", entered=NOW)
+        self.streaks: dict[str, Streak] = {}
+        self.steps = ["Preflight"]
+        self.assigned: list[tuple[str, str]] = []
+        self.modes_seen: list[str] = []
+
+    def step(self, approved: bool = True, seconds: float = 1.0) -> Decision:
+        wanted = replace(intent(), approved=frozenset({"Finalize", "HandOver"} if approved else ()), patience=1e9)
+        decision = decide(PLAN, self.cluster.picture(self.position), wanted, self.streaks, self.cluster.now)
+        for name, record in decision.position.nodes.items():
+            before = self.position.nodes.get(name)
+            if before is None or before.assigned != record.assigned:
+                self.assigned.append((name, record.assigned))
+        for effect in decision.effects:
+            self.check(effect)
+            self.cluster.perform(effect)
+        self.streaks, self.position = dict(decision.streaks), decision.position
+        if self.position.step != self.steps[-1]:
+            self.steps.append(self.position.step)
+        self.modes_seen.append("".join(sorted(node.mode for node in self.cluster.brokers.values())))
+        self.cluster.pass_time(seconds)
+        return decision
+
+    def check(self, effect: Effect) -> None:
+        assert self.position.opened is not None
+        if isinstance(effect, Evict | DeletePod):
+            assert self.position.batch is not None
+            assert self.position.nodes[effect.pod].evicting == effect.uid
+        if isinstance(effect, Apply):
+            assert "ownerReferences" not in str(effect.manifest)
+
+    def until(self, step: str, limit: int = 600, **passes: object) -> None:
+        for _ in range(limit):
+            if self.position.step == step or self.position.finished:
+                return
+            decision = self.step(**passes)  # type: ignore[arg-type]
+            assert decision.stalled is None, decision.stalled
+        raise AssertionError(f"never came to {step}: {self.position}")
+
+    def to_the_end(self) -> None:
+        self.until("Soak")
+        self.until("Finalize", seconds=600)
+        self.until("ReleaseZooKeeper")
+        self.until("nowhere", seconds=600)
+
+
+@pytest.fixture(scope="module")
+def walked() -> Walk:
+    walk = Walk()
+    walk.to_the_end()
+    return walk
+
+
+def test_the_walk_goes_through_every_step_in_its_order(walked):
+    assert walked.steps == STEPS
+    assert walked.position.finished
+
+
+def test_every_node_ends_in_kraft(walked):
+    assert walked.modes_seen[-1] == "CCC"
+    assert [node.mode for node in walked.cluster.controllers.values()] == ["F", "F", "F"]
+    assert walked.cluster.state is POST
+
+
+def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
+    order = [modes for index, modes in enumerate(walked.modes_seen) if index == 0 or modes != walked.modes_seen[index - 1]]
+    assert order == ["AAA", "AAB", "ABB", "BBB", "BBC", "BCC", "CCC"]
+
+
+def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
+    assert sorted(walked.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
+
+
+def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
+    assert [name for name, mode in walked.assigned if mode == "B"] == ["kafka-1", "kafka-0", "kafka-2"]
+    assert [name for name, mode in walked.assigned if mode == "F"][-1] == "kafka-controller-0"
+
+
+def test_nothing_that_is_created_names_an_owner_or_a_namespace(walked):
+    for manifest in walked.cluster.applied:
+        assert "ownerReferences" not in str(manifest)
+        assert "namespace" not in manifest["metadata"]
+        if manifest["metadata"]["name"] != "kafka":
+            assert names.labels("to-kraft").items() <= manifest["metadata"]["labels"].items()
+
+
+def test_the_walk_stands_before_finalize_until_it_is_approved():
+    walk = Walk()
+    walk.until("Soak")
+    walk.until("Finalize", seconds=600)
+    for _ in range(20):
+        decision = walk.step(approved=False)
+        assert decision.effects == ()
+    assert walk.position.opened is None
+    assert "Approval" in decision.judged
+    assert {node.mode for node in walk.cluster.controllers.values()} == {"P"}
+    walk.until("HandOver")
+    assert walk.cluster.state is POST
+
+
+def test_an_operator_that_dies_in_every_pass_takes_longer_and_does_the_same():
+    walk = Walk()
+    for _ in range(60):
+        walk.step()
+        if walk.position.step == "EnableMigration":
+            break
+    for _ in range(30):
+        walk.streaks = {}
+        walk.step()
+    assert walk.cluster.replaced == ["kafka-1"]
+    assert walk.position.batch is not None
+    assert walk.position.batch.proven is None, "gates that want several samples never open"
+    walk.to_the_end()
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
+
+
+def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
+    walk = Walk()
+    walk.until("MoveBrokers")
+    walk.cluster.manifest["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
+    before = list(walk.cluster.replaced)
+    for _ in range(50):
+        decision = walk.step()
+    assert walk.cluster.replaced == before
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "RevertedByGitOps"
+
+
+def test_paused_anywhere_the_walk_stands_still():
+    walk = Walk()
+    for _ in range(400):
+        paused = decide(PLAN, walk.cluster.picture(walk.position), intent(FORWARD, paused=True), {}, walk.cluster.now)
+        assert (paused.position, paused.effects) == (walk.position, ())
+        walk.step(seconds=600 if walk.position.step in ("Soak", "ReleaseZooKeeper") else 1.0)
+        if walk.position.finished:
+            break
+    assert walk.position.finished
+
+
+def test_wanted_back_from_anywhere_it_goes_back_or_says_why_not():
+    walk = Walk()
+    for _ in range(400):
+        at = walk.position
+        decision = decide(PLAN, walk.cluster.picture(at), intent(BACKWARD), {}, walk.cluster.now)
+        assert decision.effects == ()
+        if PLAN.can_go_back(at):
+            assert decision.position.direction is BACKWARD
+        elif not at.finished:
+            assert decision.position == at
+            assert decision.judged["Undo"].verdict.outcome == "Fail"
+        walk.step(seconds=600 if at.step in ("Soak", "ReleaseZooKeeper") else 1.0)
+        if walk.position.finished:
+            break
+    assert walk.position.finished
+
+
+def test_a_cluster_of_which_nothing_is_known_is_never_touched():
+    walk = Walk()
+    for _ in range(400):
+        blind = replace(walk.cluster.picture(walk.position), facts=type(walk.cluster.facts())())
+        decision = decide(PLAN, blind, replace(intent(), approved=frozenset({"Finalize"})), {}, walk.cluster.now)
+        assert decision.effects == ()
+        assert (decision.position.step, decision.position.batch) == (walk.position.step, unproven(walk.position.batch))
+        walk.step(seconds=600 if walk.position.step in ("Soak", "ReleaseZooKeeper") else 1.0)
+        if walk.position.finished:
+            break
+    assert walk.position.finished
+
+
+def unproven(batch: Batch | None) -> Batch | None:
+    """Blind, the bake of a batch begins anew; nothing else of it changes."""
+    return None if batch is None else replace(batch, proven=None)
+
+
+def test_effects_say_what_they_do():
+    effects = (Apply({"kind": "Service", "metadata": {"name": "s"}}), WriteNodeFiles("f", {}, {}),
+               PatchStatefulSet("kafka", (), "why"), Evict("kafka-0", "u"), DeletePod("kafka-0", "u"))
+    assert [str(effect) for effect in effects] == [
+        "apply Service s", "write the files of Secret f", "patch StatefulSet kafka: why", "evict pod kafka-0 (u)",
+        "delete pod kafka-0 (u)"]
+
+
+def test_views_that_differ_do_not_change_who_is_known():
+    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
+    assert isinstance(kraft.brokers_to("B", spoil_each(picture, "views", lambda view: view, 0)), Known)

@@ -1,0 +1,275 @@
+"""The folded status of a KafkaMigration: one phase, conditions that kstatus can read, and no way back once it is lost."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from switchover.api.conditions import ConditionType, find_condition
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
+from switchover.api.status import Phase, Severity
+from switchover.core.kraft.facts import Facts, MigrationState
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.kraft.status import invalid_status, metadata_state, next_status, zookeeper_is_unused
+from switchover.core.observed import Unknown
+from switchover.core.plan import Decision, decide
+from switchover.core.position import Position
+from switchover.core.status import Spent, position_of
+from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, with_fact
+from unit.small_plan import BACKWARD, FORWARD, intent
+
+PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
+
+
+def folded(picture: Picture, own: KafkaMigration | None = None, **wanted: Any) -> KafkaMigrationStatus:
+    """The status after one pass over this picture."""
+    return fold(own or migration(), picture, decide(PLAN, picture, intent(**wanted), {}, picture.now))
+
+
+def fold(own: KafkaMigration, picture: Picture, decision: Decision) -> KafkaMigrationStatus:
+    return next_status(own, picture, decision, Spent(), None, {})
+
+
+def on_record(own: KafkaMigration, status: KafkaMigrationStatus) -> KafkaMigration:
+    """The object as it is read after the status was written."""
+    return KafkaMigration.model_validate({**own.manifest(), "status": status.manifest()})
+
+
+def is_true(status: KafkaMigrationStatus, kind: ConditionType) -> bool:
+    found = find_condition(status.conditions, kind)
+    return found is not None and found.status.value == "True"
+
+
+PICTURES = {
+    "Preflight": lambda: moment("Preflight"),
+    "Preflight finds residue": lambda: spoil(moment("Preflight"), "kubernetes", controller_claims=("data-0",)),
+    "Preflight sees nothing": lambda: replace(moment("Preflight"), facts=Facts()),
+    "ProvisionControllers": lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE),
+    "EnableMigration": lambda: moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE),
+    "EnableMigration sees nothing": lambda: replace(
+        moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE), facts=Facts()),
+    "MoveBrokers": lambda: moment("MoveBrokers", "CBB", "PPP", ("kafka-0",), ACTIVE),
+    "MoveBrokers without dual write": lambda: spoil(
+        moment("MoveBrokers", "CBB", "PPP", (), ACTIVE), "zookeeper", migration=None),
+    "Finalize held": lambda: moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=None),
+    "Finalize begun": lambda: moment("Finalize", "CCC", "PFP", ("kafka-controller-1",), ACTIVE),
+    "HandOver": lambda: moment("HandOver", "CCC", "FFF", (), POST, opened=None),
+    "ReleaseZooKeeper": lambda: moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 9000),
+    "an unknown step": lambda: moment("StepOfALaterVersion", "CCC", "FFF", (), POST),
+}
+WANTED = ({}, {"paused": True}, {"direction": BACKWARD}, {"approved": True})
+STATES = ("Running", "Paused", "Planned", "RolledBack")
+
+
+@cache
+def everything() -> tuple[tuple[str, KafkaMigration, KafkaMigrationStatus], ...]:
+    """Every picture, wanted in every way, over an empty and over an older status."""
+    told = []
+    for name, picture_of in PICTURES.items():
+        picture = picture_of()
+        for wanted in WANTED:
+            for state in STATES:
+                own = migration(desiredState=state)
+                first = folded(picture, own, **wanted)
+                told += [(name, own, first), (name, own, folded(picture, on_record(own, first), **wanted))]
+    return tuple(told)
+
+
+# --- conditions ---------------------------------------------------------------------------------------------------------
+
+
+def test_kstatus_never_reads_failed_and_in_progress_at_once():
+    for name, _, status in everything():
+        assert not (is_true(status, ConditionType.RECONCILING) and is_true(status, ConditionType.STALLED)), name
+
+
+def test_kstatus_reads_ready_only_when_nothing_is_under_way_or_that_was_asked_for():
+    for name, _, status in everything():
+        if is_true(status, ConditionType.READY):
+            assert not is_true(status, ConditionType.STALLED), name
+            assert not is_true(status, ConditionType.RECONCILING), name
+
+
+def test_every_condition_is_told_and_speaks_of_the_generation_that_was_read():
+    for _, own, status in everything():
+        told = {condition.type for condition in status.conditions}
+        assert told >= {kind.value for kind in ConditionType} - {"Reconciling"}
+        assert {condition.observed_generation for condition in status.conditions} <= {own.metadata.generation, -1}
+        assert status.observed_generation == own.metadata.generation
+
+
+def test_a_status_is_written_and_read_without_loss():
+    for _, own, status in everything():
+        assert on_record(own, status).status == status
+
+
+def test_the_same_pass_folds_to_the_same_status():
+    for picture in PICTURES.values():
+        assert folded(picture()) == folded(picture())
+
+
+def test_while_nothing_moves_the_status_says_what_it_waits_for():
+    for name, picture in PICTURES.items():
+        for wanted in WANTED:
+            decision = decide(PLAN, picture(), intent(**wanted), {}, NOW)
+            if decision.position == picture().position and not decision.effects:
+                status = fold(migration(), picture(), decision)
+                assert status.waiting_for, name
+                assert status.waiting_for_count >= len(status.waiting_for)
+                assert status.waiting_for_summary
+
+
+def test_a_failed_gate_is_stalled_with_its_own_words():
+    status = folded(PICTURES["MoveBrokers without dual write"]())
+    stalled = find_condition(status.conditions, ConditionType.STALLED)
+    assert stalled is not None
+    assert (stalled.status.value, stalled.reason) == ("True", "MigrationNodeGone")
+    assert status.phase is Phase.STALLED
+
+
+def test_a_condition_keeps_its_time_while_it_does_not_change():
+    own = migration()
+    first = folded(PICTURES["EnableMigration"](), own)
+    later = replace(PICTURES["EnableMigration"](), now=NOW + 100)
+    second = folded(later, on_record(own, first))
+    assert [item.last_transition_time for item in second.conditions] == [
+        item.last_transition_time for item in first.conditions]
+
+
+# --- the phase ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "state", "wanted", "phase"), [
+    ("Preflight", "Running", {}, Phase.RUNNING),
+    ("Preflight", "Planned", {"paused": True}, Phase.PLANNED),
+    ("EnableMigration", "Paused", {"paused": True}, Phase.PAUSED),
+    ("EnableMigration", "Running", {}, Phase.RUNNING),
+    ("Finalize held", "Running", {}, Phase.AWAITING_APPROVAL),
+    ("Finalize begun", "Running", {}, Phase.RUNNING),
+    ("HandOver", "Running", {}, Phase.SUCCEEDED),
+    ("ReleaseZooKeeper", "Running", {}, Phase.SUCCEEDED),
+    ("an unknown step", "Running", {}, Phase.STALLED),
+    ("Preflight finds residue", "Running", {}, Phase.STALLED),
+])
+def test_the_phase_is_the_migration_in_one_word(name, state, wanted, phase):
+    assert folded(PICTURES[name](), migration(desiredState=state), **wanted).phase is phase
+
+
+def test_a_migration_taken_back_says_so():
+    back = Position(step="Preflight", direction=BACKWARD, entered=NOW, opened=NOW)
+    assert folded(Cluster().picture(back), direction=BACKWARD).phase is Phase.ROLLED_BACK
+
+
+def test_succeeded_is_told_when_finalize_is_proven_and_not_after_the_retention():
+    assert not is_true(folded(PICTURES["Finalize begun"]()), ConditionType.SUCCEEDED)
+    for name in ("HandOver", "ReleaseZooKeeper"):
+        status = folded(PICTURES[name]())
+        assert is_true(status, ConditionType.SUCCEEDED)
+        assert is_true(status, ConditionType.READY)
+        assert not is_true(status, ConditionType.ZOOKEEPER_REMOVABLE)
+
+
+def test_ready_on_acceptance_comes_with_the_accepted_plan():
+    own = migration(readinessPolicy="OnAcceptance")
+    assert not is_true(folded(PICTURES["Preflight"](), own), ConditionType.READY)
+    assert is_true(folded(PICTURES["ProvisionControllers"](), own), ConditionType.READY)
+
+
+# --- the point of no return, approvals, findings ------------------------------------------------------------------------
+
+
+def test_the_way_back_is_lost_with_finalizes_first_record_and_for_good():
+    assert folded(PICTURES["Finalize held"]()).rollback.lost_at_step == ""
+    begun = folded(PICTURES["Finalize begun"]())
+    assert (begun.rollback.available, begun.rollback.lost_at_step) == (False, "Finalize")
+    assert not is_true(begun, ConditionType.ROLLBACK_AVAILABLE)
+    later = folded(PICTURES["an unknown step"](), on_record(migration(), begun))
+    assert later.rollback.lost_at_step == "Finalize"
+
+
+def test_the_way_back_is_available_exactly_when_the_plan_has_one():
+    for name, picture in PICTURES.items():
+        decision = decide(PLAN, picture(), intent(), {}, NOW)
+        status = fold(migration(), picture(), decision)
+        assert status.rollback.available == (
+            PLAN.can_go_back(decision.position) and not status.rollback.lost_at_step), name
+        assert status.rollback.available == is_true(status, ConditionType.ROLLBACK_AVAILABLE)
+
+
+def test_a_plan_has_its_hash_once_preflight_is_passed():
+    assert folded(PICTURES["Preflight"]()).plan_hash == ""
+    assert folded(PICTURES["ProvisionControllers"]()).plan_hash == plan_hash(UID, 1, migration().spec)
+
+
+def approved(hashed: str) -> KafkaMigration:
+    return migration(approvals=[{"name": "Finalize", "planHash": hashed, "approver": "alice", "reason": "CHG-1"}])
+
+
+def test_an_approval_is_accepted_for_this_very_plan_alone():
+    right, wrong = plan_hash(UID, 1, migration().spec), "0123456789abcdef"
+    assert [item.approver for item in folded(PICTURES["Finalize held"](), approved(right)).approvals] == ["alice"]
+    assert folded(PICTURES["Finalize held"](), approved(wrong)).approvals == ()
+
+
+def test_no_approval_is_carried_into_a_new_attempt():
+    own = approved(plan_hash(UID, 1, migration().spec))
+    first = folded(PICTURES["Finalize held"](), own)
+    back = Position(step="Preflight", direction=BACKWARD, entered=NOW, opened=NOW, finished=True)
+    again = folded(Cluster().picture(back), on_record(own, first), direction=FORWARD)
+    assert again.attempt == 2
+    assert again.plan_hash == plan_hash(UID, 2, own.spec) != first.plan_hash
+    assert again.approvals == ()
+
+
+def test_what_preflight_found_stays_to_be_read():
+    found = folded(PICTURES["Preflight finds residue"]())
+    assert [(item.code, item.severity) for item in found.findings] == [("Residue", Severity.BLOCKER)]
+    assert not is_true(found, ConditionType.PREFLIGHT_PASSED)
+    assert folded(PICTURES["EnableMigration"](), on_record(migration(), found)).findings == found.findings
+
+
+# --- where the metadata is ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("picture", "state"), [
+    (moment("Preflight"), MetadataState.ZOOKEEPER),
+    (moment("ProvisionControllers", "AAA", "PPP", (), PRE), MetadataState.ZOOKEEPER),
+    (moment("EnableMigration", "BAA", "PPP", (), PRE), MetadataState.MIGRATION_ELIGIBLE),
+    (spoil(moment("CopyMetadata", "BBB", "PPP", (), ACTIVE), "log", migration_state=PRE), MetadataState.MIGRATION_READY),
+    (moment("DualWrite", "BBB", "PPP", (), ACTIVE), MetadataState.MIGRATION_ACTIVE),
+    (spoil_each(moment("Finalize", "CCC", "FFF", (), POST), "zookeeper_connections", lambda _: 1),
+     MetadataState.MIGRATION_FINISHED),
+    (moment("ReleaseZooKeeper", "CCC", "FFF", (), POST), MetadataState.KRAFT),
+], ids=lambda item: item.value if isinstance(item, MetadataState) else item.position.step)
+def test_the_state_of_the_metadata_follows_the_evidence(picture, state):
+    assert metadata_state(picture, MetadataState.ZOOKEEPER) is state
+
+
+def test_what_cannot_be_seen_now_stays_as_it_was():
+    blind = with_fact(moment("DualWrite", "BBB", "PPP", (), ACTIVE), "log", Unknown("no leader"))
+    assert metadata_state(blind, MetadataState.MIGRATION_ACTIVE) is MetadataState.MIGRATION_ACTIVE
+
+
+def test_zookeeper_is_unused_only_when_every_server_said_so():
+    picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST)
+    assert zookeeper_is_unused(picture)
+    assert not zookeeper_is_unused(with_fact(picture, "zookeeper_connections", {}))
+    assert not zookeeper_is_unused(with_fact(picture, "zookeeper_connections", {"zookeeper:2181": Unknown("no answer")}))
+
+
+# --- a spec that is refused ---------------------------------------------------------------------------------------------
+
+
+def test_a_refused_spec_is_stalled_in_words_and_keeps_what_was_on_record():
+    kept = folded(PICTURES["EnableMigration"]())
+    raw = {"status": kept.manifest()}
+    status = KafkaMigrationStatus.model_validate(invalid_status(raw, 7, "spec.brokers: must not be empty", NOW))
+    assert status.phase is Phase.STALLED
+    assert position_of(status, "Preflight", NOW) == position_of(kept, "Preflight", NOW)
+    stalled = find_condition(status.conditions, ConditionType.STALLED)
+    assert stalled is not None
+    assert stalled.message == "spec.brokers: must not be empty"
+    assert not is_true(status, ConditionType.READY)
+    assert not is_true(status, ConditionType.RECONCILING)
