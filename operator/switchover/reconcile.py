@@ -81,6 +81,9 @@ class Reconciler:
             migration = KafkaMigration.model_validate(raw)
         except ValidationError as error:
             return await self._refuse(name, raw, _in_words(error))
+        if _is_over(migration):
+            await self._forget(name)
+            return ENDED
         memory = await self._remember(name, migration)
         now = self._clock.now()
         holder = await self._hold(migration)
@@ -126,8 +129,8 @@ class Reconciler:
 
     def _decide(self, migration: KafkaMigration, picture: Picture, memory: _Memory, holder: str) -> Decision:
         decision = decide(PLAN, picture, intent_of(migration), memory.streaks, picture.now)
-        if holder == self._holder(migration):
-            return decision
+        if holder == self._holder(migration) or picture.position.step == PREFLIGHT:
+            return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
         judge: Judge[Picture] = Judge("lease", memory.streaks, picture.now)
         judgement = judge.add("Lease", fail(
             "LeaseNotHeld", "another operator or migration holds the Lease of this Kafka cluster", subject="Lease",
@@ -232,6 +235,12 @@ class Reconciler:
         """Close what every migration is observed through."""
         for name in tuple(self._memories):
             await self._forget(name)
+
+
+def _is_over(migration: KafkaMigration) -> bool:
+    """The plan's end is on record and the spec is the one that it speaks of: there is nothing to look at any more."""
+    status = migration.status
+    return status.progress.complete_time is not None and status.observed_generation == migration.metadata.generation
 
 
 def _with_refusal(decision: Decision, memory: _Memory) -> Decision:

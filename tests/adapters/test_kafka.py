@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    ConfigResource,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -45,10 +46,13 @@ async def opened(
 
 
 def created(servers: str, partitions: int = 1, config: dict[str, str] | None = None) -> str:
-    """A new topic."""
+    """A new topic, once the broker knows it: a KRaft broker hears of it a moment after the controller has made it."""
     name = uuid.uuid4().hex
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(name, partitions, 1, config=config or {})])[name].result(60)
+    resource, deadline = ConfigResource(ConfigResource.Type.TOPIC, name), time.monotonic() + 30
+    while admin.describe_configs([resource])[resource].exception(10) is not None:
+        assert time.monotonic() < deadline, f"the broker does not know topic {name}"
     return name
 
 

@@ -147,8 +147,13 @@ class ConfluentKafkaAdmin:
     ) -> dict[K, Any]:
         """What each future came to: its value, or the KafkaError."""
         wrapped = {key: asyncio.wrap_future(future) for key, future in futures.items()}
+
+        def answered(future: "asyncio.Future[Any]", _client: AdminClient = client) -> None:
+            """Keeps the client until its last answer: taken down with requests under way, librdkafka 2.16 can crash."""
+            future.exception()                                       # no complaint about one that nobody reads any more
+
         for future in wrapped.values():
-            future.add_done_callback(asyncio.Future.exception)      # no complaint about one that nobody reads any more
+            future.add_done_callback(answered)
         # asyncio.wait cancels nothing: librdkafka sets the result of a future whether we still want it or not.
         if wrapped:
             try:
