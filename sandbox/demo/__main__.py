@@ -129,6 +129,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         modes=world.modes(cluster),
         zookeeper_connections=world.connections(cluster),
         kills=[moment.words for moment in killer.killed],
+        operator_restarts=run.restarts,
         operator_peak_memory=run.peak_memory,
         decision_latency=_decision_latency(cluster),
     )

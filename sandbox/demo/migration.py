@@ -45,6 +45,7 @@ class Run:
     approval: str = ""
     container: str = ""
     peak_memory: int = 0
+    restarts: int = 0
     pods: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @property
@@ -60,6 +61,8 @@ class Run:
             self.pods[metadata["name"]].add(metadata["uid"])
         if metadata.get("labels", {}).get("app.kubernetes.io/name") == "switchover":
             self.container = operator_process.container_id(pod)
+            for status in pod["status"].get("containerStatuses", []):
+                self.restarts = max(self.restarts, status["restartCount"])
 
     def steps(self) -> dict[str, float]:
         """Seconds of every step that ended."""

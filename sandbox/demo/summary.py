@@ -49,6 +49,7 @@ class Summary:
     modes: Mapping[str, str]
     zookeeper_connections: Mapping[str, int]
     kills: Sequence[str]
+    operator_restarts: int
     operator_peak_memory: int
     decision_latency: Mapping[str, float]
 
@@ -94,6 +95,7 @@ class Summary:
             "brokerModes": dict(self.modes),
             "zookeeperConnections": dict(self.zookeeper_connections),
             "operatorKills": list(self.kills),
+            "operatorRestarts": self.operator_restarts,
             "operatorPeakMemoryBytes": self.operator_peak_memory,
             "decisionLatencySeconds": dict(self.decision_latency),
         }
@@ -128,7 +130,8 @@ class Summary:
                 f"connections to {server}: {'no answer' if count < 0 else count}"
                 for server, count in self.zookeeper_connections.items()
             ),
-            f"operator: killed {len(self.kills)} times, peak memory {self.operator_peak_memory / 2**20:.0f} MiB",
+            f"operator: killed {len(self.kills)} times, restarted {self.operator_restarts} times,"
+            f" peak memory {self.operator_peak_memory / 2**20:.0f} MiB",
             f"result: {self.result}",
         ]
 

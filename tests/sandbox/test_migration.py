@@ -127,6 +127,10 @@ def test_the_operator_was_killed_three_times(story: Story) -> None:
     assert {moment.step for moment in story.killer.killed} == {"EnableMigration", "MoveBrokers", "Finalize"}
 
 
+def test_the_operator_never_died_by_itself(story: Story) -> None:
+    assert story.run.restarts == 3
+
+
 def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
     assert len(audit.evictions(story.requests)) >= 9, "three brokers twice and three controllers were to be evicted"
     assert audit.acts_before_record(story.requests) == []

@@ -18,6 +18,7 @@ GOOD = Summary(
     modes={"kafka-0": "KRaft", "kafka-1": "KRaft"},
     zookeeper_connections={"zookeeper-0": 0, "zookeeper-1": -1},
     kills=("the first broker moves to KRaft",),
+    operator_restarts=1,
     operator_peak_memory=100 * 2**20,
     decision_latency={"median": 0.1},
 )
@@ -54,4 +55,4 @@ def test_the_table_names_figures_and_proofs() -> None:
     assert "ApiVersions of kafka-1: KRaft" in text
     assert "connections to zookeeper-0: 0" in text
     assert "connections to zookeeper-1: no answer" in text
-    assert "peak memory 100 MiB" in text
+    assert "killed 1 times, restarted 1 times, peak memory 100 MiB" in text
