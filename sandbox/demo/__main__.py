@@ -124,6 +124,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         pods_replaced=run.replaced,
         traffic=traffic.verify(cluster),
         migration=traffic.gaps(cluster, run.start, end),
+        step_gaps={name: traffic.gaps(cluster, *window) for name, window in run.windows().items()},
         plain=plain,
         plain_seconds=[stop - start for start, stop in windows],
         modes=world.modes(cluster),

@@ -69,6 +69,12 @@ class Run:
         records = self.resource.get("status", {}).get("steps", [])
         return {record["name"]: float(record.get("seconds", 0)) for record in records if "endTime" in record}
 
+    def windows(self) -> dict[str, tuple[float, float]]:
+        """Begin and end of every step that ended, if it took a second at least."""
+        ended = [item for item in self.resource.get("status", {}).get("steps", []) if "endTime" in item]
+        times = {item["name"]: (seconds(item["startTime"]), seconds(item["endTime"])) for item in ended}
+        return {name: (start, end) for name, (start, end) in times.items() if start < end}
+
 
 def install_operator(cluster: Cluster) -> None:
     """`helm install`, back once the operator is ready. Raises CommandFailed."""

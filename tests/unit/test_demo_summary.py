@@ -13,6 +13,7 @@ GOOD = Summary(
     pods_replaced=9,
     traffic=Traffic(acknowledged=250_000, lost=0, duplicates=1),
     migration=Gaps(produce=3.0, consume=6.0),
+    step_gaps={"MoveBrokers": Gaps(produce=3.0, consume=6.0)},
     plain=(Gaps(produce=2.0, consume=4.0), Gaps(produce=4.0, consume=3.0)),
     plain_seconds=(31.0, 33.0),
     modes={"kafka-0": "KRaft", "kafka-1": "KRaft"},
@@ -33,6 +34,7 @@ def test_the_json_holds_what_the_issue_asks_for() -> None:
     assert found["longestProduceGapSeconds"] == 3.0
     assert found["longestConsumeGapSeconds"] == 6.0
     assert found["steps"] == {"Preflight": 3, "MoveBrokers": 60}
+    assert found["stepGaps"] == {"MoveBrokers": {"produce": 3.0, "consume": 6.0}}
 
 
 def test_ratios_are_against_the_longer_of_the_plain_restarts() -> None:
