@@ -146,7 +146,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.opened is None:
         return _open(step, leg, picture, intent, judge, now)
     if not judge.all_open(leg.watch, picture):
-        if at.batch is not None and at.batch.proven is not None:
+        ill = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in leg.watch)
+        if ill and at.batch is not None and at.batch.proven is not None:
             return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
         return at, (), ""
     if effects := leg.goal(picture):
