@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.api.status import Verdict as Outcome
 from switchover.core.effects import Evict
 from switchover.core.gate import Streak, Verdict, fail, passed, unknown, wait
 from switchover.core.plan import Decision, Intent, Leg, Plan, Step, decide
@@ -104,12 +105,14 @@ def test_a_watch_gate_holds_evictions_back(closed):
 
 
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
-def test_a_watch_gate_that_closes_during_a_bake_starts_it_anew(closed):
+def test_a_watch_gate_that_finds_something_during_a_bake_starts_it_anew(closed):
     scene = moving(batch=("n0",), runs="BAA")
     walk = Walk(scene.position, scene.world)
     walk.decide()
     assert walk.decide().position.batch.proven == NOW
-    assert walk.decide(now=NOW + 1, Healthy=closed).position.batch.proven is None
+    blind = closed.outcome is Outcome.UNKNOWN
+    assert walk.decide(now=NOW + 1, Healthy=closed).position.batch.proven == (NOW if blind else None)
+    assert walk.decide(now=NOW + 60, Healthy=closed).position.batch is not None, "and it ends only while all is well"
 
 
 def test_while_nothing_moves_it_says_what_it_waits_for():

@@ -1,19 +1,17 @@
-"""The plan of a KafkaMigration: its shape, its orders and goals, and one walk from end to end over a cluster on paper."""
+"""The plan of a KafkaMigration: the shape of its table, its orders, sizes and goals."""
 
 from dataclasses import replace
 
 import pytest
 
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
-from switchover.core.gate import Streak
-from switchover.core.kraft import names, template
 from switchover.core.kraft import plan as kraft
+from switchover.core.kraft import template
 from switchover.core.kraft.facts import ControllerNode, MigrationState
 from switchover.core.kraft.picture import Picture, observed_mode
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.observed import Known, Unknown
-from switchover.core.plan import Decision, decide
-from switchover.core.position import Batch, NodeRecord, Position
+from switchover.core.position import NodeRecord, Position
 from switchover.core.rollout import BatchSize, Sight
 from unit.pictures import (
     BROKERS,
@@ -31,7 +29,6 @@ from unit.pictures import (
     with_fact,
     workload_of,
 )
-from unit.small_plan import BACKWARD, FORWARD, intent
 
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 STEPS = [step.name for step in PLAN.steps]
@@ -294,188 +291,6 @@ def test_update_strategies_come_back_only_where_they_differ():
     in_turn("EnableMigration", cluster, provisioning().position)
     assert in_turn("HandOver", cluster, provisioning().position) == [["PatchStatefulSet"]]
     assert cluster.manifest["spec"]["updateStrategy"]["type"] == "RollingUpdate"
-
-
-# --- the whole walk -----------------------------------------------------------------------------------------------------
-
-
-class Walk:
-    """Decides and performs, pass after pass, and keeps the order of all that happened."""
-
-    def __init__(self) -> None:
-        self.cluster = Cluster()
-        self.position = Position(step="Preflight", entered=NOW)
-        self.streaks: dict[str, Streak] = {}
-        self.steps = ["Preflight"]
-        self.assigned: list[tuple[str, str]] = []
-        self.modes_seen: list[str] = []
-
-    def step(self, approved: bool = True, seconds: float = 1.0) -> Decision:
-        wanted = replace(intent(), approved=frozenset({"Finalize", "HandOver"} if approved else ()), patience=1e9)
-        decision = decide(PLAN, self.cluster.picture(self.position), wanted, self.streaks, self.cluster.now)
-        for name, record in decision.position.nodes.items():
-            before = self.position.nodes.get(name)
-            if before is None or before.assigned != record.assigned:
-                self.assigned.append((name, record.assigned))
-        for effect in decision.effects:
-            self.check(effect)
-            self.cluster.perform(effect)
-        self.streaks, self.position = dict(decision.streaks), decision.position
-        if self.position.step != self.steps[-1]:
-            self.steps.append(self.position.step)
-        self.modes_seen.append("".join(sorted(node.mode for node in self.cluster.brokers.values())))
-        self.cluster.pass_time(seconds)
-        return decision
-
-    def check(self, effect: Effect) -> None:
-        assert self.position.opened is not None
-        if isinstance(effect, Evict | DeletePod):
-            assert self.position.batch is not None
-            assert self.position.nodes[effect.pod].evicting == effect.uid
-        if isinstance(effect, Apply):
-            assert "ownerReferences" not in str(effect.manifest)
-
-    def until(self, step: str, limit: int = 600, **passes: object) -> None:
-        for _ in range(limit):
-            if self.position.step == step or self.position.finished:
-                return
-            decision = self.step(**passes)  # type: ignore[arg-type]
-            assert decision.stalled is None, decision.stalled
-        raise AssertionError(f"never came to {step}: {self.position}")
-
-    def to_the_end(self) -> None:
-        self.until("Soak")
-        self.until("Finalize", seconds=600)
-        self.until("ReleaseZooKeeper")
-        self.until("nowhere", seconds=600)
-
-
-@pytest.fixture(scope="module")
-def walked() -> Walk:
-    walk = Walk()
-    walk.to_the_end()
-    return walk
-
-
-def test_the_walk_goes_through_every_step_in_its_order(walked):
-    assert walked.steps == STEPS
-    assert walked.position.finished
-
-
-def test_every_node_ends_in_kraft(walked):
-    assert walked.modes_seen[-1] == "CCC"
-    assert [node.mode for node in walked.cluster.controllers.values()] == ["F", "F", "F"]
-    assert walked.cluster.state is POST
-
-
-def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
-    order = [modes for index, modes in enumerate(walked.modes_seen) if index == 0 or modes != walked.modes_seen[index - 1]]
-    assert order == ["AAA", "AAB", "ABB", "BBB", "BBC", "BCC", "CCC"]
-
-
-def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
-    assert sorted(walked.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
-
-
-def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
-    assert [name for name, mode in walked.assigned if mode == "B"] == ["kafka-1", "kafka-0", "kafka-2"]
-    assert [name for name, mode in walked.assigned if mode == "F"][-1] == "kafka-controller-0"
-
-
-def test_nothing_that_is_created_names_an_owner_or_a_namespace(walked):
-    for manifest in walked.cluster.applied:
-        assert "ownerReferences" not in str(manifest)
-        assert "namespace" not in manifest["metadata"]
-        if manifest["metadata"]["name"] != "kafka":
-            assert names.labels("to-kraft").items() <= manifest["metadata"]["labels"].items()
-
-
-def test_the_walk_stands_before_finalize_until_it_is_approved():
-    walk = Walk()
-    walk.until("Soak")
-    walk.until("Finalize", seconds=600)
-    for _ in range(20):
-        decision = walk.step(approved=False)
-        assert decision.effects == ()
-    assert walk.position.opened is None
-    assert "Approval" in decision.judged
-    assert {node.mode for node in walk.cluster.controllers.values()} == {"P"}
-    walk.until("HandOver")
-    assert walk.cluster.state is POST
-
-
-def test_an_operator_that_dies_in_every_pass_takes_longer_and_does_the_same():
-    walk = Walk()
-    for _ in range(60):
-        walk.step()
-        if walk.position.step == "EnableMigration":
-            break
-    for _ in range(30):
-        walk.streaks = {}
-        walk.step()
-    assert walk.cluster.replaced == ["kafka-1"]
-    assert walk.position.batch is not None
-    assert walk.position.batch.proven is None, "gates that want several samples never open"
-    walk.to_the_end()
-    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
-
-
-def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
-    walk = Walk()
-    walk.until("MoveBrokers")
-    walk.cluster.manifest["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
-    before = list(walk.cluster.replaced)
-    for _ in range(50):
-        decision = walk.step()
-    assert walk.cluster.replaced == before
-    assert decision.stalled is not None
-    assert decision.stalled.verdict.reason == "RevertedByGitOps"
-
-
-def test_paused_anywhere_the_walk_stands_still():
-    walk = Walk()
-    for _ in range(400):
-        paused = decide(PLAN, walk.cluster.picture(walk.position), intent(FORWARD, paused=True), {}, walk.cluster.now)
-        assert (paused.position, paused.effects) == (walk.position, ())
-        walk.step(seconds=600 if walk.position.step in ("Soak", "ReleaseZooKeeper") else 1.0)
-        if walk.position.finished:
-            break
-    assert walk.position.finished
-
-
-def test_wanted_back_from_anywhere_it_goes_back_or_says_why_not():
-    walk = Walk()
-    for _ in range(400):
-        at = walk.position
-        decision = decide(PLAN, walk.cluster.picture(at), intent(BACKWARD), {}, walk.cluster.now)
-        assert decision.effects == ()
-        if PLAN.can_go_back(at):
-            assert decision.position.direction is BACKWARD
-        elif not at.finished:
-            assert decision.position == at
-            assert decision.judged["Undo"].verdict.outcome == "Fail"
-        walk.step(seconds=600 if at.step in ("Soak", "ReleaseZooKeeper") else 1.0)
-        if walk.position.finished:
-            break
-    assert walk.position.finished
-
-
-def test_a_cluster_of_which_nothing_is_known_is_never_touched():
-    walk = Walk()
-    for _ in range(400):
-        blind = replace(walk.cluster.picture(walk.position), facts=type(walk.cluster.facts())())
-        decision = decide(PLAN, blind, replace(intent(), approved=frozenset({"Finalize"})), {}, walk.cluster.now)
-        assert decision.effects == ()
-        assert (decision.position.step, decision.position.batch) == (walk.position.step, unproven(walk.position.batch))
-        walk.step(seconds=600 if walk.position.step in ("Soak", "ReleaseZooKeeper") else 1.0)
-        if walk.position.finished:
-            break
-    assert walk.position.finished
-
-
-def unproven(batch: Batch | None) -> Batch | None:
-    """Blind, the bake of a batch begins anew; nothing else of it changes."""
-    return None if batch is None else replace(batch, proven=None)
 
 
 def test_effects_say_what_they_do():

@@ -1,0 +1,230 @@
+"""Walks along the whole plan of a KafkaMigration, pass after pass, over a cluster on paper."""
+
+import random
+from dataclasses import fields, replace
+
+import pytest
+
+from switchover.core.effects import Apply, DeletePod, Effect, Evict
+from switchover.core.gate import Streak
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import Facts, MigrationState
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
+from switchover.core.observed import Unknown
+from switchover.core.plan import Decision, decide
+from switchover.core.position import Position
+from unit.pictures import BROKERS, CONTROLLERS, NOW, Cluster, spec_of
+from unit.small_plan import BACKWARD, FORWARD, intent
+
+STEPS = [step.name for step in PLAN.steps]
+LONG = ("Soak", "ReleaseZooKeeper")
+"""Steps that are mostly waiting: their time passes faster here."""
+
+
+class Walk:
+    """Decides and performs, pass after pass, and keeps the order of all that happened."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.spec = spec_of(rollout={"steps": [{"pods": 1, "bakeSeconds": 5}]})
+        self.position = Position(step="Preflight", entered=NOW)
+        self.streaks: dict[str, Streak] = {}
+        self.steps = ["Preflight"]
+        self.assigned: list[tuple[str, str]] = []
+        self.modes_seen: list[str] = []
+
+    def picture(self) -> Picture:
+        return self.cluster.picture(self.position, self.spec)
+
+    def step(self, approved: bool = True, picture: Picture | None = None) -> Decision:
+        """One pass, over what is there or over what `picture` shows of it."""
+        wanted = replace(intent(), approved=frozenset({"Finalize", "HandOver"} if approved else ()), patience=1e9)
+        decision = decide(PLAN, picture or self.picture(), wanted, self.streaks, self.cluster.now)
+        for name, record in decision.position.nodes.items():
+            before = self.position.nodes.get(name)
+            if before is None or before.assigned != record.assigned:
+                self.assigned.append((name, record.assigned))
+        for effect in decision.effects:
+            self.check(effect)
+            self.cluster.perform(effect)
+        self.streaks, self.position = dict(decision.streaks), decision.position
+        if self.position.step != self.steps[-1]:
+            self.steps.append(self.position.step)
+        self.modes_seen.append("".join(sorted(node.mode for node in self.cluster.brokers.values())))
+        self.cluster.pass_time(600.0 if self.position.step in LONG else 1.0)
+        return decision
+
+    def check(self, effect: Effect) -> None:
+        assert self.position.opened is not None
+        if isinstance(effect, Evict | DeletePod):
+            assert self.position.batch is not None
+            assert self.position.nodes[effect.pod].evicting == effect.uid
+        if isinstance(effect, Apply):
+            assert "ownerReferences" not in str(effect.manifest)
+
+    def until(self, step: str = "the end") -> None:
+        for _ in range(600):
+            if self.position.step == step or self.position.finished:
+                return
+            decision = self.step()
+            assert decision.stalled is None, decision.stalled
+        raise AssertionError(f"never came to {step}: {self.position}")
+
+
+def changes(seen: list[str]) -> list[str]:
+    """Each of a row of equal items once."""
+    return [item for index, item in enumerate(seen) if index == 0 or item != seen[index - 1]]
+
+
+@pytest.fixture(scope="module")
+def walked() -> Walk:
+    walk = Walk()
+    walk.until()
+    return walk
+
+
+def test_the_walk_goes_through_every_step_in_its_order(walked):
+    assert walked.steps == STEPS
+    assert walked.position.finished
+
+
+def test_every_node_ends_in_kraft(walked):
+    assert walked.modes_seen[-1] == "CCC"
+    assert [node.mode for node in walked.cluster.controllers.values()] == ["F", "F", "F"]
+    assert walked.cluster.state is MigrationState.POST_MIGRATION
+
+
+def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
+    assert changes(walked.modes_seen) == ["AAA", "AAB", "ABB", "BBB", "BBC", "BCC", "CCC"]
+
+
+def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
+    assert sorted(walked.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
+
+
+def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
+    assert [name for name, mode in walked.assigned if mode == "B"] == ["kafka-1", "kafka-0", "kafka-2"]
+    assert [name for name, mode in walked.assigned if mode == "F"][-1] == "kafka-controller-0"
+
+
+def test_nothing_that_is_created_names_an_owner_or_a_namespace(walked):
+    for manifest in walked.cluster.applied:
+        assert "ownerReferences" not in str(manifest)
+        assert "namespace" not in manifest["metadata"]
+        if manifest["metadata"]["name"] != "kafka":
+            assert names.labels("to-kraft").items() <= manifest["metadata"]["labels"].items()
+
+
+def test_the_walk_stands_before_finalize_until_it_is_approved():
+    walk = Walk()
+    walk.until("Finalize")
+    for _ in range(20):
+        decision = walk.step(approved=False)
+        assert decision.effects == ()
+    assert walk.position.opened is None
+    assert "Approval" in decision.judged
+    assert {node.mode for node in walk.cluster.controllers.values()} == {"P"}
+    walk.until("HandOver")
+    assert walk.cluster.state is MigrationState.POST_MIGRATION
+
+
+def test_an_operator_that_dies_in_every_pass_takes_longer_and_does_the_same():
+    walk = Walk()
+    for _ in range(60):
+        walk.step()
+        if walk.position.step == "EnableMigration":
+            break
+    for _ in range(30):
+        walk.streaks = {}
+        walk.step()
+    assert walk.cluster.replaced == ["kafka-1"]
+    assert walk.position.batch is not None
+    assert walk.position.batch.proven is None, "gates that want several samples never open"
+    walk.until()
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
+
+
+def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
+    walk = Walk()
+    walk.until("MoveBrokers")
+    walk.cluster.manifest["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
+    before = list(walk.cluster.replaced)
+    for _ in range(50):
+        decision = walk.step()
+    assert walk.cluster.replaced == before
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "RevertedByGitOps"
+
+
+def test_paused_anywhere_the_walk_stands_still():
+    walk = Walk()
+    for _ in range(400):
+        paused = decide(PLAN, walk.picture(), intent(FORWARD, paused=True), {}, walk.cluster.now)
+        assert (paused.position, paused.effects) == (walk.position, ())
+        walk.step()
+        if walk.position.finished:
+            break
+    assert walk.position.finished
+
+
+def test_wanted_back_from_anywhere_it_goes_back_or_says_why_not():
+    walk = Walk()
+    for _ in range(400):
+        at = walk.position
+        decision = decide(PLAN, walk.picture(), intent(BACKWARD), {}, walk.cluster.now)
+        assert decision.effects == ()
+        if PLAN.can_go_back(at):
+            assert decision.position.direction is BACKWARD
+        elif not at.finished:
+            assert decision.position == at
+            assert decision.judged["Undo"].verdict.outcome == "Fail"
+        walk.step()
+        if walk.position.finished:
+            break
+    assert walk.position.finished
+
+
+def test_a_cluster_of_which_nothing_is_known_is_never_touched():
+    walk = Walk()
+    for _ in range(400):
+        blind = replace(walk.picture(), facts=Facts())
+        decision = decide(PLAN, blind, replace(intent(), approved=frozenset({"Finalize"})), {}, walk.cluster.now)
+        assert decision.effects == ()
+        assert (decision.position.step, decision.position.batch) == (walk.position.step, walk.position.batch)
+        walk.step()
+        if walk.position.finished:
+            break
+    assert walk.position.finished
+
+
+# --- an environment that fails at random --------------------------------------------------------------------------------
+
+
+def dimmed(picture: Picture, chance: random.Random) -> Picture:
+    """The same picture, of which now and then a reading failed."""
+    lost = {}
+    for field in fields(Facts):
+        known = getattr(picture.facts, field.name)
+        if chance.random() < 0.005:
+            unknown = Unknown("no answer within 3 s")
+            lost[field.name] = {key: unknown if chance.random() < 0.5 else item for key, item in known.items()} if (
+                isinstance(known, dict)) else unknown
+    return replace(picture, facts=replace(picture.facts, **lost))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_readings_that_fail_and_an_operator_that_dies_cost_time_and_nothing_else(seed, walked):
+    chance, walk = random.Random(seed), Walk()
+    for _ in range(3000):
+        if chance.random() < 0.02:
+            walk.streaks = {}
+        walk.step(picture=dimmed(walk.picture(), chance))
+        if walk.position.finished:
+            break
+    assert walk.position.finished, walk.position
+    assert walk.steps == STEPS
+    assert changes(walk.modes_seen) == changes(walked.modes_seen)
+    assert sorted(walk.cluster.replaced) == sorted(walked.cluster.replaced)
+    assert walk.cluster.files == walked.cluster.files
+    assert walk.cluster.manifest == walked.cluster.manifest
