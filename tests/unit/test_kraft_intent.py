@@ -1,0 +1,108 @@
+"""What the user wants of the walk, and what is told of its time."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.status import Direction
+from switchover.core.gate import Judgement, Streak, Verdict, wait
+from switchover.core.kraft.intent import intent_of
+from switchover.core.kraft.pace import remaining, spend
+from switchover.core.plan import Decision
+from switchover.core.position import NodeRecord, Position
+from switchover.core.status import Spent
+from unit.pictures import NOW, migration
+from unit.small_plan import MAKE
+
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+HASH = "0123456789abcdef"
+
+
+def wanted(direction: Direction = FORWARD, plan_hash: str = HASH, **spec: Any) -> KafkaMigration:
+    own = migration(**spec).manifest()
+    return KafkaMigration.model_validate(
+        {**own, "status": {"planHash": plan_hash, "progress": {"direction": direction.value}}})
+
+
+# --- intent -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "on_record", "direction", "paused"), [
+    ("Running", FORWARD, FORWARD, False), ("Running", BACKWARD, FORWARD, False),
+    ("RolledBack", FORWARD, BACKWARD, False), ("RolledBack", BACKWARD, BACKWARD, False),
+    ("Paused", FORWARD, FORWARD, True), ("Paused", BACKWARD, BACKWARD, True),
+    ("Planned", FORWARD, FORWARD, True), ("Planned", BACKWARD, BACKWARD, True),
+])
+def test_a_pause_holds_whichever_way_it_was_going(state, on_record, direction, paused):
+    intent = intent_of(wanted(on_record, desiredState=state))
+    assert (intent.direction, intent.paused) == (direction, paused)
+
+
+def approval(plan_hash: str) -> dict[str, Any]:
+    return {"approvals": [{"name": "Finalize", "planHash": plan_hash, "approver": "alice"}]}
+
+
+def test_an_approval_counts_for_the_plan_on_record_alone():
+    assert intent_of(wanted(**approval(HASH))).approved == {"Finalize"}
+    assert intent_of(wanted(**approval("fedcba9876543210"))).approved == set()
+
+
+def test_without_a_plan_on_record_nothing_is_approved():
+    assert intent_of(wanted(plan_hash="", **approval(HASH))).approved == set()
+
+
+def test_holds_and_patience_are_the_specs():
+    intent = intent_of(wanted(holds=["MoveBrokers"], gates={"stepPatienceSeconds": 77}))
+    assert (intent.held, intent.patience) == ({"MoveBrokers"}, 77.0)
+
+
+# --- pace ---------------------------------------------------------------------------------------------------------------
+
+AT = Position(step="MoveBrokers", entered=NOW, opened=NOW)
+
+
+def decision(position: Position = AT, effects: tuple = (), **verdicts: Verdict) -> Decision:
+    judged = {name: Judgement(name, verdict, Streak(verdict.outcome, NOW, 0), False, False)
+              for name, verdict in verdicts.items()}
+    return Decision(position, effects, judged, {}, "", None)
+
+
+WAITING = {"AllInSync": wait("OutOfSync", "not yet")}
+
+
+@pytest.mark.parametrize(("decided", "spent"), [
+    (decision(effects=(MAKE,)), Spent(active=5)),
+    (decision(replace(AT, step="Soak")), Spent(active=5)),
+    (decision(**WAITING), Spent(gates=5)),
+    (decision(Approval=wait("AwaitingApproval", "held")), Spent(human=5)),
+    (decision(Paused=wait("Paused", "paused"), **WAITING), Spent(human=5)),
+    (decision(replace(AT, finished=True)), Spent()),
+], ids=["acting", "moving", "a gate", "a hold", "a pause", "at the end"])
+def test_time_goes_where_it_was_spent(decided, spent):
+    assert spend(Spent(), 5.0, AT, decided) == spent
+
+
+def nodes(brokers: str, controllers: str) -> dict[str, NodeRecord]:
+    return {**{f"kafka-{index}": NodeRecord(index, mode) for index, mode in enumerate(brokers)},
+            **{f"kafka-controller-{index}": NodeRecord(3000 + index, mode) for index, mode in enumerate(controllers)}}
+
+
+def paced(seconds: int | None) -> KafkaMigration:
+    own = migration(soakSeconds=1000).manifest()
+    steps = [{"name": "EnableMigration", "seconds": seconds}] if seconds is not None else []
+    return KafkaMigration.model_validate({**own, "status": {"steps": steps}})
+
+
+def test_what_is_left_is_counted_in_restarts_at_the_pace_so_far():
+    at = replace(AT, nodes=nodes("BBB", "PPP"))
+    assert remaining(paced(20), decision(at)) == 6 * 10 + 1000
+    assert remaining(paced(20), decision(replace(AT, nodes=nodes("CCC", "PFF")))) == 10
+
+
+def test_nobody_can_tell_before_a_pace_or_while_a_person_is_waited_for():
+    at = replace(AT, nodes=nodes("BBB", "PPP"))
+    assert remaining(paced(None), decision(at)) is None
+    assert remaining(paced(20), decision(at, Approval=wait("AwaitingApproval", "held"))) is None
+    assert remaining(paced(20), decision(replace(at, step="HandOver"))) is None
