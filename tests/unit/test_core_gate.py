@@ -95,10 +95,24 @@ def test_a_gate_without_patience_is_never_overdue():
     assert not passes.judge(NOT_PASSING[0], 1e9).overdue
 
 
-def test_a_gate_is_overdue_when_it_has_not_passed_for_longer_than_its_patience():
+def test_a_gate_is_overdue_when_it_has_found_the_same_for_longer_than_its_patience():
     passes = Passes(patience=lambda _: 30.0)
     late = [passes.judge(NOT_PASSING[0], now).overdue for now in (0.0, 30.0, 30.1)]
     assert late == [False, False, True]
+
+
+def test_what_cannot_be_observed_is_never_overdue():
+    passes = Passes(patience=lambda _: 30.0)
+    passes.judge(NOT_PASSING[2], 0.0)
+    assert not passes.judge(NOT_PASSING[2], 1000.0).overdue
+
+
+def test_patience_begins_with_the_finding_and_not_with_the_blindness_before_it():
+    passes = Passes(patience=lambda _: 30.0)
+    passes.judge(NOT_PASSING[2], 0.0)
+    assert not passes.judge(NOT_PASSING[0], 100.0).overdue
+    assert not passes.judge(NOT_PASSING[1], 130.0).overdue
+    assert passes.judge(NOT_PASSING[0], 131.0).overdue
 
 
 def test_a_pass_renews_patience():

@@ -52,7 +52,8 @@ def unknown(reason: str, message: str, *, subject: str = "") -> Verdict:
 class Gate(Generic[P]):
     """`check` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
 
-    With `patience` (seconds), a gate that has not passed for longer makes the migration Stalled in its words.
+    With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled in its words. What it
+    could not observe is no finding: for that the step has a patience of its own.
     """
 
     name: str
@@ -60,6 +61,11 @@ class Gate(Generic[P]):
     samples: Callable[[P], int] = lambda _: 1
     hold: Callable[[P], float] = lambda _: 0.0
     patience: Callable[[P], float] | None = None
+
+
+def _answer(outcome: Outcome) -> Outcome:
+    """Wait and Fail are one answer as far as a streak goes: something was found."""
+    return Outcome.WAIT if outcome is Outcome.FAIL else outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +113,12 @@ class Judge(Generic[P]):
     def _record(self, name: str, verdict: Verdict, samples: int, hold: float, patience: float | None) -> Judgement:
         before = self.streaks.get(f"{self.scope}/{name}")
         is_pass = verdict.outcome is Outcome.PASS
-        unbroken = before is not None and (before.outcome is Outcome.PASS) == is_pass
+        unbroken = before is not None and _answer(before.outcome) is _answer(verdict.outcome)
         since = before.since if before is not None and unbroken else self.now
         passes = ((before.passes if before is not None and unbroken else 0) + 1) if is_pass else 0
         opened = is_pass and passes >= samples and self.now - since >= hold
-        overdue = not is_pass and patience is not None and self.now - since > patience
+        found = verdict.outcome not in (Outcome.PASS, Outcome.UNKNOWN)
+        overdue = found and patience is not None and self.now - since > patience
         judgement = Judgement(name, verdict, Streak(verdict.outcome, since, passes), opened, overdue)
         self.judged[name] = judgement
         return judgement

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from switchover.api.status import Direction
-from switchover.api.status import Verdict as Outcome
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate, Judge, Judgement, Streak, fail, wait
 from switchover.core.position import NodeRecord, Position
@@ -101,18 +100,13 @@ def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Stre
     at = picture.position
     judge: Judge[P] = Judge(f"{at.attempt}/{at.direction}/{at.step}/{at.batches_done}", streaks, now)
     position, effects, note = _move(plan, picture, intent, judge, now)
-    late = [item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue]
-    stalled = min(late, key=lambda item: _TELLING[item.verdict.outcome], default=None)
+    stalled = next((item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue), None)
     if stalled is None and not intent.paused and position == at and not effects and not at.finished:
         since = at.batch.started if at.batch is not None else at.opened
         waiting = [item for item in judge.judged.values() if not item.open]
         if since is not None and now - since > intent.patience and any(_counts(item) for item in waiting):
             stalled = next(item for item in waiting if _counts(item))
     return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
-
-
-_TELLING = {Outcome.FAIL: 0, Outcome.WAIT: 1, Outcome.UNKNOWN: 2}
-"""Of several gates that are overdue, one that saw something tells more than one that saw nothing."""
 
 
 def _counts(item: Judgement) -> bool:
