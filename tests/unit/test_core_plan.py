@@ -332,11 +332,18 @@ def test_a_failed_gate_is_stalled_at_once():
 
 
 def test_a_step_without_progress_is_stalled_after_its_patience():
-    walk = Walk(at("Prepare", opened=True), MADE)
-    assert walk.decide(intent(patience=60), now=NOW + 60, Prepared=CLOSED[0]).stalled is None
-    stalled = walk.decide(intent(patience=60), now=NOW + 61, Prepared=CLOSED[0]).stalled
-    assert stalled is not None
-    assert stalled.verdict.reason == "Waiting"
+    for closed in (CLOSED[0], CLOSED[2]):
+        walk = Walk(at("Prepare", opened=True), MADE)
+        late = [walk.decide(intent(patience=60), now=now, Prepared=closed).stalled for now in (NOW, NOW + 60, NOW + 61)]
+        assert late[:2] == [None, None]
+        assert late[2] is not None
+        assert late[2].verdict == closed
+
+
+def test_a_gate_that_closes_for_a_moment_late_in_a_long_step_is_not_stalled():
+    steady = Walk(at("Move", opened=True), MADE)
+    assert steady.decide(intent(patience=60), now=NOW + 1e6, Healthy=CLOSED[0]).stalled is None
+    assert steady.decide(intent(patience=60), now=NOW + 1e6 + 61, Healthy=CLOSED[0]).stalled is not None
 
 
 def test_waiting_that_is_meant_to_be_long_is_not_stalled():

@@ -102,10 +102,9 @@ def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Stre
     position, effects, note = _move(plan, picture, intent, judge, now)
     stalled = next((item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue), None)
     if stalled is None and not intent.paused and position == at and not effects and not at.finished:
-        since = at.batch.started if at.batch is not None else at.opened
-        waiting = [item for item in judge.judged.values() if not item.open]
-        if since is not None and now - since > intent.patience and any(_counts(item) for item in waiting):
-            stalled = next(item for item in waiting if _counts(item))
+        begun = at.batch.started if at.batch is not None else at.opened
+        stalled = next((item for item in judge.judged.values() if begun is not None and not item.open and _counts(item)
+                        and now - max(begun, item.streak.since) > intent.patience), None)
     return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
 
 
