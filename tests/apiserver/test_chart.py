@@ -215,6 +215,7 @@ async def everything(server: ApiServer) -> None:
         await workloads.apply(manifest)
     await workloads.write_node_files("kafka-nodes", {"kafka-0.properties": "node.id=0"}, {})
     await workloads.node_files("kafka-nodes")
+    await workloads.write_node_files("kafka-nodes", {"kafka-0.properties": "node.id=1"}, {})
     await workloads.configuration("ConfigMap", "kafka-config", "server.properties")
     await workloads.original("kafka-original")
     replicas = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}}]
