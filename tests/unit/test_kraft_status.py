@@ -65,7 +65,8 @@ STATES = ("Running", "Paused", "Planned", "RolledBack")
 
 @cache
 def everything() -> tuple[tuple[str, KafkaMigration, KafkaMigrationStatus], ...]:
-    """Every picture, wanted in every way, over an empty and over an older status."""
+    """Every picture, wanted in every way, over no status, over the same again, and over one of a healthy run."""
+    healthy = folded(PICTURES["EnableMigration"]())
     told = []
     for name, picture_of in PICTURES.items():
         picture = picture_of()
@@ -73,7 +74,8 @@ def everything() -> tuple[tuple[str, KafkaMigration, KafkaMigrationStatus], ...]
             for state in STATES:
                 own = migration(desiredState=state)
                 first = folded(picture, own, **wanted)
-                told += [(name, own, first), (name, own, folded(picture, on_record(own, first), **wanted))]
+                told += [(name, own, first), *(
+                    (name, own, folded(picture, on_record(own, before), **wanted)) for before in (first, healthy))]
     return tuple(told)
 
 
@@ -127,6 +129,16 @@ def test_a_failed_gate_is_stalled_with_its_own_words():
     assert stalled is not None
     assert (stalled.status.value, stalled.reason) == ("True", "MigrationNodeGone")
     assert status.phase is Phase.STALLED
+
+
+def test_a_run_that_stalls_is_no_longer_in_progress_and_the_other_way_round():
+    own, stalled_picture = migration(), PICTURES["MoveBrokers without dual write"]()
+    running = folded(PICTURES["MoveBrokers"](), own)
+    assert is_true(running, ConditionType.RECONCILING)
+    stalled = folded(stalled_picture, on_record(own, running))
+    assert (is_true(stalled, ConditionType.STALLED), is_true(stalled, ConditionType.RECONCILING)) == (True, False)
+    again = folded(PICTURES["MoveBrokers"](), on_record(own, stalled))
+    assert (is_true(again, ConditionType.STALLED), is_true(again, ConditionType.RECONCILING)) == (False, True)
 
 
 def test_a_condition_keeps_its_time_while_it_does_not_change():
