@@ -1,5 +1,6 @@
 """The sandbox itself: what it offers, and that it leaves nothing behind."""
 
+import contextlib
 import json
 import os
 import signal
@@ -56,7 +57,11 @@ class Sandbox:
 
     def network_namespaces(self) -> set[str]:
         """Of its nodes and of their pods."""
-        return {os.readlink(f"/proc/{pid}/ns/net") for pid in self.processes()} - {os.readlink("/proc/self/ns/net")}
+        found = {os.readlink("/proc/self/ns/net")}
+        for pid in self.processes():
+            with contextlib.suppress(FileNotFoundError):             # it ended meanwhile
+                found.add(os.readlink(f"/proc/{pid}/ns/net"))
+        return found - {os.readlink("/proc/self/ns/net")}
 
     def processes(self) -> list[str]:
         return [pid for pid, groups in each_process("cgroup") if f"/{self.name}/" in groups]
