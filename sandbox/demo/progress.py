@@ -160,6 +160,10 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
             words = f"{node['name']:<20} {observed}" + ("" if arrived else f" → {assigned}")
             branch.add(Text(words, style="green" if arrived else "yellow"))
     for item in status.get("waitingFor", []):
+        if item["reason"] == "MustHold":
+            held = _clock(_since(item.get("since"), now))
+            branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))
+            continue
         line = Text(f"{item['verdict']:<8}", style=_STYLES.get(item["verdict"], ""))
         line.append(f"{item['gate']} {item['reason']} {item.get('subject', '')}".rstrip(), style="bold")
         line.append(f"  {item.get('message', '')}")
