@@ -9,6 +9,8 @@ from switchover.core.observed import Known, Unknown
 
 CAUGHT_UP_RECORDS = 5
 """How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""
+REGISTRATION_SECONDS = 120.0
+"""A controller registers within seconds of its start, or never (Kafka 3.9.2 does not repeat a try that was lost)."""
 FETCHED_SECONDS = 3.0
 """How old the last fetch of a follower may be; it fetches every half second."""
 
@@ -51,7 +53,7 @@ def check_controllers_ready(picture: Picture) -> Verdict:
         if not log.controllers.get(node_id, False):
             return wait("ControllerNotReady", f"controller {node_id} has not registered as ready to migrate",
                         subject=f"controller {node_id}",
-                        unblocks="it registers with zookeeper.metadata.migration.enable=true")
+                        unblocks="it registers; one that could not reach the leader at first never does: delete its pod")
         if answer.value.features_epoch < 0:
             return wait("ControllerStarting", f"controller {node_id} does not know the finalized features yet",
                         subject=f"controller {node_id}")
@@ -123,7 +125,8 @@ def check_controller_finalized(picture: Picture) -> Verdict:
 
 
 QUORUM_UP: Gate[Picture] = Gate("QuorumUp", check_quorum_up, hold=lambda p: float(p.spec.gates.quorum_stable_seconds))
-CONTROLLERS_READY: Gate[Picture] = Gate("ControllersReady", check_controllers_ready, samples=samples)
+CONTROLLERS_READY: Gate[Picture] = Gate(
+    "ControllersReady", check_controllers_ready, samples=samples, patience=lambda _: REGISTRATION_SECONDS)
 PRE_MIGRATION: Gate[Picture] = Gate("PreMigration", check_pre_migration)
 MAJORITY_WITHOUT_BATCH: Gate[Picture] = Gate("MajorityWithoutBatch", check_majority_without_batch, samples=samples)
 FOLLOWERS_FIRST: Gate[Picture] = Gate("FollowersFirst", check_followers_first)
