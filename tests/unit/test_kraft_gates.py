@@ -96,7 +96,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
     "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
-    **dict.fromkeys(("MajorityWithoutBatch", "FollowersFirst", "ControllerFinalized"), to_f),
+    **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused"), at_rest),
 }
@@ -382,8 +382,6 @@ FINDINGS = [
     Finding("Retained", "a retention that has just begun", opened_at(NOW - 7199), W, "Retaining"),
     Finding("MajorityWithoutBatch", "another voter behind", voter(3002, log_end_offset=OFFSET - 5), W, "VoterBehind",
             "controller 3002"),
-    Finding("FollowersFirst", "the leader before its followers", quorum(leader_id=3001), W, "LeaderLast",
-            "kafka-controller-1"),
     Finding("ControllerFinalized", "a controller with the flag", answers(3001, "P"), W, "WrongMode", "kafka-controller-1"),
     Finding("ControllerFinalized", "a controller that does not answer", silent("answers", 3001), W, "ControllerSilent",
             "kafka-controller-1"),
@@ -450,11 +448,6 @@ def test_a_broker_in_mode_c_must_have_left_zookeeper():
     assert outcome("MovedBroker", to_c()) is Outcome.PASS
     stays = zookeeper(brokers={0: {}, 1: {}, 2: {}})(to_c())
     assert GATES["MovedBroker"].check(stays).reason == "ZooKeeperRegistration"
-
-
-def test_the_leader_is_moved_when_it_is_the_last():
-    last = moment("Finalize", "CCC", "FFF", ("kafka-controller-0",), ACTIVE)
-    assert outcome("FollowersFirst", last) is Outcome.PASS
 
 
 def test_before_the_claim_there_is_no_copy_to_watch_for():

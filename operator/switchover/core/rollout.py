@@ -148,13 +148,13 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
 def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: float) -> Move:
     at = picture.position
     everything_open = judge.all_open(rollout.after, picture)
-    everything_passes = all(judge.judged[gate.name].streak.passes > 0 for gate in rollout.after)
+    ill = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in rollout.after)
     nodes = ", ".join(batch.nodes)
     if batch.proven is None:
         if not everything_open:
             return Move(at)
         return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {rollout.mode}")
-    if not everything_passes:
+    if ill:                                     # what could not be observed makes the bake longer, not begin anew
         again = replace(at, batch=replace(batch, proven=None))
         return Move(again, note=f"a gate of {nodes} closed: its bake starts anew")
     bake = _size(rollout, picture).bake
@@ -162,5 +162,7 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
         judge.add("Bake", wait("Baking", f"{nodes} must stay healthy before the next batch", subject=nodes,
                                observed=f"{now - batch.proven:.0f} s", threshold=f"{bake:.0f} s",
                                unblocks="nothing to do: the bake ends by itself"))
+        return Move(at)
+    if not everything_open:
         return Move(at)
     return Move(replace(at, batch=None, batches_done=at.batches_done + 1), note=f"batch {batch.index} done: {nodes}")

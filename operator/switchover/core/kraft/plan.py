@@ -212,7 +212,11 @@ def brokers_to_c(picture: Picture) -> Observed[list[str]]:
 
 
 def controllers_to_f(picture: Picture) -> Observed[list[str]]:
-    """Followers first, the leader of this moment last."""
+    """Followers first, the leader of this moment last.
+
+    Should leadership move to a controller that was chosen already, it goes all the same: every broker is on KRaft and the
+    approval is given, so whoever wins the election may finalize.
+    """
     seen = picture.facts.quorum
     if not isinstance(seen, Known):
         return seen
@@ -253,7 +257,7 @@ TO_C: Rollout[Picture] = Rollout(
     after=(*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE))
 TO_F: Rollout[Picture] = Rollout(
     mode="F", left=controllers_to_f, sight=sight, assign=controller_files, replace=replace_pod, sizes=one_by_one,
-    before=(quorum.FOLLOWERS_FIRST, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
+    before=(quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
     after=(quorum.CONTROLLER_FINALIZED, quorum.QUORUM_UP, registration.NOBODY_FENCED_FOR_LONG,
            replicas.BROKERS_SEE_EACH_OTHER, replicas.ALL_IN_SYNC))
 

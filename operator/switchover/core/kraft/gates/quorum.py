@@ -99,19 +99,6 @@ def check_majority_without_batch(picture: Picture) -> Verdict:
     return _voters_caught_up(picture, quorum, spared=leaving)
 
 
-def check_followers_first(picture: Picture) -> Verdict:
-    """G13: the leader is moved last, so that the election that finalizes is the last one; read right before."""
-    quorum = quorum_of(picture)
-    if isinstance(quorum, Verdict):
-        return quorum
-    left = {name for name in picture.controllers if picture.position.nodes[name].assigned != "F"} - set(picture.batch)
-    for name in picture.batch:
-        if picture.position.nodes[name].node_id == quorum.leader_id and left:
-            return wait("LeaderLast", f"{name} became the leader while other controllers are not finalized", subject=name,
-                        unblocks="nothing to do: leadership is read again")
-    return passed()
-
-
 def check_controller_finalized(picture: Picture) -> Verdict:
     """Each controller of the batch answers without the migration flag."""
     for name in picture.batch:
@@ -129,5 +116,4 @@ CONTROLLERS_READY: Gate[Picture] = Gate(
     "ControllersReady", check_controllers_ready, samples=samples, patience=lambda _: REGISTRATION_SECONDS)
 PRE_MIGRATION: Gate[Picture] = Gate("PreMigration", check_pre_migration)
 MAJORITY_WITHOUT_BATCH: Gate[Picture] = Gate("MajorityWithoutBatch", check_majority_without_batch, samples=samples)
-FOLLOWERS_FIRST: Gate[Picture] = Gate("FollowersFirst", check_followers_first)
 CONTROLLER_FINALIZED: Gate[Picture] = Gate("ControllerFinalized", check_controller_finalized)
