@@ -18,8 +18,13 @@ DEFAULT_PROTOCOL_MAP = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEX
 """What Kafka assumes where `listener.security.protocol.map` is absent (SocketServerConfigs)."""
 
 QUORUM_KEYS = frozenset({"controller.quorum.voters", "controller.listener.names", "listener.security.protocol.map"})
-BROKER_KEYS = QUORUM_KEYS | {MIGRATION_FLAG, "process.roles", "node.id", "authorizer.class.name"}
-"""Keys that some mode of a broker sets: none of them may be overridden on the command line."""
+BROKER_KEYS = QUORUM_KEYS | {
+    MIGRATION_FLAG, "process.roles", "node.id", "authorizer.class.name", "control.plane.listener.name"}
+"""Keys that some mode of a broker sets, or must be without: none of them may be overridden on the command line.
+
+Leftover overrides of broker.id (equal), zookeeper.connect and inter.broker.protocol.version do no harm in KRaft mode
+(feasibility-implementation.md).
+"""
 
 _ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.format.version", "broker.id",
                    "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")

@@ -125,7 +125,7 @@ def _configuration_trouble(picture: Picture, pods: int, configuration: ServerCon
                            overridden: Mapping[str, str]) -> Verdict | None:
     source, listener = configuration.source, picture.spec.controllers.listener.name
     if changed := sorted(modes.BROKER_KEYS & set(overridden)):
-        return fail("OverriddenOnCommandLine", f"the command line overrides {changed[0]}, which the migration must set in"
+        return fail("OverriddenOnCommandLine", f"the command line overrides {changed[0]}, which the migration must change in"
                     " the file; the command line would win", subject=changed[0], observed=overridden[changed[0]],
                     unblocks=f"take --override {changed[0]} out of the container's command")
     if "process.roles" in keys:
