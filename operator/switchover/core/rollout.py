@@ -6,7 +6,7 @@ and written to the world in a later one, and a pod's uid is recorded before that
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate, Judge, fail, wait
@@ -22,7 +22,7 @@ SETTLE_SECONDS = 10.0
 class HasPosition(Protocol):
     @property
     def position(self) -> Position: ...
-    def at(self, position: Position) -> "HasPosition": ...
+    def at(self, position: Position) -> Self: ...
 
 
 P = TypeVar("P", bound=HasPosition)
@@ -101,7 +101,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
         return Move(at, complete=True)
     size = _size(rollout, picture)
     candidate = at.with_batch(left.value[: size.pods], rollout.mode, now)
-    if judge.all_open(rollout.before, picture.at(candidate)):  # type: ignore[arg-type]
+    if judge.all_open(rollout.before, picture.at(candidate)):
         nodes = ", ".join(left.value[: size.pods])
         return Move(candidate, note=f"batch {at.batches_done + 1}: {nodes} to mode {rollout.mode}")
     return Move(at)
