@@ -67,7 +67,7 @@ class Observer:
             zookeeper = first.create_task(self._known(self._zookeeper.state(), READ_SECONDS))
             first.create_task(self._find_brokers(picture))
         brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
-        voters = picture.voter_addresses() if picture.position.nodes else {}
+        voters = picture.voters.addresses if picture.position.nodes else {}
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each({**brokers, **voters}, self._nodes.api_versions))
             views = then.create_task(self._each(brokers, self._nodes.metadata))

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.kraft import controllers, names
-from switchover.core.kraft.facts import Address, BrokerView, Facts, NodeAnswer, Workload
+from switchover.core.kraft.facts import BrokerView, Facts, NodeAnswer, Workload
 from switchover.core.kraft.modes import Voters
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import Position
 
-LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, DESCRIBE_QUORUM = 4, 5, 6, 55
+LEADER_AND_ISR, UPDATE_METADATA, DESCRIBE_QUORUM = 4, 6, 55
 PRODUCE = 0
 
 
@@ -109,9 +109,6 @@ class Picture:
         if pod in self.controllers:
             return state.controllers
         return state.brokers.get(pod.rpartition("-")[0])
-
-    def voter_addresses(self) -> Mapping[int, Address]:
-        return self.voters.addresses
 
 
 def observed_mode(answer: NodeAnswer) -> str:

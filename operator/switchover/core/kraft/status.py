@@ -9,6 +9,7 @@ from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import AcceptedApproval, Direction, Phase, Rollback
 from switchover.core import status as fold
 from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.observed import Known
@@ -43,8 +44,7 @@ def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
 
 def zookeeper_is_unused(picture: Picture) -> bool:
     """Nothing is connected to any ZooKeeper server that was asked, and each was."""
-    connections = picture.facts.zookeeper_connections.values()
-    return bool(connections) and all(isinstance(item, Known) and item.value == 0 for item in connections)
+    return check_zookeeper_unused(picture).outcome == "Pass"
 
 
 def next_status(migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent, remaining: float | None,

@@ -7,9 +7,14 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
 
-def check_soaked(picture: Picture) -> Verdict:
+def _stood(picture: Picture) -> float:
+    """Seconds since the step was opened."""
     since = picture.position.opened
-    stood = picture.now - since if since is not None else 0.0
+    return picture.now - since if since is not None else 0.0
+
+
+def check_soaked(picture: Picture) -> Verdict:
+    stood = _stood(picture)
     if stood < picture.spec.soak_seconds:
         return wait("Soaking", "all brokers run on KRaft, dual write goes on", observed=f"{stood:.0f} s",
                     threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing to do: the soak ends by itself")
@@ -45,8 +50,7 @@ def check_dual_write_ended(picture: Picture) -> Verdict:
 
 
 def check_retained(picture: Picture) -> Verdict:
-    since = picture.position.opened
-    stood = picture.now - since if since is not None else 0.0
+    stood = _stood(picture)
     if stood < picture.spec.zookeeper_retention_seconds:
         return wait("Retaining", "ZooKeeper is kept", observed=f"{stood:.0f} s",
                     threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing to do: it ends by itself")
