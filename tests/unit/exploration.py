@@ -61,10 +61,10 @@ def abstract(position: Position, world: World, passes: int = 0) -> State:
     for name, record in position.nodes.items():
         node = world.node(name)
         if name not in batch:
-            records[name] = NodeRecord(record.node_id, record.assigned)
+            records[name] = NodeRecord(record.node_id, record.assigned, settled=record.settled)
         elif record.evicting:
             known = UID if record.evicting == node.uid else GONE
-            records[name] = NodeRecord(record.node_id, record.assigned, known, record.evictions)
+            records[name] = NodeRecord(record.node_id, record.assigned, known, record.evictions, record.settled)
         else:
             records[name] = record
         waited_for = name in batch and record.evictions > 0 and node.ready and node.runs != record.assigned

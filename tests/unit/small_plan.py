@@ -122,7 +122,7 @@ def _left(mode: str) -> Callable[[Scene], Observed[list[str]]]:
     def left(scene: Scene) -> Observed[list[str]]:
         if "order" in scene.unseen:
             return Unknown(scene.unseen["order"])
-        return Known([name for name in NODES if scene.position.nodes[name].assigned != mode], NOW)
+        return Known(scene.position.left(NODES, mode), NOW)
 
     return left
 
@@ -141,8 +141,8 @@ PLAN: Plan[Scene] = Plan((
          forward=Leg(assigns=assign_all, goal=lambda scene: () if scene.world.made else (MAKE,), done=(gate("Prepared"),)),
          back=Leg(goal=lambda scene: (UNMAKE,) if scene.world.made else (), done=(gate("Unprepared"),))),
     Step("Move",
-         forward=Leg(watch=(gate("Healthy"),), rollout=rollout("B"), done=(gate("Moved"),)),
-         back=Leg(watch=(gate("Healthy"),), rollout=rollout("A"))),
+         forward=Leg(watch=(gate("Healthy"),), rollouts=(rollout("B"),), done=(gate("Moved"),)),
+         back=Leg(watch=(gate("Healthy"),), rollouts=(rollout("A"),))),
     Step("Seal", hold=True, irreversible=True, back=None,
          forward=Leg(enter=(gate("ReadyToSeal"),), goal=lambda scene: () if scene.world.sealed else (SEAL,),
                      done=(gate("Sealed"),))),

@@ -6,6 +6,7 @@ killed at any moment, minds changed at any moment.
 """
 
 import time
+from dataclasses import replace
 
 from switchover.core.effects import Apply, DeletePod, Evict, WriteNodeFiles
 from switchover.core.gate import Verdict
@@ -111,13 +112,8 @@ def check_turn(at: Position, wanted: Intent, to: Position) -> None:
     assert to.attempt == at.attempt + at.finished
     not_begun = at.step == "Seal"
     assert STEPS.index(to.step) == STEPS.index(at.step) - not_begun
-    moved = set(at.batch.nodes) if at.batch is not None else set()
-    assert (set(to.batch.nodes) if to.batch is not None else set()) == moved
-    assert others(at, moved) == others(to, moved)
-
-
-def others(at: Position, moved: set[str]) -> dict[str, NodeRecord]:
-    return {name: record for name, record in at.nodes.items() if name not in moved}
+    assert to.batch is None
+    assert to.nodes == ({} if at.finished else at.nodes), "a turn forgets where the nodes of its batch were"
 
 
 def check_leaving(state: State, to: Position, asked: Asked) -> None:
@@ -166,11 +162,12 @@ def check_choosing(state: State, to: Position, asked: Asked) -> None:
     assert 1 <= len(chosen) <= (1 if at.batches_done == 0 else 2)
     for name, record in to.nodes.items():
         if name in chosen:
-            assert at.nodes[name].assigned != mode
-            assert record == NodeRecord(record.node_id, mode)
+            assert at.nodes[name].assigned != mode or not at.nodes[name].settled
+            assert record == NodeRecord(record.node_id, mode, settled=False)
         else:
             assert record == at.nodes[name], "assigned without its batch"
-            assert state.world.node(name).runs == record.assigned, "a second batch before the first one arrived"
+            arrived = state.world.node(name).runs == record.assigned
+            assert arrived or not record.settled, "a second batch before the first one arrived"
 
 
 def check_uid_on_record(state: State, to: Position, asked: Asked) -> None:
@@ -207,7 +204,9 @@ def check_end_of_batch(state: State, to: Position, asked: Asked) -> None:
     assert at.batch.proven + BAKE <= NOW
     assert in_mode(state)
     assert passed(asked, "Healthy", "InSync")
-    assert (to.nodes, to.batches_done) == (at.nodes, at.batches_done + 1)
+    settled = {name: replace(record, settled=True) if name in at.batch.nodes else record
+               for name, record in at.nodes.items()}
+    assert (to.nodes, to.batches_done) == (settled, at.batches_done + 1)
 
 
 def in_mode(state: State) -> bool:

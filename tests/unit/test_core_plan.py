@@ -218,19 +218,20 @@ def test_turning_is_a_move_of_its_own():
     assert (decision.position.step, decision.position.direction, decision.position.opened) == ("Move", BACKWARD, None)
 
 
-def test_a_batch_under_way_is_turned_too_and_what_was_done_before_it_stays_assigned():
+def test_a_batch_under_way_is_dropped_by_a_turn_and_its_nodes_have_not_settled():
     scene = moving(assigned="BAA", batch=("n1", "n2"), done=1)
     turned = Walk(scene.position, scene.world).decide(intent(BACKWARD)).position
-    assert turned.batch is not None
-    assert (turned.batch.nodes, turned.batch.index, turned.batches_done) == (("n1", "n2"), 1, 0)
-    assert [record.assigned for record in turned.nodes.values()] == ["B", "A", "A"]
+    assert (turned.batch, turned.batches_done) == (None, 0)
+    assert [(record.assigned, record.settled) for record in turned.nodes.values()] == [
+        ("B", True), ("B", False), ("B", False)]
 
 
 def test_a_node_that_was_assigned_and_not_moved_is_not_forgotten_by_turning_twice():
     scene = moving(batch=("n0",))
     walk = Walk(scene.position, scene.world)
     walk.decide(intent(BACKWARD))
-    again = walk.decide(intent(FORWARD)).position
+    for _ in range(3):
+        again = walk.decide(intent(FORWARD)).position
     assert again.batch is not None
     assert again.batch.nodes == ("n0",)
     assert again.nodes["n0"].assigned == "B"

@@ -109,7 +109,7 @@ def test_a_rollout_is_complete_when_every_node_is_assigned_and_no_batch_is_open(
 def test_an_earlier_assignment_leaves_no_evictions_behind():
     scene = moving()
     used = scene.position.with_node("n0", NodeRecord(0, "A", evicting="u0", evictions=2))
-    assert Rolling(scene.at(used)).roll().position.nodes["n0"] == NodeRecord(0, "B")
+    assert Rolling(scene.at(used)).roll().position.nodes["n0"] == NodeRecord(0, "B", settled=False)
 
 
 # --- assigning and replacing --------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_the_uid_is_recorded_first_and_the_pod_is_evicted_in_a_later_pass():
     rolling = Rolling(moving(batch=("n0",)))
     first = rolling.roll()
     assert first.effects == ()
-    assert first.position.nodes["n0"] == NodeRecord(0, "B", evicting="u1", evictions=1)
+    assert first.position.nodes["n0"] == NodeRecord(0, "B", evicting="u1", evictions=1, settled=False)
     second = rolling.roll()
     assert second.effects == (Evict("n0", "u1"),)
     assert second.position == first.position
@@ -157,7 +157,7 @@ def test_another_pod_than_the_recorded_one_is_never_evicted_for_it():
     rolling.change("n0", uid="u2", started_at=NOW - SETTLE_SECONDS - 1)
     move = rolling.roll()
     assert move.effects == ()
-    assert move.position.nodes["n0"] == NodeRecord(0, "B", evicting="u2", evictions=2)
+    assert move.position.nodes["n0"] == NodeRecord(0, "B", evicting="u2", evictions=2, settled=False)
 
 
 def test_a_node_that_came_back_in_its_assigned_mode_by_itself_is_left_alone():

@@ -52,7 +52,7 @@ def test_there_is_one_point_of_no_return_and_it_is_held_and_has_no_way_back():
 def test_nothing_before_preflight_passed_touches_anything():
     preflight = PLAN.steps[0].forward
     assert preflight.goal(moment("Preflight")) == ()
-    assert preflight.rollout is None
+    assert preflight.rollouts == ()
 
 
 def test_gates_of_one_pass_have_names_of_their_own():
@@ -60,16 +60,16 @@ def test_gates_of_one_pass_have_names_of_their_own():
         for leg in (step.forward, step.back):
             if leg is None:
                 continue
-            rollout = leg.rollout
-            together = (*leg.watch, *leg.done, *((*rollout.before, *rollout.after) if rollout else ()))
-            by_name: dict[str, set[int]] = {}
-            for gate in together:
-                by_name.setdefault(gate.name, set()).add(id(gate))
-            assert [name for name, gates in by_name.items() if len(gates) > 1] == [], step.name
+            for rollout in leg.rollouts or (None,):
+                together = (*leg.watch, *leg.done, *((*rollout.before, *rollout.after) if rollout else ()))
+                by_name: dict[str, set[int]] = {}
+                for gate in together:
+                    by_name.setdefault(gate.name, set()).add(id(gate))
+                assert [name for name, gates in by_name.items() if len(gates) > 1] == [], step.name
 
 
 def test_every_step_ends_with_evidence_or_a_rollout():
-    assert [step.name for step in PLAN.steps if not step.forward.done and step.forward.rollout is None] == []
+    assert [step.name for step in PLAN.steps if not step.forward.done and not step.forward.rollouts] == []
 
 
 # --- modes --------------------------------------------------------------------------------------------------------------

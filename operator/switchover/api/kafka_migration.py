@@ -200,6 +200,8 @@ class NodeStatus(Model):
     """uid of the pod on record to be evicted; a pod with another uid is already the new one."""
     evictions: Count = 0
     """Evictions since its mode was assigned."""
+    settled: bool = True
+    """False from the choice of its batch until that batch is done: until then it may run in either mode."""
 
 
 class KafkaMigrationStatus(MigrationStatus):
@@ -209,6 +211,10 @@ class KafkaMigrationStatus(MigrationStatus):
     """Where the cluster's metadata is, by the evidence."""
     cluster_id: Annotated[str, Clipped(64)] = ""
     """The Kafka cluster's id."""
+    high_watermark: Annotated[int, Field(ge=-1, le=2**53)] = -1
+    """The newest high watermark of the metadata log that was seen; -1 before there is one."""
+    migration_node: Annotated[str, Clipped(256)] = ""
+    """What `/migration` held in ZooKeeper when the controllers had been stopped, kept before it was deleted."""
     nodes: Annotated[tuple[NodeStatus, ...], Field(max_length=1000), Unique("name")] = ()
     """The Kafka nodes, brokers and controllers."""
 

@@ -141,6 +141,8 @@ class Rollback(Model):
     """How long the way back would take from here."""
     lost_at_step: Annotated[str, Clipped(63)] = ""
     """The step whose first effect ended the way back."""
+    failure: Annotated[str, Clipped(128)] = ""
+    """The reason for which the migration turned back by itself. It stays so until desiredState has been RolledBack."""
 
 
 class AcceptedApproval(Model):

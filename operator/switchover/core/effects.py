@@ -61,4 +61,43 @@ class DeletePod:
         return f"delete pod {self.pod} ({self.uid})"
 
 
-Effect = Apply | WriteNodeFiles | PatchStatefulSet | Evict | DeletePod
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete an object that is ours; a StatefulSet goes only after its pods, so that its absence proves theirs."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"delete {self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseEpoch:
+    """Set `/controller_epoch` in ZooKeeper, which must still be `expected` (KAFKA-20488)."""
+
+    epoch: int
+    expected: int
+
+    def __str__(self) -> str:
+        return f"raise /controller_epoch from {self.expected} to {self.epoch}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteZNode:
+    """Delete a node of ZooKeeper in this version, while `/controller_epoch` is still `controller_epoch`.
+
+    Every claim of KRaft raises that epoch: an operator that stood still cannot delete what a later claim wrote.
+    """
+
+    path: str
+    version: int
+    controller_epoch: int
+
+    def __str__(self) -> str:
+        return f"delete {self.path} (version {self.version})"
+
+
+Effect = Apply | WriteNodeFiles | PatchStatefulSet | Evict | DeletePod | Delete | RaiseEpoch | DeleteZNode

@@ -53,7 +53,8 @@ class Gate(Generic[P]):
     """`check` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
 
     With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled in its words. What it
-    could not observe is no finding: for that the step has a patience of its own.
+    could not observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding
+    the steps are taken back without being asked: the cluster cannot stay as it is.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Gate(Generic[P]):
     samples: Callable[[P], int] = lambda _: 1
     hold: Callable[[P], float] = lambda _: 0.0
     patience: Callable[[P], float] | None = None
+    undo: Callable[[P], float] | None = None
 
 
 def _answer(outcome: Outcome) -> Outcome:
@@ -86,6 +88,8 @@ class Judgement:
     streak: Streak
     open: bool
     overdue: bool
+    undo: bool | None = None
+    """Whether it has found the same for so long that the steps must be taken back; None for a gate without that right."""
 
 
 @dataclass
@@ -104,13 +108,15 @@ class Judge(Generic[P]):
 
     def add(self, name: str, verdict: Verdict) -> Judgement:
         """Judge something that is not a gate of its own, such as a bake, so that it is told like one."""
-        return self._record(name, verdict, samples=1, hold=0.0, patience=None)
+        return self._record(name, verdict, samples=1, hold=0.0, patience=None, undo=None)
 
     def _judge(self, gate: Gate[P], picture: P) -> Judgement:
         patience = gate.patience(picture) if gate.patience else None
-        return self._record(gate.name, gate.check(picture), gate.samples(picture), gate.hold(picture), patience)
+        undo = gate.undo(picture) if gate.undo else None
+        return self._record(gate.name, gate.check(picture), gate.samples(picture), gate.hold(picture), patience, undo)
 
-    def _record(self, name: str, verdict: Verdict, samples: int, hold: float, patience: float | None) -> Judgement:
+    def _record(self, name: str, verdict: Verdict, samples: int, hold: float, patience: float | None,
+                undo: float | None) -> Judgement:
         before = self.streaks.get(f"{self.scope}/{name}")
         is_pass = verdict.outcome is Outcome.PASS
         unbroken = before is not None and _answer(before.outcome) is _answer(verdict.outcome)
@@ -118,8 +124,10 @@ class Judge(Generic[P]):
         passes = ((before.passes if before is not None and unbroken else 0) + 1) if is_pass else 0
         opened = is_pass and passes >= samples and self.now - since >= hold
         found = verdict.outcome not in (Outcome.PASS, Outcome.UNKNOWN)
-        overdue = found and patience is not None and self.now - since > patience
-        judgement = Judgement(name, verdict, Streak(verdict.outcome, since, passes), opened, overdue)
+        lasted = self.now - since if found else -1.0
+        overdue = patience is not None and lasted > patience
+        judgement = Judgement(name, verdict, Streak(verdict.outcome, since, passes), opened, overdue,
+                              None if undo is None else lasted > undo)
         self.judged[name] = judgement
         return judgement
 

@@ -24,20 +24,29 @@ def _no_records(_: object) -> Mapping[str, NodeRecord]:
     return {}
 
 
+def _never(_: object) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Leg(Generic[P]):
     """The work of a step in one direction.
 
     `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept
-    true and the rollout goes on while every `watch` gate passes; the leg ends when every `done` gate is open as well.
+    true and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate
+    is open as well. While a `watch` gate is overdue, `rescue` is what is rolled instead. A leg that is `one_way` is
+    finished before the direction can change; a pause waits while it is `critical`.
     """
 
     enter: tuple[Gate[P], ...] = ()
     assigns: Callable[[P], Mapping[str, NodeRecord]] = _no_records
     watch: tuple[Gate[P], ...] = ()
     goal: Callable[[P], tuple[Effect, ...]] = nothing
-    rollout: Rollout[P] | None = None
+    rollouts: tuple[Rollout[P], ...] = ()
     done: tuple[Gate[P], ...] = ()
+    rescue: Rollout[P] | None = None
+    one_way: bool = False
+    critical: Callable[[P], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +83,19 @@ class Plan(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What the user wants, as far as the walk is concerned. `approved` and `held` name steps."""
+    """What the user wants, as far as the walk is concerned. `approved` and `held` name steps.
+
+    With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of a migration that
+    turned back by itself: from then on the direction is theirs again.
+    """
 
     direction: Direction
     paused: bool
     held: frozenset[str]
     approved: frozenset[str]
     patience: float
+    undo_failures: bool = False
+    undo_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +120,23 @@ def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Stre
         begun = at.batch.started if at.batch is not None else at.opened
         stalled = next((item for item in judge.judged.values() if begun is not None and not item.open and _counts(item)
                         and now - max(begun, item.streak.since) > intent.patience), None)
+    if (failed := _failure(plan, at, intent, judge, stalled)) is not None:
+        turned = replace(_turned(plan, at, Direction.BACKWARD, now), failure=failed.verdict.reason)
+        return Decision(turned, (), dict(judge.judged), judge.next_streaks(),
+                        f"turned backward by itself at {at.step}: {failed.verdict.message}", failed)
     return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
+
+
+def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stalled: Judgement | None) -> Judgement | None:
+    """What takes the steps back without being asked: a gate that must, or whatever is stalled where the user wants it so."""
+    going = at.direction is Direction.FORWARD is intent.direction and not at.finished and not intent.paused
+    if not going or plan.index(at.step) in (None, 0) or not plan.can_go_back(at):
+        return None
+    if (found := next((item for item in judge.judged.values() if item.undo), None)) is not None:
+        return found
+    if not intent.undo_failures or stalled is None or stalled.undo is not None:
+        return None
+    return stalled
 
 
 def _counts(item: Judgement) -> bool:
@@ -116,6 +147,8 @@ def _counts(item: Judgement) -> bool:
 def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
     at = picture.position
+    if at.failure and intent.undo_known:
+        return replace(at, failure=""), (), "the rollback is the user's own wish from now on"
     if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
         return at, (), ""
     index = plan.index(at.step)
@@ -124,14 +157,15 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
                                subject=at.step, unblocks="run the version of Switchover that recorded it"))
         return at, (), ""
     step = plan.steps[index]
-    if at.direction is not intent.direction and not intent.paused:
-        return _turn(plan, index, at, intent, judge, now)
     leg = step.forward if at.direction is Direction.FORWARD else step.back
+    one_way = leg is not None and leg.one_way and not at.finished
+    if at.direction is not intent.direction and not intent.paused and not one_way:
+        return _turn(plan, index, at, intent, judge, now)
     if leg is None:
         judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
                                subject=step.name, unblocks="set desiredState to Running to go on"))
         return at, (), ""
-    if intent.paused:
+    if intent.paused and not leg.critical(picture):
         judge.all_open((*leg.watch, *leg.done), picture)
         judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",
                                  unblocks="set desiredState to Running"))
@@ -142,16 +176,31 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         ill = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in leg.watch)
         if ill and at.batch is not None and at.batch.proven is not None:
             return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
-        return at, (), ""
+        overdue = any(judge.judged[gate.name].overdue for gate in leg.watch)
+        return _rescue(leg.rescue, picture, judge, now) if leg.rescue is not None and overdue else (at, (), "")
     if effects := leg.goal(picture):
         return at, effects, ""
-    if leg.rollout is not None:
-        move = roll(leg.rollout, picture, judge, now)
+    for rollout in _in_turn(leg, at):
+        move = roll(rollout, picture, judge, now)
         if not move.complete:
             return move.position, move.effects, move.note
     if not judge.all_open(leg.done, picture):
         return at, (), ""
     return _leave(plan, index, at, now), (), f"{step.name} done"
+
+
+def _in_turn(leg: Leg[P], at: Position) -> tuple[Rollout[P], ...]:
+    """The rollouts of a leg in their order; one whose batch is on record goes first."""
+    every = (*leg.rollouts, *((leg.rescue,) if leg.rescue is not None and leg.rescue.owns(at) else ()))
+    return tuple(rollout for rollout in every if rollout.owns(at)) or leg.rollouts
+
+
+def _rescue(rescue: Rollout[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    """Roll the rescue in the place of a batch that is under way: its nodes have not settled, so they are left for later."""
+    at = picture.position
+    clear = picture if at.batch is None or rescue.owns(at) else picture.at(replace(at, batch=None))
+    move = roll(rescue, clear, judge, now)
+    return (move.position, move.effects, move.note) if move.position != clear.position or move.effects else (at, (), "")
 
 
 def _turn(plan: Plan[P], index: int, at: Position, intent: Intent, judge: Judge[P],
@@ -166,15 +215,15 @@ def _turn(plan: Plan[P], index: int, at: Position, intent: Intent, judge: Judge[
             judge.add("Undo", fail("UndoNotAvailable", message, subject=step.name,
                                    unblocks="set desiredState to Running to go on, or Paused to stand still"))
         return at, (), ""
-    if intent.direction is Direction.BACKWARD and step.irreversible:
-        step = plan.steps[index - 1]                                 # this one has not begun: nothing of it to undo
-    attempt = at.attempt + 1 if at.finished else at.attempt          # approvals of an earlier attempt do not count
-    turned = replace(at.enter(step.name, now), attempt=attempt, direction=intent.direction, finished=False)
-    leg = step.forward if intent.direction is Direction.FORWARD else step.back
-    if at.batch is not None and leg is not None and leg.rollout is not None:
-        # Its nodes may run in either mode: dropped, they would count as moved the next time that it turns.
-        turned = turned.with_batch(at.batch.nodes, leg.rollout.mode, now)
-    return turned, (), f"turned {intent.direction.lower()} at {step.name}"
+    turned = _turned(plan, at, intent.direction, now)
+    return turned, (), f"turned {intent.direction.lower()} at {turned.step}"
+
+
+def _turned(plan: Plan[P], at: Position, direction: Direction, now: float) -> Position:
+    index = plan.index(at.step)
+    if direction is Direction.BACKWARD and index is not None and plan.steps[index].irreversible:
+        at = replace(at, step=plan.steps[index - 1].name)            # this one has not begun: nothing of it to undo
+    return at.turn(direction, now)
 
 
 def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P],

@@ -8,12 +8,16 @@ from switchover.api.status import Direction
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What is on record for one node: the mode assigned to it and the pod to be evicted for it."""
+    """What is on record for one node: the mode assigned to it and the pod to be evicted for it.
+
+    `settled` is False from the choice of its batch until that batch is done: until then the node may run in either mode.
+    """
 
     node_id: int
     assigned: str
     evicting: str = ""
     evictions: int = 0
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Position:
     """Where the migration stands. Times are seconds since the epoch.
 
     `opened` is when the step's entry gates had passed: no effect of the step happens before it is on record.
-    `finished` is True at either end of the plan.
+    `finished` is True at either end of the plan. `failure` is the reason for which the migration turned back by itself.
     """
 
     attempt: int = 1
@@ -42,11 +46,19 @@ class Position:
     batch: Batch | None = None
     batches_done: int = 0
     finished: bool = False
+    failure: str = ""
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
 
     def enter(self, step: str, now: float) -> "Position":
         """The same migration at the start of `step`."""
         return replace(self, step=step, entered=now, opened=None, batch=None, batches_done=0)
+
+    def turn(self, direction: Direction, now: float) -> "Position":
+        """The same step the other way. A batch is dropped: its nodes have not settled. From an end, a new attempt begins."""
+        again = self.enter(self.step, now)
+        if self.finished:
+            return replace(again, direction=direction, finished=False, failure="", attempt=self.attempt + 1, nodes={})
+        return replace(again, direction=direction)
 
     def with_batch(self, nodes: Iterable[str], mode: str, now: float) -> "Position":
         """The next batch with its nodes assigned to `mode`."""
@@ -56,9 +68,20 @@ class Position:
             batch=Batch(self.batches_done + 1, chosen, now),
             nodes={
                 **self.nodes,
-                **{name: replace(self.nodes[name], assigned=mode, evicting="", evictions=0) for name in chosen},
+                **{name: replace(self.nodes[name], assigned=mode, evicting="", evictions=0, settled=False)
+                   for name in chosen},
             },
         )
+
+    def batch_done(self) -> "Position":
+        """The batch's nodes have settled in their mode."""
+        assert self.batch is not None
+        settled = {name: replace(self.nodes[name], settled=True) for name in self.batch.nodes}
+        return replace(self, batch=None, batches_done=self.batches_done + 1, nodes={**self.nodes, **settled})
+
+    def left(self, nodes: Iterable[str], mode: str) -> list[str]:
+        """Those of `nodes` that are not assigned to `mode` yet, or were and have not settled in it."""
+        return [name for name in nodes if self.nodes[name].assigned != mode or not self.nodes[name].settled]
 
     def with_node(self, name: str, record: NodeRecord) -> "Position":
         return replace(self, nodes={**self.nodes, name: record})

@@ -53,7 +53,8 @@ class Rollout(Generic[P]):
     """Which nodes go to `mode`, in which order, and under which gates.
 
     `left` gives the nodes that are not assigned yet, in order; `sight` looks at one; `assign` gives the effects that
-    make the recorded assignment true outside (none once it is); `replace` gives the effect that replaces a pod.
+    make the recorded assignment true outside (none once it is); `replace` gives the effect that replaces a pod. With
+    `restart` a node is replaced even when it already runs in `mode`.
     """
 
     mode: str
@@ -64,6 +65,11 @@ class Rollout(Generic[P]):
     sizes: Callable[[P], tuple[BatchSize, ...]]
     before: tuple[Gate[P], ...]
     after: tuple[Gate[P], ...]
+    restart: bool = False
+
+    def owns(self, at: Position) -> bool:
+        """Whether the batch on record is one of this rollout."""
+        return at.batch is not None and at.nodes[at.batch.nodes[0]].assigned == self.mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,14 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
         return Move(at, complete=True)
     size = _size(rollout, picture)
     candidate = at.with_batch(left.value[: size.pods], rollout.mode, now)
+    if rollout.restart:
+        for name in candidate.batch.nodes if candidate.batch is not None else ():
+            seen = rollout.sight(picture, name)
+            if not isinstance(seen, Known):
+                judge.add(f"Replace/{name}", wait("NodeUnknown", seen.why, subject=name))
+                return Move(at)
+            record = replace(candidate.nodes[name], evicting=seen.value.uid, evictions=1)
+            candidate = candidate.with_node(name, record)
     if judge.all_open(rollout.before, picture.at(candidate)):
         nodes = ", ".join(left.value[: size.pods])
         return Move(candidate, note=f"batch {at.batches_done + 1}: {nodes} to mode {rollout.mode}")
@@ -165,4 +179,4 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
         return Move(at)
     if not everything_open:
         return Move(at)
-    return Move(replace(at, batch=None, batches_done=at.batches_done + 1), note=f"batch {batch.index} done: {nodes}")
+    return Move(at.batch_done(), note=f"batch {batch.index} done: {nodes}")

@@ -51,8 +51,10 @@ def position_of(status: KafkaMigrationStatus, first_step: str, now: float) -> Po
         batch=batch,
         batches_done=progress.batch - 1 if batch is not None else progress.batch,
         finished=progress.complete_time is not None,
+        failure=status.rollback.failure,
         nodes={
-            node.name: NodeRecord(node.node_id, node.assigned, node.evicting, node.evictions) for node in status.nodes
+            node.name: NodeRecord(node.node_id, node.assigned, node.evicting, node.evictions, node.settled)
+            for node in status.nodes
         },
     )
 
@@ -102,7 +104,8 @@ def nodes_of(at: Position, modes: Mapping[str, str]) -> tuple[NodeStatus, ...]:
     """The nodes on record with the mode each was last seen in."""
     return tuple(
         NodeStatus(name=name, node_id=record.node_id, assigned=NodeMode(record.assigned),
-                   observed=NodeMode(modes.get(name, "")), evicting=record.evicting, evictions=record.evictions)
+                   observed=NodeMode(modes.get(name, "")), evicting=record.evicting, evictions=record.evictions,
+                   settled=record.settled)
         for name, record in sorted(at.nodes.items())
     )
 

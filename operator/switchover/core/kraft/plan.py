@@ -193,7 +193,7 @@ def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
         broker_id = picture.brokers[name]
         return controller is not None and broker_id == controller.node_id, leads[broker_id], name
 
-    left = [name for name in picture.brokers if picture.position.nodes[name].assigned != mode]
+    left = picture.position.left(picture.brokers, mode)
     return Known(sorted(left, key=rank), zookeeper.at)
 
 
@@ -221,7 +221,7 @@ def controllers_to_f(picture: Picture) -> Observed[list[str]]:
     if not isinstance(seen, Known):
         return seen
     leader = seen.value.leader_id
-    left = [name for name in picture.controllers if picture.position.nodes[name].assigned != "F"]
+    left = picture.position.left(picture.controllers, "F")
     return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
 
 
@@ -269,14 +269,14 @@ PLAN: Plan[Picture] = Plan((
         goal=claim_and_provision,
         done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION))),
     Step("EnableMigration", back=None, forward=Leg(
-        watch=BROKER_WATCH, goal=take_templates_over, rollout=TO_B_BUT_LAST)),
+        watch=BROKER_WATCH, goal=take_templates_over, rollouts=(TO_B_BUT_LAST,))),
     Step("CopyMetadata", back=None, forward=Leg(
         watch=(*TAKEN_OVER, dual_write.COPY_FOLLOWS_CLAIM),
-        rollout=LAST_TO_B,
+        rollouts=(LAST_TO_B,),
         done=(dual_write.CLAIMED, dual_write.COPIED))),
     Step("DualWrite", back=None, forward=Leg(
         watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, registration.NOBODY_FENCED))),
-    Step("MoveBrokers", back=None, forward=Leg(watch=TAKEN_OVER, rollout=TO_C, done=(registration.ALL_KRAFT,))),
+    Step("MoveBrokers", back=None, forward=Leg(watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,))),
     Step("Soak", back=None, forward=Leg(
         watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, workloads.REPLICAS_UNCHANGED),
         done=(ending.SOAKED, dual_write.DUAL_WRITE, registration.ALL_KRAFT, registration.NOBODY_FENCED))),
@@ -284,7 +284,7 @@ PLAN: Plan[Picture] = Plan((
         enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, quorum.QUORUM_UP, registration.NOBODY_FENCED,
                replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY),
         watch=(groups.GROUPS_HEALTHY,),
-        rollout=TO_F,
+        rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, forward=Leg(
         enter=(workloads.NO_POD_WOULD_RESTART,), goal=restore_strategies, done=(workloads.NO_POD_WOULD_RESTART,))),
