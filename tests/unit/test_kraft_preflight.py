@@ -16,6 +16,7 @@ from switchover.core.kraft.facts import (
     ServerConfiguration,
     ZooKeeperTopic,
 )
+from switchover.core.kraft.overrides import overrides
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 from unit.pictures import (
@@ -158,7 +159,7 @@ BAD = [
     Bad("a listener with the controllers' name", appended("listeners=INTERNAL://:9092,CONTROLLER://:9095"),
         "Configuration", F, "ListenerNameTaken", "CONTROLLER"),
     Bad("broker ids that Kafka generates", lambda picture: container(args=[], command=["start"])(
-        appended("broker.id.generation.enable=true")(picture)), "Configuration", F, "GeneratedBrokerId", "generate"),
+        appended("broker.id.generation.enable=true")(picture)), "BrokerIds", F, "GeneratedBrokerId", "generate"),
     Bad("a file that is too large", configured("#" * 350_000), "Configuration", F, "ConfigurationTooLarge", "too large"),
     Bad("a file that is too large for many brokers",
         lambda picture: configured("#" * 110_000)(workload(replicas=10)(picture)), "Configuration", F,
@@ -185,12 +186,12 @@ BAD = [
         F, "NodeIdTaken", "2"),
     Bad("a dead broker in an assignment", topics(topics={"orders": ZooKeeperTopic("id", {0: (0, 1, 9)})}), "Membership", F,
         "DeadBrokerInAssignment", "orders-0 is assigned to broker 9"),
-    Bad("a topic without an id", topics(topics={"orders": ZooKeeperTopic(None, {0: (0, 1, 2)})}), "Membership", F,
+    Bad("a topic without an id", topics(topics={"orders": ZooKeeperTopic(None, {0: (0, 1, 2)})}), "Topics", F,
         "TopicWithoutId", "orders"),
-    Bad("a node that cannot be parsed", topics(malformed=("/config/users/bob: no JSON",)), "Membership", F, "MalformedNode",
+    Bad("a node that cannot be parsed", topics(malformed=("/config/users/bob: no JSON",)), "Topics", F, "MalformedNode",
         "/config/users/bob"),
-    Bad("a topic that is being deleted", topics(pending_deletes=("old",)), "Membership", W, "PendingDeletes", "old"),
-    Bad("a reassignment under way", topics(reassigning=True), "Membership", W, "Reassigning", "reassign"),
+    Bad("a topic that is being deleted", topics(pending_deletes=("old",)), "Topics", W, "PendingDeletes", "old"),
+    Bad("a reassignment under way", topics(reassigning=True), "Topics", W, "Reassigning", "reassign"),
     # versions
     Bad("a broker of another version", lambda picture: spoil_each(
         picture, "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 16}), 1), "Versions", F,
@@ -251,7 +252,7 @@ FINE: dict[str, tuple[str, Change]] = {
     "a Lease of nobody": ("ClusterIsFree", kubernetes(lease_holder="")),
     "a listener whose name begins like the controllers'": (
         "Configuration", appended("listeners=INTERNAL://:9092,CONTROLLER_OLD://:9095")),
-    "generated ids switched on and ids given": ("Configuration", appended("broker.id.generation.enable=true")),
+    "generated ids switched on and ids given": ("BrokerIds", appended("broker.id.generation.enable=true")),
     "a protocol version with its -IV": ("Versions", protocol("3.9-IV0")),
     "the oldest protocol version that can migrate": ("Versions", protocol("3.6")),
     "no protocol version in the file": ("ConfigurationIsLive", configured("zookeeper.connect=zookeeper:2181")),
@@ -286,9 +287,9 @@ def test_every_pod_needs_its_own_copy_of_the_file():
     ({}, {}),
 ], ids=str)
 def test_overrides_are_found_wherever_they_stand(given, found):
-    assert preflight.overrides(given) == found
+    assert overrides(given) == found
 
 
 def test_the_demo_overrides_what_it_may():
-    assert preflight.overrides(workload_of(moment("Preflight")).template["spec"]["containers"][0]).keys() == {
+    assert overrides(workload_of(moment("Preflight")).template["spec"]["containers"][0]).keys() == {
         "broker.id", "advertised.listeners"}

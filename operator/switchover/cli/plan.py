@@ -18,7 +18,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.status import PREFLIGHT
 from switchover.core.plan import Decision, decide
-from switchover.core.status import position_of
+from switchover.core.status import findings_of, position_of
 from switchover.ports import Clock, Migrations, Refused
 from switchover.reconcile import Connect
 from switchover.settings import Settings
@@ -74,6 +74,11 @@ def _told(picture: Picture, decision: Decision) -> Iterator[str]:
         yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
+    for finding in findings_of(decision.judged) if at.step == PREFLIGHT else ():
+        subject = f" [{finding.subject}]" if finding.subject else ""
+        yield f"finding {finding.severity} {finding.code}{subject} {finding.message}"
+        if finding.cure:
+            yield f"     cure: {finding.cure}"
     if decision.position != at:
         yield f"next: record: {decision.note}"
     for effect in decision.effects:

@@ -5,9 +5,10 @@ every pass, so an operator that restarts begins to count anew.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 
 P = TypeVar("P")
@@ -15,7 +16,11 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A gate's answer in words for the person on call. `reason` is CamelCase and has a runbook."""
+    """A gate's answer in words for the person on call. `reason` is CamelCase and has a runbook.
+
+    `severity` is what a finding weighs that is told in the status, None for what is none. `findings` are all that a check
+    found which may find several things; the verdict itself is the gravest of them.
+    """
 
     outcome: Outcome
     reason: str
@@ -24,6 +29,8 @@ class Verdict:
     observed: str = ""
     threshold: str = ""
     unblocks: str = ""
+    severity: Severity | None = None
+    findings: tuple["Verdict", ...] = ()
 
 
 def passed(message: str = "") -> Verdict:
@@ -34,18 +41,42 @@ def passed(message: str = "") -> Verdict:
 def wait(reason: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
          unblocks: str = "") -> Verdict:
     """Not yet: it may come true by itself."""
-    return Verdict(Outcome.WAIT, reason, message, subject, str(observed), str(threshold), unblocks)
+    return Verdict(Outcome.WAIT, reason, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
 def fail(reason: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
          unblocks: str = "") -> Verdict:
     """It will not come true by itself: somebody must act."""
-    return Verdict(Outcome.FAIL, reason, message, subject, str(observed), str(threshold), unblocks)
+    return Verdict(Outcome.FAIL, reason, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
 def unknown(reason: str, message: str, *, subject: str = "") -> Verdict:
     """Could not be observed."""
     return Verdict(Outcome.UNKNOWN, reason, message, subject, unblocks="the observation succeeds again")
+
+
+def warn(code: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
+         cure: str = "") -> Verdict:
+    """Shuts nothing, and somebody should know it before it is begun."""
+    return Verdict(Outcome.PASS, code, message, subject, str(observed), str(threshold), cure, Severity.WARNING)
+
+
+def info(code: str, message: str, *, subject: str = "", observed: object = "", cure: str = "") -> Verdict:
+    """Shuts nothing and harms nothing: good to know."""
+    return Verdict(Outcome.PASS, code, message, subject, str(observed), "", cure, Severity.INFO)
+
+
+_GRAVITY = (Outcome.FAIL, Outcome.UNKNOWN, Outcome.WAIT)
+
+
+def gravest(found: Iterable[Verdict], otherwise: str) -> Verdict:
+    """One verdict for all that was found: the gravest, carrying the others; a pass when nothing shuts the gate."""
+    findings = tuple(found)
+    for outcome in _GRAVITY:
+        for item in findings:
+            if item.outcome is outcome:
+                return replace(item, findings=findings)
+    return replace(passed(otherwise), findings=findings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Between the position that decisions rest on and the status that people read: one place to read it, one to fold it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,8 @@ from switchover.core.position import Batch, NodeRecord, Position
 WAITING_SHOWN = 20
 HISTORY_KEPT = 50
 RUNBOOKS = "docs/runbooks/"
+FINDINGS_KEPT = 100
+_WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
 
 
@@ -144,12 +147,22 @@ def streaks_of(judged: Mapping[str, Judgement]) -> tuple[GateStreak, ...]:
 
 
 def findings_of(judged: Mapping[str, Judgement]) -> tuple[Finding, ...]:
-    """What Preflight found: every gate that failed is a Blocker with its cure."""
-    return tuple(
-        Finding(code=item.verdict.reason, severity=Severity.BLOCKER, subject=item.verdict.subject,
-                message=item.verdict.message, cure=item.verdict.unblocks)
-        for item in judged.values() if item.verdict.outcome is Outcome.FAIL
-    )
+    """What the gates found that may find several things (those of Preflight), the gravest first."""
+    findings = [
+        Finding(code=item.reason, severity=item.severity, subject=item.subject, message=item.message, cure=item.unblocks)
+        for judgement in judged.values() for item in judgement.verdict.findings if item.severity is not None
+    ]
+    return tuple(sorted(findings, key=lambda item: _WEIGHT[item.severity])[:FINDINGS_KEPT])
+
+
+def summary_of(findings: Iterable[Finding]) -> str:
+    """How many findings there are of each severity, and the gravest three in words."""
+    told = tuple(findings)
+    counts = Counter(finding.severity for finding in told)
+    words = [f"{counts[severity]} {name}{'' if counts[severity] == 1 else 's'}"
+             for severity, name in ((Severity.BLOCKER, "blocker"), (Severity.WARNING, "warning")) if counts[severity]]
+    worth_telling = [finding.message for finding in told if finding.severity is not Severity.INFO]
+    return f"{', '.join(words)}: {'; '.join(worth_telling[:3])}" if words else ""
 
 
 def steps_of(before: Iterable[StepRecord], old: Position, new: Position, now: float) -> tuple[StepRecord, ...]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.meta import DesiredState, ReadinessPolicy
-from switchover.api.status import AcceptedApproval, Direction, Phase, Rollback
+from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity
 from switchover.core import status as fold
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
@@ -57,6 +57,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         hashed = plan_hash(picture.uid, at.attempt, migration.spec)
     lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
     first = waiting[0] if waiting else None
+    findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
     return KafkaMigrationStatus(
         observed_generation=migration.metadata.generation,
         phase=_phase(migration, decision),
@@ -74,8 +75,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         approvals=_accepted(migration, hashed, now),
         steps=fold.steps_of(old.steps, picture.position, at, now),
         history=fold.history_of(old.history, picture.position, at, decision.note, now),
-        findings=fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings,
-        conditions=_conditions(migration, picture, decision, lost),
+        findings=findings,
+        conditions=_conditions(migration, picture, decision, lost, findings),
     )
 
 
@@ -105,6 +106,7 @@ def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
         status.nodes,
         status.approvals,
         status.rollback,
+        [(item.code, item.severity, item.subject) for item in status.findings],
         [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
         [(item.type, item.status, item.reason) for item in status.conditions],
     )
@@ -156,7 +158,8 @@ def _accepted(migration: KafkaMigration, hashed: str, now: float) -> tuple[Accep
     return tuple(accepted.values())
 
 
-def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision, lost: str) -> tuple[Condition, ...]:
+def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision, lost: str,
+                findings: tuple[Finding, ...]) -> tuple[Condition, ...]:
     at, now = decision.position, datetime.fromtimestamp(picture.now, UTC)
     generation = migration.metadata.generation
     conditions = migration.status.conditions
@@ -188,9 +191,9 @@ def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision,
         "CanGoBack" if available else "PointOfNoReturn" if lost else "UndoNotAvailable",
         "" if available else f"lost at {lost}" if lost else "this version cannot take every step back yet")
     passed = at.step != PREFLIGHT
-    found = [item.verdict.message for item in decision.judged.values() if item.verdict.outcome == "Fail"]
-    put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if found else "Checking",
-        "" if passed else "; ".join(found[:3]))
+    blocked = any(finding.severity is Severity.BLOCKER for finding in findings)
+    put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",
+        fold.summary_of(findings))
     removable = at.step == RELEASE and at.finished
     put(ConditionType.ZOOKEEPER_REMOVABLE, removable, "Unused" if removable else "NotYet",
         "nothing of this cluster uses ZooKeeper: its StatefulSet, Services and volume claims may be deleted"

@@ -1,0 +1,19 @@
+"""G0: what must hold before anything is touched (kraft-migration.md section 5, first rows).
+
+A chain of pure checks over facts that were gathered once. A check finds Blockers, which shut its gate, Warnings and Infos,
+which do not, each with its cure. docs/preflight.md lists them.
+"""
+
+from switchover.core.gate import Gate
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preflight import cluster, configuration, live, objects, residue
+from switchover.core.kraft.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
+from switchover.core.kraft.preflight.reading import broker_workloads as broker_workloads
+
+GATES: tuple[Gate[Picture], ...] = (
+    *configuration.CHECKS,
+    *objects.CHECKS,
+    *residue.CHECKS,
+    *cluster.CHECKS,
+    *live.CHECKS,
+)

@@ -1,0 +1,116 @@
+"""The cluster as ZooKeeper and its brokers see it: who belongs to it, what is under way, and whether it is healthy."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Gate, Verdict, fail, info, passed, unknown, wait, warn
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preflight.reading import Unseen, check, pods, several, topics, zookeeper
+from switchover.core.observed import Known, Unknown
+
+
+def check_brokers_identified(picture: Picture) -> Verdict:
+    """Read again in the pass that puts every pod and its broker id on record."""
+    found = picture.broker_pods()
+    if not isinstance(found, Known):
+        return wait("BrokersNotIdentified", found.why, subject="/brokers/ids", unblocks="every broker is registered again")
+    return passed("every pod is known as a broker")
+
+
+def find_strangers(picture: Picture) -> Iterator[Verdict]:
+    """Every broker is a pod of ours and alive, and no partition is assigned to a broker that is not."""
+    found = picture.broker_pods()
+    if not isinstance(found, Known):
+        yield wait("BrokersNotIdentified", found.why, subject="/brokers/ids",
+                   unblocks="every pod advertises a listener under a host name that begins with its own name")
+        return
+    known = set(found.value.values())
+    for stranger in sorted(set(zookeeper(picture).brokers) - known):
+        yield fail("UnknownBroker", f"broker {stranger} is registered but is no pod of spec.brokers",
+                   subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
+    for shared in sorted(known & set(picture.controllers.values())):
+        yield fail("NodeIdTaken", f"controller id {shared} is a broker's id", subject=f"broker {shared}",
+                   unblocks="choose another spec.controllers.firstNodeId")
+    dead = [
+        f"{name}-{partition} is assigned to broker {broker}"
+        for name, topic in sorted(topics(picture).topics.items())
+        for partition, replicas in sorted(topic.assignment.items())
+        for broker in sorted(set(replicas) - known)
+    ]
+    if dead:
+        yield fail("DeadBrokerInAssignment", f"{several(dead)}, which does not live: the migration would wait for it for"
+                   " ever", subject=dead[0].split()[0], observed=f"{len(dead)} replicas",
+                   threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to living brokers")
+
+
+def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
+    found = topics(picture)
+    for malformed in found.malformed:
+        yield fail("MalformedNode", malformed, subject=malformed.split(":")[0],
+                   unblocks="repair or delete that node in ZooKeeper")
+    if nameless := sorted(name for name, topic in found.topics.items() if topic.topic_id is None):
+        yield fail("TopicWithoutId", f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
+                   subject=several(nameless),
+                   unblocks="let the ZooKeeper controller move once (restart its broker): it writes ids")
+    if found.pending_deletes:
+        yield wait("PendingDeletes", f"topics are being deleted: {several(found.pending_deletes)}",
+                   subject="/admin/delete_topics", unblocks="the deletion ends")
+    if found.reassigning:
+        yield wait("Reassigning", "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
+                   unblocks="it ends")
+    partitions = sum(len(topic.assignment) for topic in found.topics.values())
+    yield info("MetadataSize", f"{len(found.topics)} topics with {partitions} partitions are to be copied",
+               observed=f"{partitions} partitions")
+
+
+def find_ill_health(picture: Picture) -> Iterator[Verdict]:
+    """Every replica in sync as every broker sees it, and no topic that can never spare a broker."""
+    brokers = sorted(pods(picture).values())
+    minima = picture.facts.min_insync
+    if not isinstance(minima, Known):
+        raise Unseen(unknown("NotObserved", minima.why))
+    accepted = set(picture.spec.gates.accepted_topics)
+    cannot_spare: dict[str, tuple[int, int]] = {}
+    unheard: set[str] = set()
+    for broker_id in brokers:
+        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(view, Known):
+            yield unknown("BrokerSilent", view.why, subject=f"broker {broker_id}")
+            continue
+        behind = []
+        for partition in view.value.partitions:
+            if set(partition.isr) != set(partition.replicas) or partition.leader < 0:
+                behind.append(partition)
+            needed = minima.value.get(partition.topic)
+            if needed is None:
+                unheard.add(partition.topic)
+            elif len(partition.replicas) <= max(1, needed):
+                cannot_spare[partition.topic] = len(partition.replicas), max(1, needed)
+        if behind:
+            named = several(f"{partition.topic}-{partition.index}" for partition in behind)
+            yield wait("OutOfSync", f"{named}: replicas out of sync, as broker {broker_id} sees it", subject=named,
+                       observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
+                       unblocks="the replicas catch up")
+    if unheard:
+        yield unknown("NotObserved", f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
+                      subject=several(sorted(unheard)))
+    for topic, (replicas, needed) in sorted(cannot_spare.items()):
+        told = (f"topic {topic} has {replicas} replicas and needs {needed} in sync: it stands still whenever one of its"
+                " brokers restarts")
+        if topic in accepted:
+            yield warn("TopicStandsStill", f"{told}; spec.gates.acceptedTopics accepts that", subject=topic)
+        else:
+            yield fail("TopicCannotSpareABroker", told, subject=topic, observed=f"{replicas} replicas",
+                       threshold=f"more than {needed}",
+                       unblocks="add replicas, lower its min.insync.replicas, or name it in spec.gates.acceptedTopics")
+
+
+def _stable(picture: Picture) -> int:
+    return picture.spec.gates.stable_samples
+
+
+CHECKS = (
+    check("Membership", find_strangers, "every replica lives on a broker of this migration"),
+    check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way"),
+    check("Health", find_ill_health, "all replicas in sync", samples=_stable),
+)
+BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)

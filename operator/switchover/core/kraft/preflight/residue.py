@@ -1,0 +1,41 @@
+"""Nothing is left of an earlier attempt: with a stale `/migration` the controllers would delete every topic."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Verdict, fail, wait
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preflight.reading import check, kubernetes, zookeeper
+
+
+def find_znodes(picture: Picture) -> Iterator[Verdict]:
+    state = zookeeper(picture)
+    if state.migration is not None:
+        told = "it is empty (KAFKA-19480)" if state.migration.empty else f"its offset is {state.migration.offset}"
+        yield fail("Residue", f"/migration exists in ZooKeeper, {told}: something is left of an earlier attempt",
+                   subject="/migration", unblocks="make sure that no KRaft controller runs, then delete /migration")
+    if state.controller is None:
+        yield wait("NoController", "/controller does not exist: no broker is the controller", subject="/controller",
+                   unblocks="a broker becomes the controller")
+    elif not state.controller.ephemeral:
+        yield fail("Residue", "/controller is not ephemeral: KRaft controllers claimed it in an earlier attempt",
+                   subject="/controller", observed=f"node {state.controller.node_id}",
+                   unblocks="make sure that no KRaft controller runs, then delete /controller")
+
+
+def find_objects(picture: Picture) -> Iterator[Verdict]:
+    state, name = kubernetes(picture), picture.spec.controllers.name
+    if state.controllers is not None:
+        yield fail("Residue", f"StatefulSet {name} exists already", subject=f"StatefulSet {name}",
+                   unblocks="delete it with its volume claims, or choose another spec.controllers.name")
+    if state.controller_claims:
+        yield fail("Residue", "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
+                   subject=f"claim {state.controller_claims[0]}",
+                   unblocks=f"delete the claims {', '.join(state.controller_claims)}")
+
+
+def find_residue(picture: Picture) -> Iterator[Verdict]:
+    yield from find_objects(picture)
+    yield from find_znodes(picture)
+
+
+CHECKS = (check("Residue", find_residue, "nothing is left of an earlier attempt"),)
