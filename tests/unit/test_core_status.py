@@ -1,6 +1,7 @@
 """Position to status and back: what decisions rest on survives being written, read by people, and read again."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -9,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchover.api.kafka_migration import KafkaMigrationStatus
-from switchover.api.status import Direction, GateStreak, Progress, StepRecord, Transition
+from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Judgement, Streak, Verdict, fail, passed, unknown, wait
+from switchover.core.gate import Judgement, Streak, Verdict, fail, gravest, info, passed, unknown, wait, warn
 from switchover.core.position import Batch, NodeRecord, Position
 from switchover.core.status import (
     HISTORY_KEPT,
@@ -23,6 +24,7 @@ from switchover.core.status import (
     progress_of,
     steps_of,
     streaks_of,
+    summary_of,
     waiting_of,
 )
 
@@ -149,10 +151,40 @@ def test_streaks_are_told_by_the_name_of_the_gate():
     assert isinstance(told[0], GateStreak)
 
 
-def test_only_what_failed_is_a_finding():
-    told = findings_of(judged(A=(fail("Residue", "left over", subject="/migration", unblocks="delete it"), NOW, False),
-                              B=(wait("Waiting", "w"), NOW, False)))
-    assert [(item.code, item.subject, item.cure) for item in told] == [("Residue", "/migration", "delete it")]
+def found(*findings: Verdict) -> Mapping[str, Judgement]:
+    return judged(A=(gravest(findings, "nothing"), NOW, False))
+
+
+def test_findings_are_told_the_gravest_first_with_their_cure():
+    residue = fail("Residue", "left over", subject="/migration", unblocks="delete it")
+    told = findings_of(found(info("Size", "12 topics"), warn("Policy", "differs", cure="try it"), residue))
+    assert [(item.code, item.severity, item.cure) for item in told] == [
+        ("Residue", Severity.BLOCKER, "delete it"), ("Policy", Severity.WARNING, "try it"), ("Size", Severity.INFO, "")]
+
+
+def test_what_waits_is_a_blocker_and_what_nobody_saw_is_no_finding():
+    told = findings_of(found(wait("OutOfSync", "behind"), unknown("BrokerSilent", "no answer")))
+    assert [(item.code, item.severity) for item in told] == [("OutOfSync", Severity.BLOCKER)]
+
+
+def test_gates_that_judge_one_thing_have_no_findings():
+    assert findings_of(judged(A=(fail("PointOfNoReturn", "passed"), NOW, False), B=(wait("Paused", "p"), NOW, False))) == ()
+
+
+def test_of_very_many_findings_the_gravest_are_kept():
+    told = findings_of(found(*(info("Size", str(n)) for n in range(200)), fail("Residue", "left over")))
+    assert len(told) == 100
+    assert told[0].code == "Residue"
+
+
+@pytest.mark.parametrize(("findings", "told"), [
+    ((), ""),
+    ((info("Size", "12 topics"),), ""),
+    ((warn("Policy", "differs"), info("Size", "12 topics")), "1 warning: differs"),
+    ((warn("Policy", "differs"), fail("A", "a"), fail("B", "b"), fail("C", "c")), "3 blockers, 1 warning: a; b; c"),
+])
+def test_findings_in_a_sentence(findings, told):
+    assert summary_of(findings_of(found(*findings))) == told
 
 
 # --- the record of steps and moves --------------------------------------------------------------------------------------

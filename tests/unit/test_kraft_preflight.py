@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict
 from switchover.core.kraft import preflight
@@ -239,8 +240,64 @@ def test_no_other_gate_breaks_on_bad_input(bad: Bad):
         assert gate.check(bad.spoil(moment("Preflight"))).message
 
 
-def test_every_gate_of_preflight_refuses_something():
-    assert {bad.gate for bad in BAD} == GATES.keys()
+# What is told and shuts nothing: (what, change, gate, severity, code).
+TOLD = [
+    ("a policy for settings", appended("alter.config.policy.class.name=org.example.Policy"), "Features", Severity.WARNING,
+     "AlterConfigPolicy"),
+    ("delegation tokens", appended("delegation.token.secret.key=hidden"), "Features", Severity.INFO, "DelegationTokens"),
+    ("a topic with one replica that the user accepts", lambda picture: replicas("logs", 1)(
+        wanted(gates={"acceptedTopics": ["logs"]})(picture)), "Health", Severity.WARNING, "TopicStandsStill"),
+    ("the size of the metadata", lambda picture: picture, "Topics", Severity.INFO, "MetadataSize"),
+]
+
+
+@pytest.mark.parametrize(("change", "gate", "severity", "code"), [told[1:] for told in TOLD], ids=[told[0] for told in TOLD])
+def test_what_shuts_nothing_is_told(change, gate, severity, code):
+    verdict = check(gate, change(moment("Preflight")))
+    assert verdict.outcome is Outcome.PASS
+    found = [finding for finding in verdict.findings if finding.reason == code]
+    assert [(finding.severity, bool(finding.message)) for finding in found] == [(severity, True)]
+    assert "hidden" not in str(found), "a secret is named by its key alone"
+
+
+def test_what_shuts_nothing_is_not_found_where_it_is_not():
+    codes = {finding.reason for gate in preflight.GATES for finding in gate.check(moment("Preflight")).findings}
+    assert codes == {"MetadataSize"}
+
+
+def test_every_gate_of_preflight_finds_something():
+    assert {bad.gate for bad in BAD} | {told[2] for told in TOLD} == GATES.keys()
+
+
+# --- all that is found, not the first of it alone -----------------------------------------------------------------------
+
+
+def findings(gate: str, picture: Picture) -> list[tuple[str, str]]:
+    return [(finding.reason, finding.subject) for finding in check(gate, picture).findings
+            if finding.severity is not Severity.INFO]
+
+
+def test_many_culprits_are_one_finding_that_counts_them():
+    twelve = {f"topic-{number:02}": ZooKeeperTopic(None, {0: (0, 1, 2)}) for number in range(12)}
+    picture = topics(topics=twelve)(moment("Preflight"))
+    assert findings("Topics", picture) == [
+        ("TopicWithoutId", "topic-00, topic-01, topic-02, topic-03, topic-04 and 7 more")]
+    assert check("Topics", picture).message.startswith("12 topics")
+
+
+def test_one_gate_tells_everything_it_finds():
+    picture = zookeeper(migration=COPIED, controller=None)(kubernetes(controller_claims=("data-0",))(moment("Preflight")))
+    assert [subject for _, subject in findings("Residue", picture)] == ["claim data-0", "/migration", "/controller"]
+    assert check("Residue", picture).reason == "Residue", "the gravest speaks for all: a fail before a wait"
+
+
+def test_what_was_found_before_something_unseen_is_told_too():
+    picture = zookeeper(migration=COPIED)(moment("Preflight"))
+    picture = with_fact(picture, "kubernetes", Unknown("the API server does not answer"))
+    verdict = check("Residue", picture)
+    assert verdict.outcome is U
+    picture = with_fact(zookeeper(migration=COPIED)(moment("Preflight")), "zookeeper", Unknown("no answer"))
+    assert check("Residue", kubernetes(controller_claims=("data-0",))(picture)).outcome is F
 
 
 # --- what Preflight must not mind ---------------------------------------------------------------------------------------

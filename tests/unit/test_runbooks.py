@@ -6,14 +6,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
-VERDICTS = {"wait", "fail", "unknown"}
+VERDICTS = frozenset({"wait", "fail", "unknown"})
+FINDINGS = VERDICTS - {"unknown"} | {"warn", "info"}
+SOURCE = ROOT / "operator" / "switchover"
 
 
-def reasons() -> Iterator[str]:
+def reasons(within: Path = SOURCE, calls: frozenset[str] = VERDICTS) -> Iterator[str]:
     """The first argument of every call that makes a verdict but `passed`."""
-    for path in (ROOT / "operator" / "switchover").rglob("*.py"):
+    for path in within.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in VERDICTS and node.args:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls and node.args:
                 reason = node.args[0]
                 assert isinstance(reason, ast.Constant), f"{path.name}:{node.lineno}: a reason must be written out"
                 yield str(reason.value)
@@ -34,3 +36,9 @@ def test_links_between_pages_lead_somewhere() -> None:
     for path in RUNBOOKS.glob("*.md"):
         for target in path.read_text().split("](")[1:]:
             assert (RUNBOOKS / target.partition(")")[0]).exists(), f"{path.name}: {target}"
+
+
+def test_the_table_of_preflight_lists_every_finding() -> None:
+    lines = (ROOT / "docs" / "preflight.md").read_text().splitlines()
+    listed = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
+    assert sorted(listed) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS)})

@@ -1,6 +1,6 @@
 """The cluster as ZooKeeper and its brokers see it: who belongs to it, what is under way, and whether it is healthy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Gate, Verdict, fail, info, passed, unknown, wait, warn
 from switchover.core.kraft.picture import Picture
@@ -93,15 +93,22 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     if unheard:
         yield unknown("NotObserved", f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
                       subject=several(sorted(unheard)))
-    for topic, (replicas, needed) in sorted(cannot_spare.items()):
-        told = (f"topic {topic} has {replicas} replicas and needs {needed} in sync: it stands still whenever one of its"
-                " brokers restarts")
-        if topic in accepted:
-            yield warn("TopicStandsStill", f"{told}; spec.gates.acceptedTopics accepts that", subject=topic)
-        else:
-            yield fail("TopicCannotSpareABroker", told, subject=topic, observed=f"{replicas} replicas",
-                       threshold=f"more than {needed}",
-                       unblocks="add replicas, lower its min.insync.replicas, or name it in spec.gates.acceptedTopics")
+    for (replicas, needed), alike in sorted(_by_value(cannot_spare).items()):
+        told = f"{replicas} replicas and {needed} needed in sync: it stands still whenever one of its brokers restarts"
+        if known := [topic for topic in alike if topic in accepted]:
+            yield warn("TopicStandsStill", f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
+                       subject=several(known))
+        if refused := [topic for topic in alike if topic not in accepted]:
+            yield fail("TopicCannotSpareABroker", f"topic {several(refused, 20)} has {told}", subject=several(refused),
+                       observed=f"{replicas} replicas", threshold=f"more than {needed}",
+                       unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics")
+
+
+def _by_value(found: Mapping[str, tuple[int, int]]) -> Mapping[tuple[int, int], list[str]]:
+    groups: dict[tuple[int, int], list[str]] = {}
+    for name, value in sorted(found.items()):
+        groups.setdefault(value, []).append(name)
+    return groups
 
 
 def _stable(picture: Picture) -> int:

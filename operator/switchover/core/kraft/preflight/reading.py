@@ -36,11 +36,11 @@ def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
     return Gate(name, lambda picture: gravest(complete(picture), passes), samples=samples)
 
 
-def several(culprits: Iterable[object]) -> str:
+def several(culprits: Iterable[object], at_most: int = NAMED) -> str:
     """The first of them by name, and how many more there are."""
     named = [str(culprit) for culprit in culprits]
-    rest = len(named) - NAMED
-    return ", ".join(named[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(named) - at_most
+    return ", ".join(named[:at_most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def kubernetes(picture: Picture) -> KubernetesState:
