@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from switchover.metadata.cluster_replay import InconsistentLogError
 from switchover.metadata.decode import Record
 from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
-from switchover.metadata.replay import InconsistentLogError, Replay
+from switchover.metadata.replay import Replay
 
 
 def broker(broker_id: int, epoch: int, *, zk: bool = True, fenced: bool = True) -> Record:
@@ -40,7 +41,6 @@ def begin(name: str | None = "ZK Migration") -> Record:
 END = Record("EndTransaction", 0, {})
 ABORT = Record("AbortTransaction", 0, {"reason": "Controller failover"})
 NO_OP = Record("NoOp", 0, {})
-TOPIC = Record("Topic", 0, None)
 
 
 def replayed(*records: Record) -> Replay:
@@ -64,7 +64,7 @@ def test_a_migration_from_the_first_record_to_dual_write() -> None:
         begin("Bootstrap records"), feature("metadata.version", 21), state(2), END,
         controller(3000, ready=True), controller(3001, ready=False), controller(3001, ready=True),
         broker(1, 10), fencing(1, 10, -1), NO_OP,
-        begin(), TOPIC, state(1), END,
+        begin(), NO_OP, state(1), END,
     )
     assert seen == LogImage(
         offset=13,
@@ -129,10 +129,6 @@ def test_the_last_registration_counts_and_unregistering_ends_it() -> None:
 
 def test_other_features_do_not_pass_for_the_metadata_version() -> None:
     assert image(feature("kraft.version", 1)).metadata_version is None
-
-
-def test_skipped_records_are_counted_even_inside_a_transaction() -> None:
-    assert replayed(TOPIC, begin(), TOPIC, Record("Config", 0, None), ABORT).skipped == {"Topic": 2, "Config": 1}
 
 
 @pytest.mark.parametrize(("records", "why"), [

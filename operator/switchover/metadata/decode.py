@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from switchover.metadata.schema import RECORDS, SKIPPED, Array, Field
+from switchover.metadata.schema import RECORDS, Array, Field
 
 FRAME_VERSION = 1
 
@@ -39,11 +39,11 @@ class MalformedRecordError(MetadataLogError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A decoded record. `fields` is None for a known type that nobody here reads (`schema.SKIPPED`)."""
+    """A decoded record."""
 
     type: str
     version: int
-    fields: Mapping[str, Any] | None
+    fields: Mapping[str, Any]
 
 
 def decode(value: bytes, offset: int) -> Record:
@@ -54,8 +54,6 @@ def decode(value: bytes, offset: int) -> Record:
         if frame != FRAME_VERSION:
             raise MalformedRecordError(offset, f"frame version {frame} instead of {FRAME_VERSION}")
         type_id, version = reader.uvarint(), reader.uvarint()
-        if type_id in SKIPPED:
-            return Record(SKIPPED[type_id], version, None)
         schema = RECORDS.get(type_id)
         if schema is None or version > schema.newest:
             raise UnknownRecordError(type_id, version, offset)
@@ -96,6 +94,10 @@ class _Reader:
         return values
 
     def uvarint(self) -> int:
+        position = self.position
+        if position < len(self.data) and self.data[position] < 0x80:        # nearly all are one byte
+            self.position = position + 1
+            return self.data[position]
         result = shift = 0
         while True:
             byte = self._take(1)[0]
@@ -107,24 +109,29 @@ class _Reader:
                 raise ValueError("a variable-length number is longer than 5 bytes")
 
     def _value(self, field: Field, version: int) -> Any:
-        if isinstance(field.type, Array):
-            return self._array(field, field.type.of, version)
-        if field.type in ("string", "bytes"):
-            length = self._length(field)
-            if length is None:
-                return None
-            data = self._take(length)
-            return data.decode() if field.type == "string" else data
-        return self._primitive(field.type)
+        kind = field.type
+        if isinstance(kind, Array):
+            return self._array(field, kind.of, version)
+        if (number := _NUMBERS.get(kind)) is not None:
+            return number.unpack(self._take(number.size))[0]
+        if kind == "uuid":
+            return UUID(bytes=self._take(16))
+        length = self._length(field)
+        if length is None:
+            return None
+        data = self._take(length)
+        return data.decode() if kind == "string" else data
 
     def _array(self, field: Field, item: str | tuple[Field, ...], version: int) -> Any:
         length = self._length(field)
         if length is None:
             return None
-        if isinstance(item, str):
-            element = Field(field.name, item)
-            return tuple(self._value(element, version) for _ in range(length))
-        return tuple(self.structure(item, version) for _ in range(length))
+        if not isinstance(item, str):
+            return tuple(self.structure(item, version) for _ in range(length))
+        if (number := _NUMBERS.get(item)) is not None:
+            return struct.unpack(f">{length}{number.format[-1]}", self._take(length * number.size))
+        element = Field(field.name, item)
+        return tuple(self._value(element, version) for _ in range(length))
 
     def _length(self, field: Field) -> int | None:
         """The length of a string, bytes or array, stored plus one; 0 means null."""
@@ -134,12 +141,6 @@ class _Reader:
         if field.nullable:
             return None
         raise ValueError(f"{field.name} is null")
-
-    def _primitive(self, kind: str) -> Any:
-        if kind == "uuid":
-            return UUID(bytes=self._take(16))
-        number = _NUMBERS[kind]
-        return number.unpack(self._take(number.size))[0]
 
     def _take(self, size: int) -> bytes:
         end = self.position + size

@@ -1,8 +1,10 @@
 """The state that the metadata log of a KRaft quorum describes, as plain immutable values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+
+from switchover.metadata.cluster import ClusterMetadata
 
 
 class MigrationState(IntEnum):
@@ -38,3 +40,4 @@ class LogImage:
     brokers: Mapping[int, BrokerRegistration]
     open_transaction: str | None                    # name of a transaction begun and not ended
     aborted_transactions: int
+    metadata: ClusterMetadata = field(default_factory=ClusterMetadata)

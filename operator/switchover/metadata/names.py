@@ -1,0 +1,14 @@
+"""Names of what the metadata log stores as a number and ZooKeeper as a word (Kafka's enums, SecurityUtils)."""
+
+from collections.abc import Mapping
+
+RESOURCE_TYPES: Mapping[int, str] = {
+    2: "Topic", 3: "Group", 4: "Cluster", 5: "TransactionalId", 6: "DelegationToken", 7: "User",
+}
+PATTERN_TYPES: Mapping[int, str] = {3: "literal", 4: "prefixed"}
+ACL_OPERATIONS: Mapping[int, str] = {
+    2: "All", 3: "Read", 4: "Write", 5: "Create", 6: "Delete", 7: "Alter", 8: "Describe", 9: "ClusterAction",
+    10: "DescribeConfigs", 11: "AlterConfigs", 12: "IdempotentWrite", 13: "CreateTokens", 14: "DescribeTokens",
+}
+ACL_PERMISSIONS: Mapping[int, str] = {2: "Deny", 3: "Allow"}
+SCRAM_MECHANISMS: Mapping[int, str] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
