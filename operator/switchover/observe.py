@@ -6,18 +6,21 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.api.status import Direction
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import (
+    NOT_LISTENING,
     Address,
     Facts,
     GroupSample,
     KubernetesState,
+    NodeAnswer,
     ServerConfiguration,
     ZooKeeperState,
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.ports import Clock, KafkaAdmin, KafkaNodes, Refused, Unreachable, Workloads, ZooKeeper
+from switchover.ports import Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Unreachable, Workloads, ZooKeeper
 
 T = TypeVar("T")
 
@@ -27,6 +30,8 @@ READ_SECONDS = 10.0
 """How long any other reading may take."""
 MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
+EPOCH_SECONDS = 120.0
+"""How long the states of all partitions may take; nothing else goes on meanwhile."""
 GROUP_SECONDS = 4.0
 """How long a sweep over one group may take."""
 SAMPLE_SECONDS = 2.0
@@ -48,7 +53,7 @@ class Observer:
         self._workloads = workloads
         self._nodes = nodes
         self._admin = admin
-        self._zookeeper = zookeeper
+        self.zookeeper = zookeeper
         self._clock = clock
         self._addresses: dict[int, Address] = {}
         self._minima: Known[Mapping[str, int]] | None = None
@@ -56,7 +61,7 @@ class Observer:
 
     async def close(self) -> None:
         """Close every connection."""
-        await asyncio.gather(self._nodes.close(), self._admin.close(), self._zookeeper.close(), return_exceptions=True)
+        await asyncio.gather(self._nodes.close(), self._admin.close(), self.zookeeper.close(), return_exceptions=True)
 
     async def facts(self, picture: Picture, lease_holder: str) -> Facts:
         """The facts of this pass for the step on record. Never raises."""
@@ -64,16 +69,18 @@ class Observer:
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
                 self._known(self._kubernetes(spec, picture.position.attempt, lease_holder), READ_SECONDS))
-            zookeeper = first.create_task(self._known(self._zookeeper.state(), READ_SECONDS))
+            zookeeper = first.create_task(self._known(self.zookeeper.state(), READ_SECONDS))
             first.create_task(self._find_brokers(picture))
         brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
-        voters = picture.voters.addresses if picture.position.nodes else {}
+        voters = picture.voters.addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
         async with asyncio.TaskGroup() as then:
-            answers = then.create_task(self._each({**brokers, **voters}, self._nodes.api_versions))
+            answers = then.create_task(self._each(brokers, self._nodes.api_versions))
+            controllers = then.create_task(self._each(voters, self._controller))
             views = then.create_task(self._each(brokers, self._nodes.metadata))
             quorum = then.create_task(self._if(bool(voters), lambda: self._nodes.quorum(voters.values())))
             log = then.create_task(self._if(bool(voters), lambda: self._nodes.log(voters)))
-            topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self._zookeeper.topics))
+            topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
+            partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
             connections = then.create_task(self._connections(step in CONNECTIONS_IN))
             settings = then.create_task(self._settings(brokers if step in BROKER_SETTINGS_IN else ()))
             groups = then.create_task(self._groups(spec))
@@ -83,8 +90,9 @@ class Observer:
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
             zookeeper_topics=topic_tree.result(),
+            partition_epoch=partition_epoch.result(),
             zookeeper_connections=connections.result(),
-            answers=answers.result(),
+            answers=answers.result() | controllers.result(),
             views=seen,
             quorum=quorum.result(),
             log=log.result(),
@@ -210,11 +218,31 @@ class Observer:
             samples.popleft()
         return Known(tuple(samples), samples[-1].at)
 
+    async def _controller(self, address: Address) -> NodeAnswer:
+        try:
+            return await self._nodes.api_versions(address)
+        except NotListening:
+            return NOT_LISTENING
+
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
 
     async def _connections(self, wanted: bool) -> dict[str, Observed[int]]:
-        servers = self._zookeeper.servers() if wanted else ()
+        servers = self.zookeeper.servers() if wanted else ()
         found = await asyncio.gather(
-            *(self._known(self._zookeeper.connections(server), READ_SECONDS) for server in servers))
+            *(self._known(self.zookeeper.connections(server), READ_SECONDS) for server in servers))
         return {str(server): connections for server, connections in zip(servers, found, strict=True)}
 
+    async def _partition_epoch(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> Observed[int]:
+        """Asked on the way back, between the stop of the controllers and the end of their claim."""
+        if picture.position.direction is Direction.FORWARD or not isinstance(zookeeper, Known):
+            return NOT_ASKED
+        holder = zookeeper.value.controller
+        records = [picture.position.nodes[name] for name in picture.controllers if name in picture.position.nodes]
+        if holder is None or holder.ephemeral or any(record.assigned != "Stopped" for record in records):
+            return NOT_ASKED
+        return await self._known(self.zookeeper.partition_epoch(), EPOCH_SECONDS)
+
+
+def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
+    """Whether controllers may be there to be asked; names of pods that are gone take time to be looked up in vain."""
+    return not isinstance(kubernetes, Known) or kubernetes.value.controllers is not None

@@ -26,6 +26,10 @@ class Unreachable(Exception):
     """Nobody answered, or too late: nothing is known; try again."""
 
 
+class NotListening(Unreachable):
+    """The host answered that nobody listens on that port."""
+
+
 class Refused(Exception):
     """The other side understood and said no (rights, bad input): a person must act. The message says what to do."""
 
@@ -86,7 +90,18 @@ class ZooKeeper(Protocol):
         """
         ...
 
-    async def delete(self, path: str) -> None: ...
+    async def partition_epoch(self) -> int:
+        """The largest `controller_epoch` in the state of any partition; 0 where there is none."""
+        ...
+
+    async def delete(self, path: str, version: int, controller_epoch: int) -> None:
+        """Delete a node in that version while `/controller_epoch` is still that; Fenced otherwise. Gone is success."""
+        ...
+
+    async def raise_epoch(self, epoch: int, expected: int) -> None:
+        """Set `/controller_epoch`; Fenced when it is not `expected` any more."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -115,8 +130,8 @@ class Workloads(Protocol):
         """Server-side apply with the fixed field manager."""
         ...
 
-    async def delete_object(self, api_version: str, kind: str, name: str) -> None:
-        """Delete and leave dependants; nothing to do when it does not exist."""
+    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
+        """Delete, dependants first; nothing to do when it does not exist, or bears another uid."""
         ...
 
     async def original(self, name: str) -> Mapping[str, Any] | None:

@@ -12,7 +12,17 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
-from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
+from switchover.core.effects import (
+    Apply,
+    Delete,
+    DeletePod,
+    DeleteZNode,
+    Effect,
+    Evict,
+    PatchStatefulSet,
+    RaiseEpoch,
+    WriteNodeFiles,
+)
 from switchover.core.gate import Judge, Streak, fail, wait
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Facts, Pod
@@ -88,7 +98,8 @@ class Reconciler:
         now = self._clock.now()
         holder = await self._hold(migration)
         picture = Picture(name, self._namespace, migration.metadata.uid, migration.spec,
-                          position_of(migration.status, PREFLIGHT, now), Facts(), now)
+                          position_of(migration.status, PREFLIGHT, now), Facts(), now,
+                          migration.status.high_watermark)
         facts = await memory.observer.facts(picture, holder)
         holder = holder or await self._hold(migration, facts)
         picture = replace(picture, facts=_with_holder(facts, holder), now=self._clock.now())
@@ -183,6 +194,12 @@ class Reconciler:
                     await self._workloads.evict(_pod(picture, pod, uid))
                 case DeletePod(pod, uid):
                     await self._workloads.delete_pod(_pod(picture, pod, uid))
+                case Delete(api_version, kind, name, uid):
+                    await self._workloads.delete_object(api_version, kind, name, uid)
+                case RaiseEpoch(epoch, expected):
+                    await memory.observer.zookeeper.raise_epoch(epoch, expected)
+                case DeleteZNode(path, version, controller_epoch):
+                    await memory.observer.zookeeper.delete(path, version, controller_epoch)
             memory.refused = ""
         except Fenced as error:
             logger.info("fenced, reading again: %s", error)

@@ -20,7 +20,7 @@ from adapters.clusters import KafkaCluster
 from adapters.servers import ZooKeeperServer, loopback
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import Address, MigrationNode
-from switchover.ports import Access, Refused, Unreachable
+from switchover.ports import Access, Fenced, Refused, Unreachable
 
 
 @contextlib.asynccontextmanager
@@ -231,13 +231,66 @@ async def test_two_thousand_topics_in_one_pass(tree: tuple[str, KazooClient]) ->
 async def test_delete(tree: tuple[str, KazooClient]) -> None:
     connect, client = tree
     client.create("/migration", b"{}")
+    epoch = epoch_of(client)
     async with opened(connect) as zookeeper:
-        await zookeeper.delete("/migration")
+        await zookeeper.delete("/migration", 0, epoch)
         assert client.exists("/migration") is None
-        await zookeeper.delete("/migration")            # again, as after a crash: done
+        await zookeeper.delete("/migration", 0, epoch)            # again, as after a crash: done
         with pytest.raises(Refused, match=r"^/cluster in ZooKeeper has children"):
-            await zookeeper.delete("/cluster")
+            await zookeeper.delete("/cluster", 0, epoch)
     assert client.exists("/cluster/id")
+
+
+def epoch_of(client: KazooClient) -> int:
+    """`/controller_epoch`, made where the tree has none."""
+    client.ensure_path("/controller_epoch")
+    data, _ = client.get("/controller_epoch")
+    if not data:
+        client.set("/controller_epoch", b"4")
+    return int(data or b"4")
+
+
+async def test_nothing_is_deleted_that_is_not_what_was_read(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    client.create("/migration", b"{}")
+    client.set("/migration", b"{} ")
+    epoch = epoch_of(client)
+    async with opened(connect) as zookeeper:
+        with pytest.raises(Fenced, match=r"^/migration in ZooKeeper is not what was read"):
+            await zookeeper.delete("/migration", 0, epoch)
+        with pytest.raises(Fenced, match="/controller_epoch in ZooKeeper is not 3 any more"):
+            await zookeeper.delete("/migration", 1, 3)
+        assert client.exists("/migration")
+        await zookeeper.delete("/migration", 1, epoch)
+    assert client.exists("/migration") is None
+
+
+async def test_the_epoch_is_raised_over_what_was_read_only(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    epoch = epoch_of(client)
+    async with opened(connect) as zookeeper:
+        await zookeeper.raise_epoch(epoch + 5, epoch)
+        assert client.get("/controller_epoch")[0] == str(epoch + 5).encode()
+        with pytest.raises(Fenced):
+            await zookeeper.raise_epoch(epoch + 9, epoch)
+    assert client.get("/controller_epoch")[0] == str(epoch + 5).encode()
+
+
+async def test_the_largest_epoch_of_all_partitions(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    for topic, epochs in {"a": (3, 9), "b": (7,)}.items():
+        assignment = {str(index): [1] for index in range(len(epochs))}
+        document = json.dumps({"version": 2, "partitions": assignment}).encode()
+        client.create(f"/brokers/topics/{topic}", document, makepath=True)
+        for index, epoch in enumerate(epochs):
+            state = {"controller_epoch": epoch, "leader": 1, "version": 1, "leader_epoch": 0, "isr": [1]}
+            client.create(f"/brokers/topics/{topic}/partitions/{index}/state", json.dumps(state).encode(), makepath=True)
+    client.create("/brokers/topics/young", json.dumps({"version": 2, "partitions": {"0": [1]}}).encode())
+    async with opened(connect) as zookeeper:
+        assert await zookeeper.partition_epoch() == 9
+        client.set("/brokers/topics/b/partitions/0/state", b"{}")
+        with pytest.raises(Refused, match="/brokers/topics/b/partitions/0/state in ZooKeeper is not what Kafka writes"):
+            await zookeeper.partition_epoch()
 
 
 async def test_missing_rights_name_the_path_and_the_right(tree: tuple[str, KazooClient]) -> None:
@@ -246,15 +299,16 @@ async def test_missing_rights_name_the_path_and_the_right(tree: tuple[str, Kazoo
     client.create("/migration", b"", acl=[ours])
     client.create("/admin/delete_topics", b"", makepath=True)
     client.create("/admin/delete_topics/t", b"")
+    epoch = epoch_of(client)
     client.set_acls("/admin/delete_topics", [make_acl("world", "anyone", read=True), ours])
     async with opened(connect) as zookeeper:
         with pytest.raises(Refused, match=r"does not let us use /migration: its ACL must give our credentials READ"):
             await zookeeper.state()
         with pytest.raises(Refused, match=r"/admin/delete_topics/t: .* DELETE on its parent"):
-            await zookeeper.delete("/admin/delete_topics/t")
+            await zookeeper.delete("/admin/delete_topics/t", 0, epoch)
     async with opened(connect, zookeeper_digest="switchover:secret") as zookeeper:
         assert (await zookeeper.state()).migration is not None
-        await zookeeper.delete("/admin/delete_topics/t")
+        await zookeeper.delete("/admin/delete_topics/t", 0, epoch)
     assert client.exists("/admin/delete_topics/t") is None
 
 

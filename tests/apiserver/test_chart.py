@@ -237,6 +237,7 @@ async def everything(server: ApiServer) -> None:
         *((other["apiVersion"], other["kind"], other["metadata"]["name"]) for other in OTHERS),
         ("apps/v1", "StatefulSet", "kafka"),
         ("v1", "PersistentVolumeClaim", "data-kafka-0"),
+        ("v1", "Secret", "kafka-switchover"),
     ]:
         await workloads.delete_object(api_version, kind, name)
 

@@ -127,6 +127,8 @@ class Kubelet:
             secret = self.api.objects.get(("secrets", volume["secret"]["secretName"]), {})
             content = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
             items = volume["secret"].get("items")
+        elif "emptyDir" in volume:
+            return {}
         else:
             content = dict(self.api.objects["configmaps", volume["configMap"]["name"]]["data"])
             items = volume["configMap"].get("items")

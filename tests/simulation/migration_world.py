@@ -225,6 +225,10 @@ class MigrationWorld:
         moved = self.kafka.nodes.get(name)
         if moved is None:
             return
+        if moved.mode in ("P", "F") and self.step == "Soak":
+            if moved.node_id != self.kafka.leader:
+                self.violations.append(f"{name} is restarted in the soak and does not lead the quorum")
+            return
         if moved.mode in ("P", "F"):
             others = [each for each in self.kafka.nodes.values() if each.mode == "P" and each.pod != name]
             if moved.node_id == self.kafka.leader and others:
@@ -260,7 +264,11 @@ class MigrationWorld:
             "steps": [step["name"] for step in self.status["steps"]],
             "conditions": {each["type"]: each["status"] for each in self.status["conditions"]},
         }
-        return EndState(files, stateful_sets, others, dict(self.kafka.starts), kafka, status)
+        starts: dict[tuple[str, str], int] = {}
+        for (pod, mode), times in self.kafka.starts.items():
+            which = "kafka-controller" if mode == "P" else pod     # who leads, and is rehearsed, is chance
+            starts[which, mode] = starts.get((which, mode), 0) + times
+        return EndState(files, stateful_sets, others, starts, kafka, status)
 
 
 def position(migration: Object) -> object:

@@ -50,8 +50,9 @@ def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> N
     assert end.kafka[0] == {
         **{f"kafka-{n}": "C" for n in range(3)}, **{f"kafka-controller-{n}": "F" for n in range(3)}}
     assert end.kafka[1:] == (MigrationState.POST_MIGRATION, False)
-    once = [("kafka", mode) for mode in "ABC"] + [("kafka-controller", mode) for mode in "PF"]
-    assert end.starts == {(f"{name}-{n}", mode): 1 for name, mode in once for n in range(3)}
+    once = [*(("kafka", mode) for mode in "ABC"), ("kafka-controller", "F")]
+    started_and_rehearsed = {("kafka-controller", "P"): 3 + 1}
+    assert end.starts == {(f"{name}-{n}", mode): 1 for name, mode in once for n in range(3)} | started_and_rehearsed
     assert end.status["metadataState"] == "KRaft"
     assert end.status["conditions"]["Succeeded"] == "True"
     assert end.stateful_sets["kafka"][0]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}

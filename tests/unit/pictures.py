@@ -4,20 +4,33 @@ Nothing here takes time or fails by itself; tests spoil the facts they want to b
 server.properties are those of the demo.
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import jsonpatch
 import yaml
 from javaproperties import loads
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
-from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
+from switchover.core.effects import (
+    Apply,
+    Delete,
+    DeletePod,
+    DeleteZNode,
+    Effect,
+    Evict,
+    PatchStatefulSet,
+    RaiseEpoch,
+    WriteNodeFiles,
+)
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import (
+    NOT_LISTENING,
     Address,
     BrokerRegistration,
     BrokerView,
@@ -41,7 +54,7 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
-from switchover.core.observed import Known, Observed
+from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord, Position
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
@@ -106,6 +119,7 @@ class Node:
     mode: str
     uid: str
     started_at: float = NOW - 3600
+    revision: str = ""
 
 
 @dataclass
@@ -124,9 +138,23 @@ class Cluster:
     leader: int = 3000
     state: MigrationState | None = None
     written_at: float = NOW
+    offset: int = OFFSET
+    """What `/migration` says was written to ZooKeeper."""
+    taken: bool = False
+    """Whether KRaft holds `/controller`."""
+    migration_node: bool = False
+    controller_epoch: int = 5
+    partition_epoch: int = 7
+    claims: tuple[str, ...] = ()
     connections: int = 0
     replaced: list[str] = field(default_factory=list)
     applied: list[Mapping[str, Any]] = field(default_factory=list)
+    done: list[Effect] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for node in self.brokers.values():
+            node.revision = self._revision()
+        self._follow()
 
     # --- what is seen -------------------------------------------------------------------------------------------------
 
@@ -140,10 +168,11 @@ class Cluster:
             zookeeper_topics=self._known(ZooKeeperTopics(
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
             zookeeper_connections={"zookeeper:2181": self._known(self.connections)},
+            partition_epoch=self._known(self.partition_epoch),
             answers={node_id: self._known(answer(node.mode)) for node_id, node in nodes.items()},
             views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
-            quorum=self._known(self._quorum()),
-            log=self._known(self._log()),
+            quorum=self._known(self._quorum()) if self._quorum_lives() else Unknown("no controller leads"),
+            log=self._known(self._log()) if self._quorum_lives() else Unknown("no controller leads"),
             min_insync=self._known({"orders": 2}),
             broker_settings={
                 node_id: self._known({"inter.broker.protocol.version": "3.9-IV0"}) for node_id in BROKERS.values()},
@@ -158,12 +187,19 @@ class Cluster:
         """The brokers' StatefulSet with its pods."""
         return Workload(
             name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
-            update_strategy=self.manifest["spec"]["updateStrategy"], update_revision="kafka-2",
+            update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
             service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers))
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
-        return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, "kafka-2", node.started_at, False, "")
+        return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "")
                 for name, node in nodes.items()}
+
+    def _revision(self) -> str:
+        return f"kafka-{crc32(json.dumps(self.manifest['spec']['template'], sort_keys=True).encode())}"
+
+    def _quorum_lives(self) -> bool:
+        """Before there are controllers their facts are those of a quorum to come; nobody reads them."""
+        return not self.controllers or sum(node.mode != "Stopped" for node in self.controllers.values()) > 1
 
     def _kubernetes(self) -> KubernetesState:
         own = Workload("kafka-controller", "uid-of-controllers", 3, {}, {"type": "OnDelete"}, "kafka-controller-1",
@@ -175,23 +211,21 @@ class Cluster:
             node_files={name: self.files.get(names.node_files(name), {}) for name in ("kafka", "kafka-controller")},
             originals={"kafka": self.original},
             controllers=own if self.controllers else None,
-            controller_claims=(),
+            controller_claims=self.claims,
             lease_holder=self.lease_holder,
         )
 
-    @property
-    def claimed(self) -> bool:
-        return self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
-
     def _zookeeper(self) -> ZooKeeperState:
         registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "B")}
-        copied = MigrationNode(False, self.leader, OFFSET, 7, 40, self.written_at)
+        copied = self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
+        written = MigrationNode(False, self.leader, self.offset, 7, 40, self.written_at)
+        fresh = MigrationNode(False, -1, -1, -1, 0, NOW)
         return ZooKeeperState(
             cluster_id=CLUSTER_ID,
-            controller=ControllerNode(self.leader, False, 7) if self.claimed else ControllerNode(
+            controller=ControllerNode(self.leader, False, 7) if self.taken else ControllerNode(
                 self.zookeeper_controller, True, -1),
-            controller_epoch=5,
-            migration=copied if self.claimed else MigrationNode(False, -1, -1, -1, 0, NOW) if self.controllers else None,
+            controller_epoch=self.controller_epoch,
+            migration=(written if copied else fresh) if self.migration_node else None,
             brokers={node_id: {"INTERNAL": _address(name)} for node_id, name in registered.items()},
             generated_ids=False,
         )
@@ -221,6 +255,7 @@ class Cluster:
 
     def perform(self, effect: Effect) -> None:
         """Do what an effect says, at once, and let Kafka do what follows from it."""
+        self.done.append(effect)
         match effect:
             case Apply(manifest):
                 self._apply(manifest)
@@ -230,6 +265,18 @@ class Cluster:
                 self.manifest = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])
             case Evict(pod, uid) | DeletePod(pod, uid):
                 self._replace(pod, uid)
+            case Delete(_, kind, name, _):
+                self._delete(kind, name)
+            case DeleteZNode("/migration", _, epoch):
+                assert epoch == self.controller_epoch
+                self.migration_node = False
+            case DeleteZNode("/controller", _, epoch):
+                assert not self.migration_node
+                assert epoch == self.controller_epoch
+                self.taken = False
+            case RaiseEpoch(epoch, expected):
+                assert expected == self.controller_epoch
+                self.controller_epoch = epoch
             case _:
                 raise AssertionError(f"nothing here can {effect}")
         self._follow()
@@ -238,28 +285,48 @@ class Cluster:
         self.applied.append(manifest)
         match manifest["kind"], manifest["metadata"]["name"]:
             case "StatefulSet", "kafka":
-                self.claimed_by = manifest["metadata"]["annotations"][names.CLAIM]
+                self.claimed_by = manifest["metadata"].get("annotations", {}).get(names.CLAIM, "")
             case "StatefulSet", "kafka-controller":
                 self.controllers = {name: Node(self._mode_in_file(name), f"{name}/1", self.now) for name in CONTROLLERS}
+                self.claims = tuple(f"data-{name}" for name in CONTROLLERS)
             case "ControllerRevision", _:
                 self.original = deepcopy(manifest["data"])
+
+    def _delete(self, kind: str, name: str) -> None:
+        match kind:
+            case "StatefulSet":
+                assert name == "kafka-controller"
+                self.controllers = {}
+            case "PersistentVolumeClaim":
+                assert not self.controllers
+                self.claims = tuple(claim for claim in self.claims if claim != name)
+                self.state = None
+            case "Secret":
+                del self.files[name]
+            case "ControllerRevision":
+                self.original = None
 
     def _replace(self, pod: str, uid: str) -> None:
         nodes = self.brokers if pod in self.brokers else self.controllers
         assert nodes[pod].uid == uid, f"{pod} is not the pod that was meant"
         self.replaced.append(pod)
-        nodes[pod] = Node(self._mode_in_file(pod), f"{pod}/{len(self.replaced) + 1}", self.now)
+        nodes[pod] = Node(self._mode_in_file(pod), f"{pod}/{len(self.replaced) + 1}", self.now, self._revision())
         if self.zookeeper_controller == BROKERS.get(pod):
             self.zookeeper_controller = next(other for name, other in BROKERS.items() if name != pod)
         if self.leader == CONTROLLERS.get(pod):
-            self.leader = next(other for name, other in CONTROLLERS.items() if name != pod)
+            alive = [name for name, node in self.controllers.items() if name != pod and node.mode != "Stopped"]
+            self.leader = CONTROLLERS[alive[0]] if alive else self.leader
             if self.controllers[next(name for name, other in CONTROLLERS.items() if other == self.leader)].mode == "F":
                 self.state = MigrationState.POST_MIGRATION
 
     def _mode_in_file(self, pod: str) -> str:
         """What the file that a pod would mount now makes of its process."""
         workload = pod.rsplit("-", 1)[0]
+        if pod in BROKERS and '"switchover-node-files"' not in json.dumps(self.manifest["spec"]["template"]):
+            return "A"
         settings = loads(self.files[names.node_files(workload)][f"{pod}.properties"])
+        if settings.get("switchover.stopped") == "true":
+            return "Stopped"
         flagged = settings.get("zookeeper.metadata.migration.enable") == "true"
         match settings.get("process.roles"):
             case "controller":
@@ -269,21 +336,28 @@ class Cluster:
         return "B" if flagged else "A"
 
     def _follow(self) -> None:
-        if self.controllers and self.state is None:
+        migrating = any(node.mode == "P" for node in self.controllers.values())
+        if migrating and self.state is None:
             self.state = MigrationState.PRE_MIGRATION
-        if self.state is MigrationState.PRE_MIGRATION and all(node.mode == "B" for node in self.brokers.values()):
+        self.migration_node = self.migration_node or migrating
+        together = migrating and all(node.mode == "B" for node in self.brokers.values())
+        if self.state is MigrationState.PRE_MIGRATION and together:
             self.state = MigrationState.MIGRATION
+            self.controller_epoch += 1
+        copied = self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
+        self.taken = self.taken or (copied and bool(self.controllers) and self.migration_node)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass; dual write keeps `/migration` young while it lasts."""
         self.now += seconds
-        if self.state is MigrationState.MIGRATION:
+        if self.state is MigrationState.MIGRATION and self._quorum_lives():
             self.written_at = self.now
 
     # --- pictures -----------------------------------------------------------------------------------------------------
 
     def picture(self, position: Position, spec: KafkaMigrationSpec | None = None) -> Picture:
-        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now)
+        seen = OFFSET + 1 if self.state is MigrationState.MIGRATION else -1
+        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, seen)
 
 
 def _address(pod: str) -> Address:
@@ -295,6 +369,8 @@ def answer(mode: str) -> NodeAnswer:
     match mode:
         case "A" | "B":
             return NodeAnswer(ZOOKEEPER_BROKER, mode == "B", -1, None)
+        case "Stopped":
+            return NOT_LISTENING
         case "C":
             return NodeAnswer(KRAFT_BROKER, False, OFFSET, 21)
         case _:
@@ -308,27 +384,32 @@ def moment(step: str, brokers: str = "AAA", controllers: str = "", batch: tuple[
            state: MigrationState | None = None, opened: float | None = NOW - 60, **spec: Any) -> Picture:
     """A healthy picture: the modes in which brokers and controllers run and are assigned, and the batch on record."""
     cluster = Cluster(state=state)
+    modes = ["Stopped" if letter == "S" else letter for letter in controllers]
     for name, mode in zip(BROKERS, brokers, strict=True):
         cluster.brokers[name].mode = mode
     if controllers:
         cluster.claimed_by = UID
         cluster.controllers = {
-            name: Node(mode, f"{name}/1") for name, mode in zip(CONTROLLERS, controllers, strict=True)}
+            name: Node(mode, f"{name}/1") for name, mode in zip(CONTROLLERS, modes, strict=True)}
+        cluster.migration_node = True
+        cluster.taken = state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
         take_over(cluster)
-    if set(controllers) == {"F"}:
+        for node in cluster.brokers.values():
+            node.revision = cluster.workload().update_revision
+    if set(modes) == {"F"}:
         cluster.written_at = NOW - 600
-    position = Position(step=step, entered=NOW - 100, opened=opened, nodes=records(brokers, controllers))
+    position = Position(step=step, entered=NOW - 100, opened=opened, nodes=records(brokers, modes))
     if batch:
-        mode = (brokers + controllers)[[*BROKERS, *CONTROLLERS].index(batch[0])]
+        mode = [*brokers, *modes][[*BROKERS, *CONTROLLERS].index(batch[0])]
         position = position.with_batch(batch, mode, NOW - 30)
     return cluster.picture(position, spec_of(**spec))
 
 
-def records(brokers: str, controllers: str) -> dict[str, NodeRecord]:
+def records(brokers: str, controllers: Sequence[str]) -> dict[str, NodeRecord]:
     """What is on record for nodes in these modes; nothing before there are controllers."""
     if not controllers:
         return {}
-    pods = zip((*BROKERS.items(), *CONTROLLERS.items()), brokers + controllers, strict=True)
+    pods = zip((*BROKERS.items(), *CONTROLLERS.items()), (*brokers, *controllers), strict=True)
     return {name: NodeRecord(node_id, mode) for (name, node_id), mode in pods}
 
 

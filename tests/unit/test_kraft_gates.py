@@ -12,10 +12,12 @@ from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Gate
 from switchover.core.kraft import gates, preflight
 from switchover.core.kraft.facts import (
+    NOT_LISTENING,
     BrokerRegistration,
     ControllerNode,
     Facts,
     GroupSample,
+    MigrationNode,
     MigrationState,
     Partition,
     Replica,
@@ -86,6 +88,17 @@ def at_rest() -> Picture:
     return moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 7201)
 
 
+def stopping() -> Picture:
+    return moment("EnableMigration", "BBB", "PSP", ("kafka-controller-1",), ACTIVE)
+
+
+def given_back() -> Picture:
+    """Back on ZooKeeper, the original template restored, the first broker back in mode A."""
+    picture = moment("EnableMigration", "ABB", "SSS", ("kafka-0",), PRE)
+    original = value(picture.facts.kubernetes).originals["kafka"]
+    return spoil_workload(picture, template=original["template"])
+
+
 MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified"), lambda: moment("Preflight")),
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
@@ -99,6 +112,10 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused"), at_rest),
+    "WrittenBack": dual_write,
+    "ControllersStopped": stopping,
+    **dict.fromkeys(("ZooKeeperRules", "PlainBroker", "TemplateIsOriginal"), given_back),
+    "ControllersGone": lambda: moment("ProvisionControllers"),
 }
 """The moment at which each gate is asked."""
 
@@ -292,6 +309,19 @@ BY_A_BROKER = ControllerNode(1, True, -1)
 LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
 
+def with_log_unknown(picture: Picture) -> Picture:
+    return with_fact(picture, "log", Unknown("no controller leads"))
+
+
+def dead(picture: Picture) -> Picture:
+    """Every controller refuses connections."""
+    return spoil_each(with_log_unknown(picture), "answers", lambda _: NOT_LISTENING, 3000, 3001, 3002)
+
+
+def dead_and_behind(picture: Picture) -> Picture:
+    return migration_node(offset=OFFSET - 4)(dead(picture))
+
+
 FINDINGS = [
     Finding("BrokersIdentified", "a broker that is not registered", zookeeper(brokers={}), W, "BrokersNotIdentified"),
     Finding("QuorumUp", "a voter that is not ours", quorum(voters=dict.fromkeys((1, 3000, 3001), LAGGING)), F,
@@ -394,6 +424,42 @@ FINDINGS = [
             lambda p: spoil_each(p, "zookeeper_connections", lambda _: 2), W, "ZooKeeperInUse", "zookeeper:2181"),
     Finding("ZooKeeperUnused", "a ZooKeeper that does not tell", silent("zookeeper_connections", "zookeeper:2181"), U,
             "ZooKeeperUnverified", "zookeeper:2181"),
+    Finding("WrittenBack", "metadata on its way to ZooKeeper", migration_node(offset=OFFSET - 4), W, "DualWriteBehind"),
+    Finding("WrittenBack", "controllers that died with metadata of their own", dead_and_behind, W,
+            "MetadataNotInZooKeeper", "/migration"),
+    Finding("WrittenBack", "controllers of which nothing is known", with_log_unknown, U, "MetadataLogUnknown"),
+    Finding("WrittenBack", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
+    Finding("ControllersStopped", "a controller that still listens",
+            lambda p: spoil_each(p, "answers", lambda _: answer("P"), 3001), W, "ControllerRuns", "kafka-controller-1"),
+    Finding("ControllersStopped", "a controller of which nothing is known", silent("answers", 3001), U,
+            "ControllerUnknown", "kafka-controller-1"),
+    Finding("ZooKeeperRules", "a claim of KRaft", zookeeper(controller=ControllerNode(3000, False, 7)), W, "StillClaimed",
+            "/controller"),
+    Finding("ZooKeeperRules", "a claim, and states that cannot be read",
+            lambda p: with_fact(zookeeper(controller=ControllerNode(3000, False, 7))(p), "partition_epoch",
+                                Unknown("no answer")), U, "PartitionEpochUnknown", "/brokers/topics"),
+    Finding("ZooKeeperRules", "no controller at this moment", zookeeper(controller=None), W, "NoController", "/controller"),
+    Finding("ZooKeeperRules", "a broker that names another one",
+            lambda p: spoil_each(p, "views", lambda view: replace(view, controller_id=0), 1), W, "ControllerNotKnown",
+            "kafka-1"),
+    Finding("ZooKeeperRules", "a broker that does not answer", silent("views", 1), U, "BrokerSilent", "kafka-1"),
+    Finding("ZooKeeperRules", "a broker of the batch that runs and does not answer", silent("views", 0), U,
+            "BrokerSilent", "kafka-0"),
+    Finding("PlainBroker", "a broker that kept the flag", lambda p: spoil_each(p, "answers", lambda _: answer("B"), 0), W,
+            "WrongMode", "kafka-0"),
+    Finding("PlainBroker", "a broker that does not answer", silent("answers", 0), W, "BrokerSilent", "kafka-0"),
+    Finding("PlainBroker", "a broker that is not registered", zookeeper(brokers={1: {}, 2: {}}), W,
+            "ZooKeeperRegistration", "kafka-0"),
+    Finding("TemplateIsOriginal", "our own template", lambda p: spoil_workload(p, template={"spec": {}}), W,
+            "TemplateNotRestored", "kafka"),
+    Finding("TemplateIsOriginal", "a strategy that restarts pods by itself",
+            lambda p: spoil_workload(p, update_strategy={"type": "RollingUpdate"}), W, "TemplateNotRestored", "kafka"),
+    Finding("ControllersGone", "the node of the claim",
+            zookeeper(migration=MigrationNode(False, -1, -1, -1, 0, NOW)), W, "Leftover", "/migration"),
+    Finding("ControllersGone", "a volume", lambda p: spoil(p, "kubernetes", controller_claims=("data-0",)), W, "Leftover",
+            "claim data-0"),
+    Finding("ControllersGone", "a file of a broker", lambda p: spoil(p, "kubernetes", node_files={"kafka": {"a": "b"}}), W,
+            "Leftover", "Secret kafka"),
 ]
 
 
@@ -490,6 +556,29 @@ def test_a_partition_never_committed_does_not_make_a_group_unhealthy():
 def test_without_named_groups_there_is_nothing_to_watch():
     none = replace(to_b(), spec=spec_of(gates={}))
     assert outcome("GroupsHealthy", none) is Outcome.PASS
+
+
+def test_what_kraft_never_accepted_cannot_be_missing_in_zookeeper():
+    unclaimed = moment("EnableMigration", "BBA", "PPP", (), PRE)
+    assert outcome("WrittenBack", with_log_unknown(unclaimed)) is Outcome.PASS
+    assert outcome("WrittenBack", with_log_unknown(migration_node(offset=-1)(dual_write()))) is Outcome.PASS
+    stale = migration_node(offset=9_999)(log(migration_state=PRE)(dual_write()))
+    assert outcome("WrittenBack", stale) is Outcome.PASS
+
+
+def test_controllers_that_died_for_good_do_not_lock_the_way_back():
+    assert outcome("WrittenBack", dead(dual_write())) is Outcome.PASS
+
+
+def test_a_broker_that_is_down_cannot_hang_and_need_not_name_the_controller():
+    broken = spoil_pod(silent("views", 0)(given_back()), "kafka-0", ready=False)
+    assert outcome("ZooKeeperRules", broken) is Outcome.PASS
+    other = spoil_pod(silent("views", 1)(given_back()), "kafka-1", ready=False)
+    assert GATES["ZooKeeperRules"].check(other).reason == "BrokerSilent", "it is not the one that is replaced now"
+
+
+def test_six_answers_in_a_row_are_wanted_before_a_broker_is_stopped():
+    assert GATES["ZooKeeperRules"].samples(given_back()) == 6
 
 
 def test_all_brokers_of_the_demo_are_in_these_pictures():

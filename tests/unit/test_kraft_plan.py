@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
-from switchover.core.kraft import plan as kraft
-from switchover.core.kraft import template
+from switchover.core.kraft import goals, nodes, template
 from switchover.core.kraft.facts import ControllerNode, MigrationState
 from switchover.core.kraft.picture import Picture, observed_mode
 from switchover.core.kraft.plan import PLAN, plan_hash
@@ -92,7 +91,7 @@ def test_brokers_are_known_by_the_host_names_they_advertise():
 
 
 def left(picture: Picture, mode: str) -> list[str]:
-    return value(kraft.brokers_to(mode, picture))
+    return value(nodes.brokers_to(mode, picture))
 
 
 def test_brokers_that_lead_least_go_first():
@@ -116,37 +115,37 @@ def test_once_kraft_rules_nobody_is_last_for_being_the_controller():
 
 def test_enable_migration_leaves_one_broker_to_copy_metadata():
     picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
-    assert value(kraft.all_but_the_last_to_b(picture)) == ["kafka-1", "kafka-0"]
+    assert value(nodes.all_but_the_last_to_b(picture)) == ["kafka-1", "kafka-0"]
     one = moment("EnableMigration", "BBA", "PPP", state=PRE)
-    assert value(kraft.all_but_the_last_to_b(one)) == []
-    assert value(kraft.the_last_to_b(one)) == ["kafka-2"]
+    assert value(nodes.all_but_the_last_to_b(one)) == []
+    assert value(nodes.the_last_to_b(one)) == ["kafka-2"]
 
 
 def test_without_a_zookeeper_controller_there_is_no_order_to_b():
     picture = spoil(moment("EnableMigration", "AAA", "PPP", state=PRE), "zookeeper", controller=None)
-    assert isinstance(kraft.brokers_to("B", picture), Unknown)
+    assert isinstance(nodes.brokers_to("B", picture), Unknown)
 
 
 def test_without_a_witness_there_is_no_order():
     picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
     silent = with_fact(picture, "views", dict.fromkeys(BROKERS.values(), Unknown("no answer")))
-    assert isinstance(kraft.brokers_to("B", silent), Unknown)
-    assert isinstance(kraft.brokers_to("C", with_fact(picture, "zookeeper", Unknown("no answer"))), Unknown)
+    assert isinstance(nodes.brokers_to("B", silent), Unknown)
+    assert isinstance(nodes.brokers_to("C", with_fact(picture, "zookeeper", Unknown("no answer"))), Unknown)
 
 
 def test_controllers_go_followers_first_and_the_leader_of_this_moment_last():
     picture = moment("Finalize", "CCC", "PPP", state=ACTIVE)
-    assert value(kraft.controllers_to_f(picture)) == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0"]
+    assert value(nodes.controllers_to_f(picture)) == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0"]
     moved = spoil(picture, "quorum", leader_id=3001)
-    assert value(kraft.controllers_to_f(moved))[-1] == "kafka-controller-1"
-    assert isinstance(kraft.controllers_to_f(with_fact(picture, "quorum", Unknown("no leader"))), Unknown)
+    assert value(nodes.controllers_to_f(moved))[-1] == "kafka-controller-1"
+    assert isinstance(nodes.controllers_to_f(with_fact(picture, "quorum", Unknown("no leader"))), Unknown)
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------------
 
 
 def sizes(*steps: dict[str, int]) -> tuple[BatchSize, ...]:
-    return kraft.sizes(moment("EnableMigration", "AAA", "PPP", rollout={"steps": list(steps)}))
+    return nodes.sizes(moment("EnableMigration", "AAA", "PPP", rollout={"steps": list(steps)}))
 
 
 def test_batches_are_as_large_as_the_spec_says_and_bake_as_long():
@@ -161,7 +160,7 @@ def test_a_share_is_rounded_up_to_whole_pods(percent, pods):
 
 def test_controllers_go_one_by_one_whatever_the_spec_says_of_brokers():
     picture = moment("Finalize", "CCC", "PPP", rollout={"steps": [{"pods": 3}]})
-    assert kraft.one_by_one(picture) == (BatchSize(1, 0.0),)
+    assert nodes.one_by_one(picture) == (BatchSize(1, 0.0),)
 
 
 # --- what an approval is given for --------------------------------------------------------------------------------------
@@ -235,16 +234,16 @@ def test_originals_are_kept_first_then_files_are_written_then_the_template_is_ch
 def test_a_goal_without_its_facts_asks_for_nothing():
     for fact in ("kubernetes", "zookeeper"):
         blind = with_fact(provisioning(), fact, Unknown("no answer"))
-        assert kraft.claim_and_provision(blind) == ()
+        assert goals.claim_and_provision(blind) == ()
     unsure = with_fact(provisioning(), "broker_settings", {})
-    assert kraft.claim_and_provision(unsure) == ()
-    assert kraft.take_templates_over(with_fact(provisioning(), "kubernetes", Unknown("no answer"))) == ()
+    assert goals.claim_and_provision(unsure) == ()
+    assert goals.take_templates_over(with_fact(provisioning(), "kubernetes", Unknown("no answer"))) == ()
 
 
 def test_a_template_that_was_changed_back_is_not_fought_over_once_a_broker_moved():
     picture = moment("EnableMigration", "BAA", "PPP", state=PRE)
     reverted = spoil(picture, "kubernetes", brokers={"kafka": Cluster().workload()})
-    assert kraft.take_templates_over(reverted) == ()
+    assert goals.take_templates_over(reverted) == ()
 
 
 def test_a_template_that_can_no_longer_be_taken_over_is_left_to_the_gates():
@@ -252,15 +251,15 @@ def test_a_template_that_can_no_longer_be_taken_over_is_left_to_the_gates():
     in_turn("EnableMigration", cluster, provisioning().position)
     cluster.manifest["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
     hybrid = cluster.picture(provisioning().position)
-    assert kraft.take_templates_over(hybrid) == ()
+    assert goals.take_templates_over(hybrid) == ()
 
 
 def test_files_follow_the_record_and_are_written_once():
     cluster = Cluster()
     in_turn("EnableMigration", cluster, provisioning().position)
-    assert kraft.broker_files(cluster.picture(provisioning().position)) == ()
+    assert goals.broker_files(cluster.picture(provisioning().position)) == ()
     moved = provisioning().position.with_batch(["kafka-1"], "B", NOW)
-    effects = kraft.broker_files(cluster.picture(moved))
+    effects = goals.broker_files(cluster.picture(moved))
     assert kinds(effects) == ["WriteNodeFiles"]
     assert isinstance(effects[0], WriteNodeFiles)
     flagged = [key for key, text in effects[0].files.items() if "migration.enable=true" in text]
@@ -269,21 +268,21 @@ def test_files_follow_the_record_and_are_written_once():
 
 
 def test_a_pod_is_evicted_when_it_is_ready_and_deleted_when_it_is_not():
-    assert kraft.replace_pod(provisioning(), "kafka-0", Sight("u", True, False, NOW, "A")) == Evict("kafka-0", "u")
-    assert kraft.replace_pod(provisioning(), "kafka-0", Sight("u", False, False, NOW, "A")) == DeletePod("kafka-0", "u")
+    assert nodes.replace_pod(provisioning(), "kafka-0", Sight("u", True, False, NOW, "A")) == Evict("kafka-0", "u")
+    assert nodes.replace_pod(provisioning(), "kafka-0", Sight("u", False, False, NOW, "A")) == DeletePod("kafka-0", "u")
 
 
 def test_a_node_is_seen_as_its_pod_and_its_own_answer():
     picture = moment("EnableMigration", "BAA", "PPP", state=PRE)
-    seen = value(kraft.sight(picture, "kafka-0"))
+    seen = value(nodes.sight(picture, "kafka-0"))
     assert (seen.uid, seen.ready, seen.mode) == ("kafka-0/1", True, "B")
     silent = with_fact(picture, "answers", {0: Unknown("no answer")})
-    assert value(kraft.sight(silent, "kafka-0")).mode == ""
-    assert value(kraft.sight(spoil_pod(picture, "kafka-0", ready=False), "kafka-0")).ready is False
+    assert value(nodes.sight(silent, "kafka-0")).mode == ""
+    assert value(nodes.sight(spoil_pod(picture, "kafka-0", ready=False), "kafka-0")).ready is False
     gone = spoil(picture, "kubernetes", brokers={"kafka": replace(workload_of(picture), pods={})})
-    assert value(kraft.sight(gone, "kafka-0")).uid == ""
-    assert value(kraft.sight(picture, "kafka-controller-1")).mode == "P"
-    assert isinstance(kraft.sight(with_fact(picture, "kubernetes", Unknown("no answer")), "kafka-0"), Unknown)
+    assert value(nodes.sight(gone, "kafka-0")).uid == ""
+    assert value(nodes.sight(picture, "kafka-controller-1")).mode == "P"
+    assert isinstance(nodes.sight(with_fact(picture, "kubernetes", Unknown("no answer")), "kafka-0"), Unknown)
 
 
 def test_update_strategies_come_back_only_where_they_differ():
@@ -303,4 +302,4 @@ def test_effects_say_what_they_do():
 
 def test_views_that_differ_do_not_change_who_is_known():
     picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
-    assert isinstance(kraft.brokers_to("B", spoil_each(picture, "views", lambda view: view, 0)), Known)
+    assert isinstance(nodes.brokers_to("B", spoil_each(picture, "views", lambda view: view, 0)), Known)

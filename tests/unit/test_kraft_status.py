@@ -231,7 +231,8 @@ def test_no_approval_is_carried_into_a_new_attempt():
     back = Position(step="Preflight", direction=BACKWARD, entered=NOW, opened=NOW, finished=True)
     again = folded(Cluster().picture(back), on_record(own, first), direction=FORWARD)
     assert again.attempt == 2
-    assert again.plan_hash == plan_hash(UID, 2, own.spec) != first.plan_hash
+    assert again.plan_hash == "", "until the next plan is on record the spec may change"
+    assert plan_hash(UID, 2, own.spec) != first.plan_hash
     assert again.approvals == ()
 
 

@@ -1,11 +1,13 @@
 """Walks along the whole plan of a KafkaMigration, pass after pass, over a cluster on paper."""
 
 import random
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 import pytest
 
-from switchover.core.effects import Apply, DeletePod, Effect, Evict
+from switchover.api.status import Direction
+from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, RaiseEpoch
 from switchover.core.gate import Streak
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Facts, MigrationState
@@ -14,10 +16,12 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Unknown
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from unit.pictures import BROKERS, CONTROLLERS, NOW, Cluster, spec_of
+from unit.pictures import BROKERS, CONTROLLERS, NOW, Cluster, spec_of, stateful_set
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 STEPS = [step.name for step in PLAN.steps]
+REHEARSED = "kafka-controller-0"
+"""The leader, which is restarted once more in the soak."""
 LONG = ("Soak", "ReleaseZooKeeper")
 """Steps that are mostly waiting: their time passes faster here."""
 
@@ -37,9 +41,9 @@ class Walk:
     def picture(self) -> Picture:
         return self.cluster.picture(self.position, self.spec)
 
-    def step(self, approved: bool = True, picture: Picture | None = None) -> Decision:
+    def step(self, approved: bool = True, picture: Picture | None = None, direction: Direction = FORWARD) -> Decision:
         """One pass, over what is there or over what `picture` shows of it."""
-        wanted = replace(intent(), approved=frozenset({"Finalize", "HandOver"} if approved else ()), patience=1e9)
+        wanted = replace(intent(direction), approved=frozenset({"Finalize", "HandOver"} if approved else ()), patience=1e9)
         decision = decide(PLAN, picture or self.picture(), wanted, self.streaks, self.cluster.now)
         for name, record in decision.position.nodes.items():
             before = self.position.nodes.get(name)
@@ -64,12 +68,16 @@ class Walk:
             assert "ownerReferences" not in str(effect.manifest)
 
     def until(self, step: str = "the end") -> None:
-        for _ in range(600):
-            if self.position.step == step or self.position.finished:
+        self.go(lambda: self.position.step == step)
+
+    def go(self, reached: Callable[[], bool], direction: Direction = FORWARD) -> None:
+        """Walk until that or to the end that is wanted."""
+        for _ in range(800):
+            if reached() or (self.position.finished and self.position.direction is direction):
                 return
-            decision = self.step()
+            decision = self.step(direction=direction)
             assert decision.stalled is None, decision.stalled
-        raise AssertionError(f"never came to {step}: {self.position}")
+        raise AssertionError(f"never came there: {self.position}")
 
 
 def changes(seen: list[str]) -> list[str]:
@@ -100,12 +108,13 @@ def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
 
 
 def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
-    assert sorted(walked.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
+    assert sorted(walked.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
 
 
 def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
     assert [name for name, mode in walked.assigned if mode == "B"] == ["kafka-1", "kafka-0", "kafka-2"]
-    assert [name for name, mode in walked.assigned if mode == "F"][-1] == "kafka-controller-0"
+    assert [name for name, mode in walked.assigned if mode == "F"][-1] == "kafka-controller-1", (
+        "the rehearsal made the second one the leader")
 
 
 def test_nothing_that_is_created_names_an_owner_or_a_namespace(walked):
@@ -142,7 +151,7 @@ def test_an_operator_that_dies_in_every_pass_takes_longer_and_does_the_same():
     assert walk.position.batch is not None
     assert walk.position.batch.proven is None, "gates that want several samples never open"
     walk.until()
-    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS])
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
 
 
 def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
@@ -196,6 +205,133 @@ def test_a_cluster_of_which_nothing_is_known_is_never_touched():
         if walk.position.finished:
             break
     assert walk.position.finished
+
+
+# --- the way back -------------------------------------------------------------------------------------------------------
+
+UNDOABLE = STEPS[: STEPS.index("Finalize")]
+
+
+def opened(step: str) -> Callable[[Walk], Callable[[], bool]]:
+    return lambda walk: lambda: walk.position.step == step and walk.position.opened is not None
+
+
+def in_batch(step: str, index: int) -> Callable[[Walk], Callable[[], bool]]:
+    """The batch is assigned; its pod may still run in the old mode."""
+    return lambda walk: lambda: (walk.position.step == step and walk.position.batch is not None
+                                 and walk.position.batch.index == index)
+
+
+def replaced_in_batch(step: str, index: int) -> Callable[[Walk], Callable[[], bool]]:
+    return lambda walk: lambda: in_batch(step, index)(walk)() and all(
+        walk.cluster.brokers[name].mode == walk.position.nodes[name].assigned for name in walk.position.batch.nodes)
+
+
+MOMENTS = {
+    **{f"{step} opened": opened(step) for step in UNDOABLE},
+    **{f"batch {index} of {step} {what}": moment(step, index)
+       for step, batches in (("EnableMigration", 2), ("CopyMetadata", 1), ("MoveBrokers", 3))
+       for index in range(1, batches + 1) for what, moment in (("assigned", in_batch), ("moved", replaced_in_batch))},
+}
+
+
+def check_back_at_the_start(walk: Walk) -> None:
+    cluster = walk.cluster
+    assert walk.position.finished
+    assert "".join(node.mode for node in cluster.brokers.values()) == "AAA"
+    assert cluster.manifest == stateful_set(), "not the user's own template and strategy"
+    assert (cluster.controllers, cluster.claims, cluster.files, cluster.original) == ({}, (), {}, None)
+    assert (cluster.taken, cluster.migration_node, cluster.claimed_by) == (False, False, "")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_from_everywhere_there_is_a_way_back_and_then_forward_again(moment):
+    walk = Walk()
+    walk.go(MOMENTS[moment](walk))
+    assert not walk.position.finished, "it never came there"
+    before = len(walk.cluster.replaced)
+    walk.go(lambda: False, BACKWARD)
+    check_back_at_the_start(walk)
+    restarts = [pod for pod in walk.cluster.replaced[before:] if pod in BROKERS]
+    assert max((restarts.count(pod) for pod in restarts), default=0) <= 2
+    assert not [modes for modes in walk.modes_seen if "A" in modes and "C" in modes]
+    walk.until()
+    assert walk.position.attempt == 2
+    assert [node.mode for node in walk.cluster.brokers.values()] == ["C", "C", "C"]
+    assert walk.cluster.state is MigrationState.POST_MIGRATION
+
+
+def test_the_way_back_from_kraft_keeps_its_order():
+    walk = Walk()
+    walk.until("Soak")
+    begun = len(walk.cluster.done)
+    walk.go(lambda: False, BACKWARD)
+    told = []
+    for effect in walk.cluster.done[begun:]:
+        match effect:
+            case Evict(pod, _) | DeletePod(pod, _):
+                told.append(pod)
+            case RaiseEpoch() | DeleteZNode():
+                told.append(str(effect))
+    raised = "raise /controller_epoch from 6 to 8"
+    assert told[3:-3] == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0", raised,
+                          "delete /migration (version 40)", "delete /controller (version 0)"]
+    assert sorted(told[:3]) == sorted(told[-3:]) == sorted(BROKERS)
+
+
+def test_an_epoch_that_is_high_enough_is_left_alone():
+    walk = Walk()
+    walk.until("DualWrite")
+    walk.cluster.partition_epoch = walk.cluster.controller_epoch
+    walk.go(lambda: False, BACKWARD)
+    assert not [effect for effect in walk.cluster.done if isinstance(effect, RaiseEpoch)]
+    check_back_at_the_start(walk)
+
+
+def test_controllers_that_stop_before_everything_was_written_are_started_again():
+    walk = Walk()
+    walk.until("DualWrite")
+    walk.go(lambda: all(node.mode == "Stopped" for node in walk.cluster.controllers.values()), BACKWARD)
+    walk.cluster.offset -= 100
+    walk.go(lambda: all(node.mode == "P" for node in walk.cluster.controllers.values()), BACKWARD)
+    assert walk.cluster.taken, "the claim was ended although metadata is missing in ZooKeeper"
+    walk.cluster.offset += 100
+    walk.go(lambda: False, BACKWARD)
+    check_back_at_the_start(walk)
+
+
+def test_without_a_claim_the_controllers_are_removed_and_nothing_is_written_to_zookeeper_but_their_own_node():
+    walk = Walk()
+    walk.until("CopyMetadata")
+    walk.go(lambda: False, BACKWARD)
+    assert [str(effect) for effect in walk.cluster.done if isinstance(effect, DeleteZNode | RaiseEpoch)] == [
+        "delete /migration (version 0)"]
+    assert not [pod for pod in walk.cluster.replaced if pod in CONTROLLERS]
+
+
+def test_once_zookeeper_is_being_given_back_nobody_turns_round_again():
+    walk = Walk()
+    walk.until("DualWrite")
+    walk.go(lambda: walk.position.step == "EnableMigration", BACKWARD)
+    for _ in range(200):
+        walk.step(direction=FORWARD)
+        if walk.position.finished:
+            break
+    check_back_at_the_start(walk)
+
+
+def test_between_kraft_and_zookeeper_a_pause_waits():
+    walk = Walk()
+    walk.until("DualWrite")
+    walk.go(lambda: walk.cluster.taken and walk.position.nodes["kafka-controller-1"].assigned == "Stopped", BACKWARD)
+    for _ in range(100):
+        decision = decide(PLAN, walk.picture(), intent(BACKWARD, paused=True), walk.streaks, walk.cluster.now)
+        for effect in decision.effects:
+            walk.cluster.perform(effect)
+        walk.streaks, walk.position = dict(decision.streaks), decision.position
+        walk.cluster.pass_time(1.0)
+    assert not walk.cluster.taken
+    assert [node.mode for node in walk.cluster.brokers.values()] == ["B", "B", "B"], "and then it stands"
 
 
 # --- an environment that fails at random --------------------------------------------------------------------------------

@@ -172,9 +172,11 @@ class KubernetesWorkloads:
         except Conflict as error:
             raise Fenced(f"{kind} {name}: {error}") from None
 
-    async def delete_object(self, api_version: str, kind: str, name: str) -> None:
-        """Delete and leave dependants; nothing to do when it does not exist."""
-        await self._delete(self._server.path(api_version, kind, name), {"propagationPolicy": "Orphan"})
+    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
+        """Delete, dependants first: a StatefulSet is gone only when its pods are. Nothing to do when it does not exist."""
+        options: dict[str, Any] = {"propagationPolicy": "Foreground"}
+        await self._delete(self._server.path(api_version, kind, name), options | (
+            {"preconditions": {"uid": uid}} if uid else {}))
 
     async def evict(self, pod: Pod) -> None:
         """Evict with a uid precondition; Refused carries the budget's words; a pod already gone is success."""

@@ -1,6 +1,7 @@
 """One connection to one Kafka node: framing, headers, TLS and SASL/PLAIN around kio's requests and responses."""
 
 import asyncio
+import errno
 import io
 import itertools
 import ssl
@@ -18,7 +19,7 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from switchover.adapters.wire_security import Credentials, Security
 from switchover.core.kraft.facts import Address
-from switchover.ports import Refused, Unreachable
+from switchover.ports import NotListening, Refused, Unreachable
 
 CLIENT_ID = "switchover"
 LARGEST_ANSWER = 64 * 1024 * 1024       # bytes; Kafka's raft layer sends up to 8 MiB of the metadata log at once
@@ -58,7 +59,15 @@ async def connected(node: Address, security: Security, seconds: float) -> AsyncI
         raise Unreachable(f"{node}: closed the connection without an answer; security.protocol may not fit the "
                           "listener, or the node does not know the request") from error
     except OSError as error:
+        if _nobody_listens(error):
+            raise NotListening(f"{node}: nobody listens there") from error
         raise Unreachable(f"{node}: {error.strerror or error}") from error
+
+
+def _nobody_listens(error: OSError) -> bool:
+    """Connection refused, by each of the host's addresses: asyncio puts their words into one error."""
+    text = str(error)
+    return 0 < text.count("[Errno ") == text.count(f"[Errno {errno.ECONNREFUSED}]")
 
 
 def succeeded(node: Address, code: ErrorCode, what: str, right: str) -> None:

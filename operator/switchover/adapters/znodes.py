@@ -21,13 +21,14 @@ def cluster_id(data: bytes) -> str:
     return _text(_document(data), "id")
 
 
-def controller(data: bytes, ephemeral_owner: int) -> ControllerNode:
+def controller(data: bytes, ephemeral_owner: int, version: int) -> ControllerNode:
     """`/controller`; brokers before Kafka 3.4 write no `kraftControllerEpoch`."""
     document = _document(data)
     return ControllerNode(
         node_id=_number(document, "brokerid"),
         ephemeral=ephemeral_owner != 0,
         kraft_epoch=_number(document, "kraftControllerEpoch", -1),
+        version=version,
     )
 
 
@@ -70,6 +71,11 @@ def topic(data: bytes) -> tuple[ZooKeeperTopic, bool]:
     assignment = {int(partition): _replicas(replicas) for partition, replicas in _map(document, "partitions").items()}
     moving = any(document.get(key) for key in ("adding_replicas", "removing_replicas"))
     return ZooKeeperTopic(topic_id or None, assignment), moving
+
+
+def partition_epoch(data: bytes) -> int:
+    """`/brokers/topics/T/partitions/P/state`: its `controller_epoch`, the raft epoch where dual write wrote it."""
+    return _number(_document(data), "controller_epoch")
 
 
 def reassigning(data: bytes) -> bool:

@@ -15,17 +15,25 @@ from switchover.core.kraft.template import broker_container
 
 LOG_DIR = "/var/lib/kafka-controller/data"
 FILES = "/etc/switchover"
+RUN_DIR = "/run/switchover"
 GRACE_SECONDS = 60
 """A leader that stops last has no quorum left to hand over to and takes about 5 s (feasibility-kraft.md 5.1)."""
 
 START = """set -eu
 PATH="$PATH:/opt/kafka/bin:/opt/bitnami/kafka/bin"
 tool() { command -v "$1.sh" || command -v "$1"; }
+file="${FILES}/${POD_NAME}.properties"
+rm -f "${RUN_DIR}/stopped"
+if grep -q '^switchover.stopped=true' "${file}"; then
+    echo "stopped by Switchover: Kafka is not started"
+    touch "${RUN_DIR}/stopped"
+    trap 'exit 0' TERM INT
+    while true; do sleep 3600 & wait "$!"; done
+fi
 tries=0
 for host in ${VOTER_HOSTS}; do
     until getent hosts "${host}" >/dev/null || [ "${tries}" -ge 30 ]; do tries=$((tries + 1)); sleep 1; done
 done
-file="${FILES}/${POD_NAME}.properties"
 [ -f "${LOG_DIR}/meta.properties" ] || "$(tool kafka-storage)" format \\
     --cluster-id="${CLUSTER_ID}" --release-version="${RELEASE_VERSION}" --config="${file}"
 exec "$(tool kafka-server-start)" "${file}"
@@ -33,7 +41,15 @@ exec "$(tool kafka-server-start)" "${file}"
 """Names first: a controller that cannot reach the leader in its first 5 s gives its registration up for good ("channel
 manager timed out", then "waiting for the previous RPC to complete" for ever; Kafka 3.9.2, seen in the sandbox), and the JVM
 remembers for 10 s that a name does not exist, as those of new pods do not at first. After 30 s it starts all the same: a
-quorum needs only two of three."""
+quorum needs only two of three.
+
+Stopped is a mode like the others: the last controller to stop on the way back is the leader, and no controller may start
+again behind our back (feasibility-kraft.md 5.1)."""
+
+READY = """[ -e "${RUN_DIR}/stopped" ] || exec 3<>"/dev/tcp/127.0.0.1/${CONTROLLER_PORT}"
+"""
+"""Ready is a controller that listens, or one that is stopped on purpose: the disruption budget lets the next one go then.
+A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there."""
 
 
 def voters(spec: KafkaMigrationSpec, namespace: str, listener_settings: Mapping[str, str]) -> Voters:
@@ -113,6 +129,8 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         "VOTER_HOSTS": " ".join(f"{pod}.{spec.controllers.name}" for pod in names.controller_pods(spec)),
         "FILES": FILES,
         "LOG_DIR": LOG_DIR,
+        "RUN_DIR": RUN_DIR,
+        "CONTROLLER_PORT": str(spec.controllers.listener.port),
     }
     container: dict[str, Any] = {
         "name": "controller",
@@ -123,11 +141,13 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
             *({"name": key, "value": value} for key, value in environment.items()),
         ]),
         "ports": [{"name": "controller", "containerPort": spec.controllers.listener.port, "protocol": "TCP"}],
-        "readinessProbe": {"tcpSocket": {"port": "controller"}, "periodSeconds": 2, "failureThreshold": 3},
+        "readinessProbe": {"exec": {"command": ["bash", "-c", READY]}, "periodSeconds": 2, "timeoutSeconds": 5,
+                           "failureThreshold": 3},
         "resources": template.resources.manifest(),
         "volumeMounts": [
             {"name": "data", "mountPath": LOG_DIR.rsplit("/", 1)[0]},
             {"name": "files", "mountPath": FILES, "readOnly": True},
+            {"name": "run", "mountPath": RUN_DIR},
         ],
     }
     for key in ("imagePullPolicy", "securityContext"):
@@ -137,7 +157,10 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "enableServiceLinks": False,          # a Service named kafka would set KAFKA_PORT, which some images read
         "containers": [container],
-        "volumes": [{"name": "files", "secret": {"secretName": names.node_files(spec.controllers.name)}}],
+        "volumes": [
+            {"name": "files", "secret": {"secretName": names.node_files(spec.controllers.name)}},
+            {"name": "run", "emptyDir": {}},
+        ],
     }
     for key in ("imagePullSecrets", "securityContext", "serviceAccountName", "priorityClassName"):
         if key in broker_pod:

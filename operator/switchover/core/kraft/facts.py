@@ -40,6 +40,10 @@ class NodeAnswer:
     metadata_version: int | None      # the finalized level; ZooKeeper-mode brokers tell none
 
 
+NOT_LISTENING = NodeAnswer({}, False, -1, None)
+"""A controller whose host refuses connections to its port: that is an answer too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """One partition as the asked broker sees it. `leader` is -1 while there is none."""
@@ -91,6 +95,7 @@ class ControllerNode:
     node_id: int
     ephemeral: bool
     kraft_epoch: int
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +220,7 @@ class Facts:
     kubernetes: Observed[KubernetesState] = NOT_ASKED
     zookeeper: Observed[ZooKeeperState] = NOT_ASKED
     zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
+    partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state
     zookeeper_connections: Mapping[str, Observed[int]] = field(default_factory=dict)   # server -> clients but ourselves
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata

@@ -34,6 +34,9 @@ _BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners",
 _MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
                    "sasl.mechanism.inter.broker.protocol")
 
+STOPPED = "switchover.stopped"
+"""The one property of a controller's file in mode Stopped; the start script waits instead of starting Kafka."""
+
 METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21}
 """inter.broker.protocol.version -> finalized level of metadata.version (MetadataVersion: 3.6-IV2, 3.7-IV4, 3.8-IV0,
 3.9-IV0). 3.6 is the first release whose level allows a migration to begin (KAFKA-17457)."""
@@ -81,11 +84,13 @@ def render_broker(text: str, mode: str, node_id: int, voters: Voters) -> str:
 
 
 def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_dir: str) -> str:
-    """The controller's file in mode P (migrating) or F (finalized), made from a broker's file.
+    """The controller's file in mode P (migrating), F (finalized) or Stopped, made from a broker's file.
 
     A KRaft controller decides with its own copy of settings such as default.replication.factor and
     min.insync.replicas, so everything that is not a broker's alone is carried over.
     """
+    if mode == "Stopped":
+        return f"{STOPPED}=true\n"
     file = PropertiesFile.loads(text)
     changes = {
         **_quorum_settings(file, voters),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.kraft import controllers, names
-from switchover.core.kraft.facts import BrokerView, Facts, NodeAnswer, Workload
+from switchover.core.kraft.facts import NOT_LISTENING, BrokerView, Facts, NodeAnswer, Workload
 from switchover.core.kraft.modes import Voters
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import Position
@@ -25,6 +25,8 @@ class Picture:
     position: Position
     facts: Facts
     now: float
+    high_watermark: int = -1
+    """The newest one that was seen while the metadata log said MIGRATION: so much must be in ZooKeeper; -1 for none."""
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""
@@ -95,6 +97,8 @@ class Picture:
         answer = self.facts.answers.get(node_id, Unknown(f"node {node_id} was not asked"))
         if not isinstance(answer, Known):
             return answer
+        if answer.value == NOT_LISTENING:
+            return Unknown(f"node {node_id} is not listening")
         return Known(observed_mode(answer.value), answer.at)
 
     def views_of_others(self, broker_id: int) -> Mapping[int, Observed[BrokerView]]:

@@ -14,6 +14,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.observed import Known
 from switchover.core.plan import Decision
+from switchover.core.position import Position
 from switchover.core.status import Spent
 
 PREFLIGHT, FINALIZE, RELEASE = "Preflight", "Finalize", "ReleaseZooKeeper"
@@ -24,6 +25,9 @@ def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
     """The KIP's name for where the metadata is, by the evidence; what cannot be seen now stays as it was."""
     log, zookeeper = picture.facts.log, picture.facts.zookeeper
     step = picture.position.step
+    holder = zookeeper.value.controller if isinstance(zookeeper, Known) else None
+    if picture.position.direction is Direction.BACKWARD and holder is not None and holder.ephemeral:
+        return MetadataState.ZOOKEEPER
     if not isinstance(log, Known) or step not in STEPS:
         return before
     state = log.value.migration_state
@@ -52,9 +56,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     """The status after this pass; pure, so that the same pass always folds to the same status."""
     old, at, now = migration.status, decision.position, picture.now
     waiting = () if at.finished else fold.waiting_of(decision.judged)
-    hashed = old.plan_hash or (plan_hash(picture.uid, at.attempt, migration.spec) if at.step != PREFLIGHT else "")
-    if at.attempt != old.attempt:
-        hashed = plan_hash(picture.uid, at.attempt, migration.spec)
+    again = at.attempt != old.attempt
+    hashed = _plan_hash(migration, picture.uid, at)
     lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
     first = waiting[0] if waiting else None
     findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
@@ -65,6 +68,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         plan_hash=hashed,
         metadata_state=metadata_state(picture, old.metadata_state),
         cluster_id=old.cluster_id or _cluster_id(picture),
+        high_watermark=-1 if again else _high_watermark(old.high_watermark, picture),
+        migration_node="" if again else _migration_node(old.migration_node, picture),
         nodes=fold.nodes_of(at, seen),
         progress=fold.progress_of(at, old.progress, STEPS, spent, remaining, now),
         waiting_for=waiting[: fold.WAITING_SHOWN],
@@ -106,6 +111,7 @@ def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
         status.nodes,
         status.approvals,
         status.rollback,
+        status.migration_node,
         [(item.code, item.severity, item.subject) for item in status.findings],
         [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
         [(item.type, item.status, item.reason) for item in status.conditions],
@@ -142,6 +148,32 @@ def _phase(migration: KafkaMigration, decision: Decision) -> Phase:
     if migration.spec.desired_state is DesiredState.PAUSED:
         return Phase.PAUSED
     return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
+
+
+def _plan_hash(migration: KafkaMigration, uid: str, at: Position) -> str:
+    """None in Preflight, and none after a rollback: until the next plan is on record the whole spec may change."""
+    if at.step == PREFLIGHT:
+        return "" if at.finished or at.direction is Direction.FORWARD else migration.status.plan_hash
+    return migration.status.plan_hash or plan_hash(uid, at.attempt, migration.spec)
+
+
+def _high_watermark(before: int, picture: Picture) -> int:
+    log, quorum = picture.facts.log, picture.facts.quorum
+    if isinstance(log, Known) and isinstance(quorum, Known) and log.value.migration_state is MigrationState.MIGRATION:
+        return max(before, quorum.value.high_watermark)
+    return before
+
+
+def _migration_node(before: str, picture: Picture) -> str:
+    """`/migration` as the stopped controllers left it, so that a person could write it again."""
+    at, zookeeper = picture.position, picture.facts.zookeeper
+    stopped = all(at.nodes[name].assigned == "Stopped" for name in picture.controllers if name in at.nodes)
+    if at.direction is Direction.FORWARD or not stopped or not isinstance(zookeeper, Known):
+        return before
+    node = zookeeper.value.migration
+    if node is None:
+        return before
+    return f"controller {node.controller_id}, offset {node.offset}, epoch {node.epoch}"
 
 
 def _cluster_id(picture: Picture) -> str:

@@ -136,6 +136,15 @@ def original_manifest(workload: Workload, attempt: int, labels: Mapping[str, str
     }
 
 
+def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that gives the template back while pods are still replaced by eviction only."""
+    return (
+        {"op": "test", "path": "/spec/template", "value": workload.template},
+        {"op": "test", "path": "/spec/updateStrategy", "value": ON_DELETE},
+        {"op": "replace", "path": "/spec/template", "value": original["template"]},
+    )
+
+
 def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the update strategy back; it restarts nothing only while all pods have the update revision."""
     return (

@@ -6,6 +6,9 @@ from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeep
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
+RESCUE_SECONDS = 60.0
+"""How long controllers that were restarted may take to come back before the copy's time counts anew."""
+
 
 def check_claimed(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
@@ -113,7 +116,9 @@ def check_dual_write(picture: Picture) -> Verdict:
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
 COPIED: Gate[Picture] = Gate("Copied", check_copied)
 COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
-    "CopyFollowsClaim", check_copy_follows_claim, patience=lambda p: copy_timeout(p))
-NO_PHANTOM_COPY: Gate[Picture] = Gate("NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0)
+    "CopyFollowsClaim", check_copy_follows_claim, patience=copy_timeout,
+    undo=lambda p: 2 * copy_timeout(p) + RESCUE_SECONDS)
+NO_PHANTOM_COPY: Gate[Picture] = Gate(
+    "NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0, undo=lambda _: 3.0)
 DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
 DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

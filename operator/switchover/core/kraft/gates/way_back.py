@@ -1,0 +1,160 @@
+"""R1 to R4: what must hold on the way back from a claim (kraft-migration.md section 2, feasibility-kraft.md section 5)."""
+
+from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, ZooKeeperState
+from switchover.core.kraft.gates.dual_write import check_dual_write
+from switchover.core.kraft.gates.read import samples, zookeeper_of
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Unknown
+
+NAMED_SAMPLES = 6
+"""A broker that still believes in KRaft names a random live broker as controller: six right answers are no accident."""
+
+
+def is_claimed(state: ZooKeeperState) -> bool:
+    """KRaft holds `/controller`: no broker can become the ZooKeeper controller."""
+    return state.controller is not None and not state.controller.ephemeral
+
+
+def is_behind(picture: Picture, state: ZooKeeperState) -> bool:
+    """Whether metadata that KRaft accepted in dual write is missing in ZooKeeper: the last that was seen of it is newer.
+
+    Without `/migration` it is not: that is deleted when everything was there.
+    """
+    if state.migration is None:
+        return False
+    return picture.high_watermark - 1 - state.migration.offset > picture.spec.gates.dual_write_max_lag
+
+
+def check_written_back(picture: Picture) -> Verdict:
+    """R1: ZooKeeper has all that KRaft accepted. Without a finished copy KRaft never accepted anything."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait("NoController", "/controller does not exist at this moment", subject="/controller",
+                    unblocks="a broker becomes the controller")
+    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+        return passed("KRaft has no metadata that ZooKeeper has not")
+    log = picture.facts.log
+    if isinstance(log, Known):
+        if log.value.migration_state is MigrationState.PRE_MIGRATION:
+            return passed("/migration is stale: nothing was copied")
+        return check_dual_write(picture)
+    answers = [picture.facts.answers.get(node_id) for node_id in picture.controllers.values()]
+    silent = sum(isinstance(answer, Known) and answer.value == NOT_LISTENING for answer in answers)
+    if silent * 2 <= len(answers):
+        return unknown("MetadataLogUnknown", log.why, subject="metadata log")
+    if is_behind(picture, state):
+        return wait("MetadataNotInZooKeeper", "the controllers are down, and the last metadata that was seen has not reached"
+                    " ZooKeeper", subject="/migration", observed=f"offset {state.migration.offset}",
+                    threshold=f"offset {picture.high_watermark - 1}", unblocks="start the controllers again")
+    return passed("the controllers are down, and ZooKeeper has all that was seen of their metadata")
+
+
+def check_controllers_stopped(picture: Picture) -> Verdict:
+    """Each controller of the batch is Ready and refuses connections: it waits instead of running Kafka."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    if state.value.controllers is None:
+        return passed("there are no controllers")
+    for name in picture.batch:
+        answer = picture.facts.answers.get(picture.controllers[name], Unknown(f"{name} was not asked"))
+        if not isinstance(answer, Known):
+            return unknown("ControllerUnknown", answer.why, subject=name)
+        if answer.value != NOT_LISTENING:
+            return wait("ControllerRuns", f"{name} still runs Kafka", subject=name, unblocks="it stops")
+    return passed(f"{', '.join(picture.batch)} stopped")
+
+
+def check_zookeeper_rules(picture: Picture) -> Verdict:
+    """R3: every broker names the ZooKeeper controller. One that still believes in KRaft takes five minutes to stop (5.2)."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait("NoController", "/controller does not exist at this moment", subject="/controller",
+                    unblocks="a broker becomes the controller within a second; if none does, restart one broker")
+    if is_claimed(state):
+        epoch = picture.facts.partition_epoch
+        if not isinstance(epoch, Known):
+            return unknown("PartitionEpochUnknown", f"the states of the partitions cannot be read: {epoch.why}",
+                           subject="/brokers/topics")
+        return wait("StillClaimed", "KRaft still holds /controller", subject="/controller",
+                    observed=f"node {state.controller.node_id}", threshold="a broker, ephemeral",
+                    unblocks="the controllers are stopped and the node is deleted")
+    for name, node_id in sorted(picture.brokers.items()):
+        view = picture.facts.views.get(node_id, Unknown(f"broker {node_id} was not asked"))
+        if isinstance(view, Known):
+            if view.value.controller_id != state.controller.node_id:
+                return wait("ControllerNotKnown", f"broker {node_id} does not know the ZooKeeper controller yet",
+                            subject=name, observed=f"controller {view.value.controller_id}",
+                            threshold=f"controller {state.controller.node_id}",
+                            unblocks="it hears of it within a second; stopped before, it would take five minutes")
+            continue
+        workload = picture.workload_of(name)
+        pod = workload.pods.get(name) if workload is not None else None
+        down = workload is not None and (pod is None or not pod.ready)
+        if not (down and name in picture.batch):                  # one that is down cannot hang when it is replaced
+            return unknown("BrokerSilent", view.why, subject=name)
+    return passed(f"every broker names controller {state.controller.node_id}")
+
+
+def check_plain_broker(picture: Picture) -> Verdict:
+    """R4: each broker of the batch runs on plain ZooKeeper again."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name in picture.batch:
+        node_id = picture.position.nodes[name].node_id
+        mode = picture.mode(node_id)
+        if not isinstance(mode, Known):
+            return wait("BrokerSilent", mode.why, subject=name, unblocks="the broker answers")
+        if mode.value != picture.position.nodes[name].assigned:
+            return wait("WrongMode", f"{name} does not answer in its mode", subject=name, observed=mode.value,
+                        threshold=picture.position.nodes[name].assigned)
+        if node_id not in state.brokers:
+            return wait("ZooKeeperRegistration", f"broker {node_id} is missing from /brokers/ids", subject=name)
+    return passed(f"{', '.join(picture.batch)} on ZooKeeper")
+
+
+def check_template_is_original(picture: Picture) -> Verdict:
+    """Before each eviction on the last way back: the pod must come up by what the user wrote, replaced by us alone."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        original = state.value.originals.get(name)
+        if workload is None or original is None:
+            continue
+        if workload.template != original["template"] or workload.update_strategy.get("type") != "OnDelete":
+            return wait("TemplateNotRestored", f"StatefulSet {name} has not its original template under OnDelete",
+                        subject=name, unblocks="Switchover restores it; stop whatever changes it meanwhile")
+    return passed("the brokers' templates are the user's own")
+
+
+def check_controllers_gone(picture: Picture) -> Verdict:
+    """R4: nothing of the controllers is left that a next attempt could trip over (Strimzi #11262)."""
+    state, zookeeper = picture.facts.kubernetes, zookeeper_of(picture)
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    if isinstance(zookeeper, Verdict):
+        return zookeeper
+    if zookeeper.migration is not None:
+        return wait("Leftover", "/migration still exists", subject="/migration", unblocks="Switchover deletes it")
+    left = [f"StatefulSet {picture.spec.controllers.name}"] if state.value.controllers is not None else [
+        *(f"claim {name}" for name in state.value.controller_claims),
+        *(f"Secret {name}" for name, files in state.value.node_files.items() if files)]
+    if left:
+        return wait("Leftover", f"{left[0]} still exists", subject=left[0], observed=len(left), threshold=0,
+                    unblocks="Kubernetes removes it; a pod that still mounts a claim keeps it")
+    return passed("nothing is left of the controllers")
+
+
+WRITTEN_BACK: Gate[Picture] = Gate("WrittenBack", check_written_back, samples=samples)
+CONTROLLERS_STOPPED: Gate[Picture] = Gate("ControllersStopped", check_controllers_stopped, samples=samples)
+ZOOKEEPER_RULES: Gate[Picture] = Gate("ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES)
+PLAIN_BROKER: Gate[Picture] = Gate("PlainBroker", check_plain_broker, samples=samples)
+TEMPLATE_IS_ORIGINAL: Gate[Picture] = Gate("TemplateIsOriginal", check_template_is_original)
+CONTROLLERS_GONE: Gate[Picture] = Gate("ControllersGone", check_controllers_gone)

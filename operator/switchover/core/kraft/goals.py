@@ -1,0 +1,122 @@
+"""Goals of the way forward: what must be true outside while in a step, as effects that make it so."""
+
+from switchover.core.effects import Apply, Effect, PatchStatefulSet, WriteNodeFiles
+from switchover.core.kraft import controllers, modes, names, preflight, template
+from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
+from switchover.core.kraft.gates import quorum
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+
+
+def state_of(picture: Picture) -> KubernetesState | None:
+    return picture.facts.kubernetes.value if isinstance(picture.facts.kubernetes, Known) else None
+
+
+def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
+    """Mark the brokers' StatefulSets as ours, and create the controllers with their files."""
+    state = state_of(picture)
+    release = quorum.protocol_version(picture)
+    if state is None or release is None or not isinstance(picture.facts.zookeeper, Known):
+        return ()
+    claims = tuple(
+        Apply({"apiVersion": "apps/v1", "kind": "StatefulSet",
+               "metadata": {"name": workload.name, "annotations": {names.CLAIM: picture.uid}}})
+        for workload in preflight.broker_workloads(state).values() if workload.claimed_by != picture.uid
+    )
+    if claims:
+        return claims
+    if files := controller_files(picture):
+        return files
+    if state.controllers is not None:
+        return ()
+    brokers = picture.spec.brokers[0]
+    workload = state.brokers.get(brokers.name)
+    if workload is None:
+        return ()
+    manifests = controllers.manifests(picture.name, picture.spec, brokers, workload,
+                                      picture.facts.zookeeper.value.cluster_id, release)
+    return tuple(Apply(manifest) for manifest in manifests)
+
+
+def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
+    """Keep the originals, write every pod's file, then change each template once.
+
+    Once a broker has been assigned another mode, a template that is not ours was changed by somebody else: that is for the
+    gates to tell, not for us to fight over.
+    """
+    state = state_of(picture)
+    if state is None or any(picture.position.nodes[name].assigned != "A" for name in picture.brokers):
+        return ()
+    effects: list[Effect] = []
+    for name, workload in preflight.broker_workloads(state).items():
+        configuration = state.configurations.get(name)
+        brokers = picture.broker_sets[name]
+        if template.is_ours(workload, brokers) or not isinstance(configuration, ServerConfiguration):
+            continue
+        if state.originals.get(name) is None:
+            manifest = template.original_manifest(workload, picture.position.attempt, names.labels(picture.name))
+            effects.append(Apply(manifest))
+        elif files := broker_files(picture):
+            return files
+        else:
+            try:
+                operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys)
+            except template.Unsupported:
+                continue                               # changed since Preflight: the gate TemplateIsOurs tells it
+            effects.append(PatchStatefulSet(name, operations, "own file for each pod, pods replaced by eviction only"))
+    return tuple(effects)
+
+
+def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
+    """Give the update strategies back."""
+    state = state_of(picture)
+    if state is None:
+        return ()
+    return tuple(
+        PatchStatefulSet(name, template.restore_strategy(workload, original), "update strategy as it was")
+        for name, workload in preflight.broker_workloads(state).items()
+        if (original := state.originals.get(name)) is not None
+        and workload.update_strategy != original["updateStrategy"]
+    )
+
+
+# --- Files: assigning a mode is writing its file ------------------------------------------------------------------------
+
+
+def broker_files(picture: Picture) -> tuple[Effect, ...]:
+    """The brokers' Secrets as the assignments on record say; nothing when they already are so."""
+    state = state_of(picture)
+    if state is None:
+        return ()
+    effects: list[Effect] = []
+    for name in picture.broker_sets:
+        configuration = state.configurations.get(name)
+        if not isinstance(configuration, ServerConfiguration):
+            continue
+        files = dict(configuration.other_keys)
+        for pod in picture.pods_of(name):
+            record = picture.position.nodes[pod]
+            files[template.file_key(pod)] = modes.render_broker(
+                configuration.text, record.assigned, record.node_id, picture.voters)
+        if files != state.node_files.get(name):
+            effects.append(WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)))
+    return tuple(effects)
+
+
+def controller_files(picture: Picture) -> tuple[Effect, ...]:
+    """The controllers' Secret, made from the first broker set's file."""
+    state = state_of(picture)
+    if state is None:
+        return ()
+    configuration = state.configurations.get(picture.spec.brokers[0].name)
+    if not isinstance(configuration, ServerConfiguration):
+        return ()
+    files = {
+        template.file_key(pod): modes.render_controller(
+            configuration.text, picture.position.nodes[pod].assigned, node_id, picture.voters, controllers.LOG_DIR)
+        for pod, node_id in picture.controllers.items()
+    }
+    name = picture.spec.controllers.name
+    if files == state.node_files.get(name):
+        return ()
+    return (WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)),)

@@ -1,0 +1,111 @@
+"""Nodes in a rollout: how each is seen and replaced, how many go together, and in which order."""
+
+import math
+from collections.abc import Mapping
+
+from switchover.core.effects import DeletePod, Effect, Evict
+from switchover.core.kraft.facts import NOT_LISTENING
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Observed, Unknown
+from switchover.core.position import NodeRecord
+from switchover.core.rollout import BatchSize, Sight
+
+
+def sight(picture: Picture, name: str) -> Observed[Sight]:
+    """The pod of a node and the mode it answers in."""
+    if not isinstance(picture.facts.kubernetes, Known):
+        return picture.facts.kubernetes
+    at = picture.facts.kubernetes.at
+    workload = picture.workload_of(name)
+    if workload is None and name in picture.controllers:
+        return Known(Sight("", True, False, None, "Stopped"), at)      # it is deleted only after its pods
+    if workload is None:
+        return Unknown(f"the StatefulSet of pod {name} does not exist")
+    node_id = picture.position.nodes[name].node_id
+    mode = picture.mode(node_id)
+    told = mode.value if isinstance(mode, Known) else ""
+    pod = workload.pods.get(name)
+    answer = picture.facts.answers.get(node_id)
+    if pod is not None and pod.ready and isinstance(answer, Known) and answer.value == NOT_LISTENING:
+        told = "Stopped"
+    if pod is None:
+        return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
+    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, pod.trouble), at)
+
+
+def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:
+    """Evict a pod; one that is not Ready is deleted, since the budget would protect it from its own repair."""
+    return Evict(name, seen.uid) if seen.ready else DeletePod(name, seen.uid)
+
+
+def sizes(picture: Picture) -> tuple[BatchSize, ...]:
+    """The batches of brokers as the spec asks; a share of the brokers is rounded up."""
+    brokers = len(picture.brokers)
+    return tuple(
+        BatchSize(batch.pods or math.ceil(brokers * (batch.percent or 0) / 100), float(batch.bake_seconds))
+        for batch in picture.spec.rollout.steps
+    )
+
+
+def one_by_one(_: Picture) -> tuple[BatchSize, ...]:
+    """Controllers go one at a time; their gates hold for longer than a broker's session, which is their bake."""
+    return (BatchSize(1, 0.0),)
+
+
+def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
+    """Brokers not assigned to `mode` yet: those that lead least first, the ZooKeeper controller's last."""
+    zookeeper = picture.facts.zookeeper
+    if not isinstance(zookeeper, Known):
+        return zookeeper
+    controller = zookeeper.value.controller
+    view = next((view.value for view in picture.facts.views.values() if isinstance(view, Known)), None)
+    if view is None or (controller is None and mode == "B"):
+        return Unknown("no broker tells who leads what" if view is None else "/controller does not exist at this moment")
+    leads = dict.fromkeys(picture.brokers.values(), 0)
+    for partition in view.partitions:
+        leads[partition.leader] = leads.get(partition.leader, 0) + 1
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        broker_id = picture.brokers[name]
+        return controller is not None and broker_id == controller.node_id, leads[broker_id], name
+
+    left = picture.position.left(picture.brokers, mode)
+    return Known(sorted(left, key=rank), zookeeper.at)
+
+
+def all_but_the_last_to_b(picture: Picture) -> Observed[list[str]]:
+    """EnableMigration leaves one broker, the ZooKeeper controller's, to CopyMetadata."""
+    left = brokers_to("B", picture)
+    return Known(left.value[:-1], left.at) if isinstance(left, Known) else left
+
+
+def the_last_to_b(picture: Picture) -> Observed[list[str]]:
+    return brokers_to("B", picture)
+
+
+def brokers_to_c(picture: Picture) -> Observed[list[str]]:
+    return brokers_to("C", picture)
+
+
+def controllers_to_f(picture: Picture) -> Observed[list[str]]:
+    """Followers first, the leader of this moment last.
+
+    Should leadership move to a controller that was chosen already, it goes all the same: every broker is on KRaft and the
+    approval is given, so whoever wins the election may finalize.
+    """
+    seen = picture.facts.quorum
+    if not isinstance(seen, Known):
+        return seen
+    leader = seen.value.leader_id
+    left = picture.position.left(picture.controllers, "F")
+    return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
+
+
+def assign_everything(picture: Picture) -> Mapping[str, NodeRecord]:
+    """What ProvisionControllers puts on record: brokers as they are, controllers to start in mode P."""
+    pods = picture.broker_pods()
+    assert isinstance(pods, Known), "the gate BrokersIdentified has passed"
+    return {
+        **{name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()},
+        **{name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()},
+    }
