@@ -17,6 +17,8 @@ from fakes.api_server import NAMESPACE, FakeApi, Object
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
 
+DISKS = "disks 1 1 9 0 0\n"            # what every init container says: one log directory, nothing wrong with it
+
 
 @dataclass(frozen=True, slots=True)
 class Container:
@@ -116,8 +118,11 @@ class Kubelet:
         self._running[name] = pod["metadata"]["uid"]
         container = pod["spec"]["containers"][0]["name"]
         state = {"name": container, "state": {"running": {"startedAt": _time(now)}}}
+        ended = [{"name": each["name"], "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": DISKS}}}
+                 for each in pod["spec"].get("initContainers") or ()]
         self.api.edit("pods", name, lambda found: found.update(status={
-            "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [state]}))
+            "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
+            "initContainerStatuses": ended, "containerStatuses": [state]}))
         stateful_set, _, ordinal = name.rpartition("-")
         self.started.append(Container(name, pod["metadata"]["uid"], stateful_set, int(ordinal), files))
 

@@ -35,6 +35,7 @@ from switchover.core.kraft.facts import (
     BrokerRegistration,
     BrokerView,
     ControllerNode,
+    DiskReport,
     Facts,
     GroupSample,
     KubernetesState,
@@ -65,6 +66,7 @@ CONTROLLERS = {"kafka-controller-0": 3000, "kafka-controller-1": 3001, "kafka-co
 BROKERS = {"kafka-0": 0, "kafka-1": 1, "kafka-2": 2}
 OFFSET = 500
 """The high watermark of the metadata log is one more."""
+HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
 
 # API keys by kind of node, as measured on Kafka 3.9 (feasibility-kraft.md 3.2).
 ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {1: 17}
@@ -191,7 +193,8 @@ class Cluster:
             service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers))
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
-        return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "")
+        return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
+                          HEALTHY_DISKS)
                 for name, node in nodes.items()}
 
     def _revision(self) -> str:

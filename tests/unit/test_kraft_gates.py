@@ -15,6 +15,7 @@ from switchover.core.kraft.facts import (
     NOT_LISTENING,
     BrokerRegistration,
     ControllerNode,
+    DiskReport,
     Facts,
     GroupSample,
     MigrationNode,
@@ -104,7 +105,8 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
                     lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "RestartIsSafe", "AllInSync",
-                     "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy"), to_b),
+                     "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
+                     "DisksAllowRollback", "TopicIdsOnDisk"), to_b),
     **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
@@ -307,6 +309,8 @@ def opened_at(when: float) -> Callable[[Picture], Picture]:
 
 BY_A_BROKER = ControllerNode(1, True, -1)
 LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
+FORMATTED = DiskReport(2, 5, 1, 0, ("/var/lib/kafka/data-2",))
+NAMELESS = DiskReport(2, 5, 0, 1, (), ("/var/lib/kafka/data/orders-0",))
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
 
 def with_log_unknown(picture: Picture) -> Picture:
@@ -373,6 +377,14 @@ FINDINGS = [
     Finding("MovedBroker", "a fenced broker", registration(0, fenced=True), W, "BrokerFenced", "kafka-0"),
     Finding("ObserversCaughtUp", "a broker far behind the log", observer(0, LAGGING), W, "ObserverBehind", "kafka-0"),
     Finding("ObserversCaughtUp", "a broker that does not follow the log", observer(0, None), W, "ObserverBehind", "kafka-0"),
+    Finding("DisksAllowRollback", "a formatted log directory", pod("kafka-0", disks=FORMATTED), F, "LogDirectoryFormatted",
+            "kafka-0"),
+    Finding("DisksAllowRollback", "a broker with the flag that reports nothing", pod("kafka-0", disks=None), U,
+            "DisksUnknown", "kafka-0"),
+    Finding("TopicIdsOnDisk", "a partition without its topic id", pod("kafka-0", disks=NAMELESS), W, "TopicIdMissingOnDisk",
+            "kafka-0"),
+    Finding("TopicIdsOnDisk", "volumes without any log directory", pod("kafka-0", disks=DiskReport(0, 0, 0, 0)), U,
+            "DisksUnknown", "kafka-0"),
     Finding("GroupsHealthy", "too much lag", samples(sweep(0, 100, 20_000)), W, "GroupLag", "orders orders-0"),
     Finding("GroupsHealthy", "commits that stand still", samples(sweep(31, 90, 95), sweep(0, 90, 99)), W, "GroupStalled",
             "orders orders-0"),
@@ -583,3 +595,19 @@ def test_six_answers_in_a_row_are_wanted_before_a_broker_is_stopped():
 
 def test_all_brokers_of_the_demo_are_in_these_pictures():
     assert set(BROKERS) == set(workload_of(to_b()).pods)
+
+
+def test_a_broker_on_plain_zookeeper_that_has_not_started_since_we_ask_needs_no_report():
+    picture = pod("kafka-1", disks=None)(to_b())
+    for name in ("DisksAllowRollback", "TopicIdsOnDisk"):
+        assert outcome(name, picture) is Outcome.PASS
+        assert outcome(name, silent("answers", 1)(picture)) is Outcome.UNKNOWN
+
+
+def test_what_the_disks_tell_names_directory_and_cure():
+    formatted = GATES["DisksAllowRollback"].check(pod("kafka-0", disks=FORMATTED)(to_b()))
+    assert "/var/lib/kafka/data-2" in formatted.message
+    assert "kubectl delete pod kafka-0" in formatted.unblocks
+    nameless = GATES["TopicIdsOnDisk"].check(pod("kafka-0", disks=NAMELESS)(to_b()))
+    assert "/var/lib/kafka/data/orders-0" in nameless.message
+    assert "kubectl delete pod kafka-0" in nameless.unblocks

@@ -7,7 +7,7 @@ import jsonpatch
 import pytest
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import names, template
+from switchover.core.kraft import disks, names, template
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.template import Unsupported, configuration_mount, is_ours, original_manifest, patch
 from unit.pictures import Cluster, moment, stateful_set, workload_of
@@ -93,13 +93,14 @@ def test_the_change_makes_a_template_ours(manifest_of, own):
 
 
 @each_supported
-def test_the_change_touches_nothing_but_mount_volume_environment_and_strategy(manifest_of, own):
+def test_the_change_touches_nothing_but_mount_volume_environment_init_container_and_strategy(manifest_of, own):
     before, after = manifest_of(), patched(manifest_of(), own)
     for manifest in (before, after):
         manifest["spec"].pop("updateStrategy")
         broker = broker_of(manifest)
         broker["volumeMounts"] = [mount["mountPath"] for mount in broker["volumeMounts"]]
         broker.pop("env", None)
+    assert [item["name"] for item in after["spec"]["template"]["spec"].pop("initContainers")] == [disks.CONTAINER]
     volumes = after["spec"]["template"]["spec"].pop("volumes")
     assert volumes[:-1] == before["spec"]["template"]["spec"].pop("volumes"), "the user's volumes stay"
     assert after == before
@@ -117,6 +118,14 @@ def test_the_users_environment_stays_and_ours_comes_first(manifest_of, own):
 @each_supported
 def test_pods_are_replaced_by_nobody_else_from_now_on(manifest_of, own):
     assert patched(manifest_of(), own)["spec"]["updateStrategy"] == {"type": "OnDelete"}
+
+
+def test_the_users_init_containers_run_first_and_ours_is_there_once():
+    manifest = directory()
+    own = [{"name": "chown", "image": "busybox"}]
+    manifest["spec"]["template"]["spec"]["initContainers"] = [*own, {"name": disks.CONTAINER, "image": "of another"}]
+    containers = patched(manifest, brokers())["spec"]["template"]["spec"]["initContainers"]
+    assert containers == [*own, disks.init_container(manifest["spec"]["template"]["spec"], broker_of(manifest))]
 
 
 def test_a_pod_sees_its_own_file_under_the_name_of_the_users_and_all_other_keys():

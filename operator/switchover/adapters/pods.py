@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from switchover.core.kraft.facts import Pod
+from switchover.core.kraft import disks
+from switchover.core.kraft.facts import DiskReport, Pod
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 
@@ -45,6 +46,7 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str]) -> Pod:
         started_at=_started_at(status),
         cordoned=node in cordoned,
         trouble=_trouble(status, conditions),
+        disks=_disks(status),
     )
 
 
@@ -58,6 +60,15 @@ def _started_at(status: Mapping[str, Any]) -> float | None:
             return None
         starts.append(running["startedAt"])
     return max((datetime.fromisoformat(start).timestamp() for start in starts), default=None)
+
+
+def _disks(status: Mapping[str, Any]) -> DiskReport | None:
+    """What our init container left as its termination message; None while or where it did not."""
+    for container in status.get("initContainerStatuses") or ():
+        if container["name"] == disks.CONTAINER:
+            terminated = (container.get("state") or {}).get("terminated") or {}
+            return disks.parse(terminated.get("message") or "")
+    return None
 
 
 def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> str:

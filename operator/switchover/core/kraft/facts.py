@@ -147,8 +147,23 @@ class ZooKeeperTopics:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskReport:
+    """What a broker's pod found on its volumes when it started (disks.py). Of each finding a few examples are named."""
+
+    directories: int                  # log directories: those that have a meta.properties
+    partitions: int                   # partition directories in them
+    formatted: int                    # log directories with a meta.properties of another version than 0
+    nameless: int                     # partition directories without partition.metadata
+    formatted_directories: tuple[str, ...] = ()
+    nameless_directories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up."""
+    """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up.
+
+    `disks` is None where it has reported nothing: it started before the template was changed, or still starts.
+    """
 
     name: str
     uid: str
@@ -159,6 +174,7 @@ class Pod:
     started_at: float | None
     cordoned: bool
     trouble: str
+    disks: DiskReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

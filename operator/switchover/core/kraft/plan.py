@@ -8,7 +8,7 @@ from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate
 from switchover.core.kraft import goals, nodes, preflight, way_back
-from switchover.core.kraft.gates import dual_write, ending, groups, quorum, registration, replicas, workloads
+from switchover.core.kraft.gates import disks, dual_write, ending, groups, quorum, registration, replicas, workloads
 from switchover.core.kraft.gates import way_back as to_zookeeper
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Observed
@@ -52,7 +52,8 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 
 TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER, AFTER_A_BROKER)
 LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER, AFTER_A_BROKER)
-TO_C = brokers("C", nodes.brokers_to_c, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER)
+TO_C = brokers("C", nodes.brokers_to_c, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
+               AFTER_A_KRAFT_BROKER)
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
 REHEARSED = controllers(
     "P", way_back.to_rehearse, sizes=nodes.one_by_one, restart=True,
@@ -72,7 +73,7 @@ STOPPED = controllers("Stopped", way_back.to_stop, sizes=way_back.stop_sizes, re
 BACK_TO_A = brokers(
     "A", way_back.to_a, sizes=nodes.one_by_one, assign=way_back.no_files,
     before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
-            replicas.RESTART_IS_SAFE),
+            replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
     after=(to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
 
 # --- The table ----------------------------------------------------------------------------------------------------------
@@ -98,13 +99,14 @@ PLAN: Plan[Picture] = Plan((
              one_way=True, critical=way_back.is_critical)),
     Step("CopyMetadata",
          forward=Leg(
+             enter=(disks.TOPIC_IDS_ON_DISK,),
              watch=(*TAKEN_OVER, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg()),
     Step("DualWrite",
          forward=Leg(watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, registration.NOBODY_FENCED)),
-         back=Leg()),
+         back=Leg(done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
          forward=Leg(watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(workloads.REPLICAS_UNCHANGED,), rollouts=(BACK_TO_B,))),

@@ -1,7 +1,8 @@
 """The one change of a brokers' StatefulSet: each pod mounts its own file, and pods are replaced only by eviction.
 
 The user's configuration mount gives way to a Secret of ours at the same path with `subPathExpr`, the update strategy to
-OnDelete (feasibility-modes.md, with its traps), and the JVM's name cache is cut short. Volumes of the user stay.
+OnDelete (feasibility-modes.md, with its traps), the JVM's name cache is cut short, and an init container reports what only
+the disk tells. Volumes of the user stay.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import name_cache, names
+from switchover.core.kraft import disks, name_cache, names
 from switchover.core.kraft.facts import Workload
 
 VOLUME = "switchover-node-files"
@@ -114,6 +115,8 @@ def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str],
     variable = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
     environment = name_cache.short([item for item in container.get("env", []) if item["name"] != POD_NAME])
     volumes = [item for item in workload.template["spec"].get("volumes", []) if item["name"] != VOLUME]
+    others = [item for item in workload.template["spec"].get("initContainers", []) if item["name"] != disks.CONTAINER]
+    report = disks.init_container(workload.template["spec"], container)
     return (
         {"op": "test", "path": mount_path, "value": found.manifest},
         {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
@@ -121,6 +124,7 @@ def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str],
         # A variable must stand before those that use it, and ours is used by no other: first is always right.
         {"op": "add", "path": f"{base}/containers/{found.container}/env", "value": [variable, *environment]},
         {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, pods, other_keys)]},
+        {"op": "add", "path": f"{base}/initContainers", "value": [*others, report]},
         {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
     )
 
