@@ -79,7 +79,7 @@ test-long: lint images ## every layer and the tests marked long
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images sandbox sandbox-down demo demo-down clean
+.PHONY: binaries images sandbox sandbox-down demo demo-rollback demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	sandbox/build
@@ -99,9 +99,13 @@ demo: images ## one whole migration under load; KILL=5 kills the operator five t
 	$(call say,demo)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --kill $(or $(KILL),0)
 
+demo-rollback: images ## half-way forward, all the way back, and again to the end, under load
+	$(call say,demo of the way back)
+	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --rollback
+
 demo-down: ## take the demo and its sandbox away
 	sandbox/down
-	rm -rf build/demo
+	rm -rf build/demo build/demo-rollback
 
 clean: sandbox-down ## remove what was built in this checkout
 	rm -rf build $(VENV)

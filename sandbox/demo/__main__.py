@@ -1,4 +1,7 @@
-"""`make demo`: a ZooKeeper Kafka under load becomes a KRaft Kafka by one `kubectl apply`, and the figures of it."""
+"""`make demo`: a ZooKeeper Kafka under load becomes a KRaft Kafka by one `kubectl apply`, and the figures of it.
+
+`make demo-rollback`: the same into the middle of MoveBrokers, all the way back to plain ZooKeeper, and again to the end.
+"""
 
 import argparse
 import fcntl
@@ -9,71 +12,47 @@ import time
 from pathlib import Path
 
 from rich.console import Console
-from rich.live import Live
 
-from demo import migration, proofs, traffic, world
+from demo import migration, proofs, rollback, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from demo.kill import MOMENTS, Killer
-from demo.progress import Resource, picture, tree
+from demo.progress import Resource, picture
 from demo.sandbox import bring_up
+from demo.screen import Screen
 from demo.summary import Summary
 
 ROOT = Path(__file__).parents[2]
-OUTPUT = ROOT / "build" / "demo"
+OUTPUT, ROLLBACK_OUTPUT = ROOT / "build" / "demo", ROOT / "build" / "demo-rollback"
 PLAIN_RESTARTS = 2
 METRICS_PORT = 9090
 
 
-class Screen:
-    """Lines as they come; on a terminal the tree of the migration stands below them and refreshes."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._started = time.monotonic()
-        self._live: Live | None = None
-
-    def say(self, line: str) -> None:
-        """One line, with the seconds since the start."""
-        stamped = f"[{time.monotonic() - self._started:6.1f} s] {line}"
-        self._console.print(stamped, markup=False, highlight=False, soft_wrap=True)
-
-    def show(self, resource: Resource) -> None:
-        """The migration as it is now; without a terminal its lines are enough."""
-        if self._console.is_terminal:
-            if self._live is None:
-                self._live = Live(console=self._console, refresh_per_second=2)
-                self._live.start()
-            self._live.update(tree(resource, time.time()))
-
-    def close(self) -> None:
-        """Leave the last tree standing and go on below it."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-
 def main() -> int:
-    """The whole story. 0 only when the migration succeeded and no acknowledged record is lost."""
+    """The whole story. 0 only when it came to its good end and no acknowledged record is lost."""
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument("--rollback", action="store_true", help="half-way, back, and again to the end")
     parser.add_argument(
         "--kill", type=int, default=0, choices=range(len(MOMENTS) + 1), help="SIGKILL the operator so many times"
     )
     given = parser.parse_args()
-    OUTPUT.mkdir(parents=True, exist_ok=True)
+    output = ROLLBACK_OUTPUT if given.rollback else OUTPUT
+    for each in (OUTPUT, output):
+        each.mkdir(parents=True, exist_ok=True)
     lock = (OUTPUT / "lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         print("demo: another one runs in this checkout; it would lose its namespace to this one", file=sys.stderr)
         return 2
-    (OUTPUT / "summary.json").unlink(missing_ok=True)
+    (output / "summary.json").unlink(missing_ok=True)
     screen = Screen(Console())
     cluster: Cluster | None = None
     try:
         cluster = bring_up()
         screen.say("sandbox is up, images are loaded")
-        summary = tell(cluster, Killer(MOMENTS[: given.kill]), screen)
+        summary: Summary | rollback.Summary = (
+            rollback.tell(cluster, screen) if given.rollback else tell(cluster, Killer(MOMENTS[: given.kill]), screen))
     except KeyboardInterrupt:
         screen.close()
         screen.say("interrupted; the next `make demo` starts afresh, `make demo-down` takes everything away")
@@ -82,13 +61,13 @@ def main() -> int:
         screen.close()
         screen.say(f"FAILED: {error}")
         if cluster is not None:
-            collect(cluster, OUTPUT / "diagnostics")
-            screen.say(f"logs, events and status are in {(OUTPUT / 'diagnostics').relative_to(ROOT)}")
-        (OUTPUT / "summary.json").write_text(json.dumps({"result": "Failed", "reason": str(error)}, indent=2) + "\n")
+            collect(cluster, output / "diagnostics")
+            screen.say(f"logs, events and status are in {(output / 'diagnostics').relative_to(ROOT)}")
+        (output / "summary.json").write_text(json.dumps({"result": "Failed", "reason": str(error)}, indent=2) + "\n")
         return 1
-    (OUTPUT / "summary.json").write_text(json.dumps(summary.as_json(), indent=2) + "\n")
+    (output / "summary.json").write_text(json.dumps(summary.as_json(), indent=2) + "\n")
     Console().print(summary.as_table())
-    screen.say(f"summary: {(OUTPUT / 'summary.json').relative_to(ROOT)}")
+    screen.say(f"summary: {(output / 'summary.json').relative_to(ROOT)}")
     return 0 if summary.good else 1
 
 

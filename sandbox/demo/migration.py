@@ -90,11 +90,13 @@ def follow(
     show: Callable[[Resource], None],
     say: Callable[[str], None],
     observers: Sequence[Observer] = (),
+    ended: Callable[[Resource], bool] | None = None,
 ) -> None:
     """Apply the migration and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
 
-    `show` gets the resource at every change and every half second; `say` gets one line for each change. Holds are
-    approved as they come.
+    It has `ended` when it succeeded and nothing of the cluster uses ZooKeeper any more, unless told otherwise. `show`
+    gets the resource at every change and every half second; `say` gets one line for each change. Holds are approved as
+    they come.
     """
     run.start = time.time()
     with Watch(cluster, "pods") as pods:
@@ -117,13 +119,18 @@ def follow(
                     _approve(cluster, run, say)
                 if run.resource:
                     show(run.resource)
-                    if _ended(run.resource):
+                    if (ended or succeeded)(run.resource):
                         run.end = time.time()
                         return
                     _check(run.resource, time.time(), time.monotonic() - moved)
 
 
-def _ended(resource: Resource) -> bool:
+def rolled_back(resource: Resource) -> bool:
+    """Every step is taken back."""
+    return bool(resource.get("status", {}).get("phase") == "RolledBack")
+
+
+def succeeded(resource: Resource) -> bool:
     """Succeeded, and everything after it done: nothing of the cluster uses ZooKeeper any more."""
     return condition(resource, "Succeeded") == "True" and condition(resource, "ZooKeeperRemovable") == "True"
 
