@@ -19,7 +19,9 @@ from apiserver.examples import documented
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.core.kraft.facts import Pod
+from switchover.api.kafka_migration import BrokerSet
+from switchover.core.kraft.facts import DiskReport, Pod
+from switchover.core.kraft.template import is_ours, patch
 from switchover.ports import Fenced, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
@@ -276,6 +278,65 @@ async def test_the_strategy_is_replaced_under_a_test(workloads: KubernetesWorklo
         await workloads.patch_stateful_set("nothing", patch)
     with refused("replicas"):                              # 422 as well, but a value that can never be
         await workloads.patch_stateful_set("kafka", [{"op": "replace", "path": "/spec/replicas", "value": -1}])
+
+
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+SECURITY = {"runAsNonRoot": True, "runAsUser": 1000, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_report_is_read(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl, namespace: str
+) -> None:
+    """A namespace with pod security `restricted`, a quota that wants limits, and a limit range with a minimum."""
+    kubectl("label", "namespace", namespace, *(f"{key}={value}" for key, value in RESTRICTED.items()))
+    resources = {"requests": {"cpu": "1", "memory": "512Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+    container = {
+        "name": "kafka", "image": "localhost/kafka:1", "securityContext": SECURITY, "resources": resources,
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/kafka"}, {"name": "data", "mountPath": "/data"}],
+    }
+    template = {"metadata": {"labels": LABELS}, "spec": {
+        "containers": [container], "volumes": [{"name": "config", "configMap": {"name": "kafka-config"}}]}}
+    claim = {"metadata": {"name": "data"},
+             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    apply(
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "all"},
+         "spec": {"hard": {"limits.cpu": "2", "limits.memory": "1Gi"}}},
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "all"},
+         "spec": {"limits": [{"type": "Container", "min": {"memory": "256Mi"}}]}},
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "kafka"}, "spec": {
+            "serviceName": "kafka", "replicas": 2, "podManagementPolicy": "Parallel", "selector": {"matchLabels": LABELS},
+            "template": template, "volumeClaimTemplates": [claim]}},
+    )
+    before = {name: pod.uid for name, pod in (await pods_of(workloads)).items()}
+    found = await workloads.stateful_set("kafka")
+    assert found is not None
+    brokers = BrokerSet.model_validate({"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}})
+    await workloads.patch_stateful_set("kafka", patch(found, brokers, before, ()))
+    ours = await workloads.stateful_set("kafka")
+    assert ours is not None
+    assert is_ours(ours, brokers)
+    assert {name: pod.uid for name, pod in ours.pods.items()} == before, "a pod was replaced"
+    await workloads.delete_pod(ours.pods["kafka-0"])
+    for _ in range(100):
+        pods = await pods_of(workloads)
+        if pods["kafka-0"].uid != before["kafka-0"]:
+            break
+        await asyncio.sleep(0.1)
+    pod = pods["kafka-0"]
+    assert pod.uid != before["kafka-0"], "the new pod is not admitted"
+    assert pod.disks is None
+    manifest = await server.get(server.path("v1", "Pod", "kafka-0"))
+    assert manifest["status"]["qosClass"] == "Guaranteed", "as before"
+    await run_as_kubelet(server, pod)
+    told = {"exitCode": 0, "reason": "Completed", "message": "disks 1 1 7 0 1\nnameless /data/orders-0\n"}
+    ended = {"name": "switchover-disks", "image": "", "imageID": "", "ready": True, "restartCount": 0,
+             "state": {"terminated": told}}
+    path = server.path("v1", "Pod", "kafka-0", "status")
+    await server.json_patch(path, [{"op": "add", "path": "/status/initContainerStatuses", "value": [ended]}])
+    pod = (await pods_of(workloads))["kafka-0"]
+    assert pod.disks == DiskReport(1, 7, 0, 1, (), ("/data/orders-0",))
+    assert pod.trouble == ""
 
 
 @pytest.mark.usefixtures("stateful_set")

@@ -10,13 +10,13 @@ from switchover.api.status import Direction
 from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, RaiseEpoch
 from switchover.core.gate import Streak
 from switchover.core.kraft import names
-from switchover.core.kraft.facts import Facts, MigrationState
+from switchover.core.kraft.facts import DiskReport, Facts, MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Unknown
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from unit.pictures import BROKERS, CONTROLLERS, NOW, Cluster, spec_of, stateful_set
+from unit.pictures import BROKERS, CONTROLLERS, NOW, Cluster, spec_of, spoil_pod, stateful_set
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 STEPS = [step.name for step in PLAN.steps]
@@ -277,6 +277,18 @@ def test_the_way_back_from_kraft_keeps_its_order():
     assert told[3:-3] == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0", raised,
                           "delete /migration (version 40)", "delete /controller (version 0)"]
     assert sorted(told[:3]) == sorted(told[-3:]) == sorted(BROKERS)
+
+
+def test_a_formatted_log_directory_stops_the_way_back_while_kraft_still_rules():
+    walk = Walk()
+    walk.until("Soak")
+    for _ in range(300):
+        walk.step(picture=spoil_pod(walk.picture(), "kafka-1", disks=DiskReport(1, 3, 1, 0, ("/data",))), direction=BACKWARD)
+    assert walk.position.step == "DualWrite"
+    assert [node.mode for node in walk.cluster.brokers.values()] == ["B", "B", "B"]
+    assert {node.mode for node in walk.cluster.controllers.values()} == {"P"}
+    walk.go(lambda: False, BACKWARD)
+    check_back_at_the_start(walk)
 
 
 def test_an_epoch_that_is_high_enough_is_left_alone():
