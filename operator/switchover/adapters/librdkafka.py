@@ -5,7 +5,7 @@ PEM only, as text (KIP-651): a file or a JKS store named in the Secret would not
 
 from collections.abc import Mapping
 
-from switchover.adapters.jaas import login
+from switchover.adapters import sasl
 from switchover.ports import Refused
 
 _SAME = ("security.protocol", "sasl.mechanism", "ssl.key.password", "client.id")
@@ -13,9 +13,6 @@ _RENAMED = {
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
-}
-_LOGIN_MODULES = {
-    "PLAIN": "PlainLoginModule", "SCRAM-SHA-256": "ScramLoginModule", "SCRAM-SHA-512": "ScramLoginModule",
 }
 
 
@@ -38,16 +35,6 @@ def configuration(properties: Mapping[str, str]) -> dict[str, str]:
         elif key != "sasl.jaas.config" and not key.startswith("zookeeper."):
             raise Refused(f"the Kafka credentials have {key}, which Switchover does not support")
     if properties.get("security.protocol", "").upper().startswith("SASL"):
-        converted |= _sasl(properties)
+        found = sasl.credentials(properties)
+        converted |= {"sasl.username": found.username, "sasl.password": found.password}
     return converted
-
-
-def _sasl(properties: Mapping[str, str]) -> dict[str, str]:
-    mechanism = properties.get("sasl.mechanism", "")
-    if mechanism not in _LOGIN_MODULES:
-        raise Refused(f"sasl.mechanism {mechanism or '(absent)'} is none of {', '.join(_LOGIN_MODULES)}")
-    module, options = login("sasl.jaas.config", properties.get("sasl.jaas.config", ""))
-    if module != _LOGIN_MODULES[mechanism] or not {"username", "password"} <= options.keys():
-        raise Refused(f"sasl.jaas.config must name {_LOGIN_MODULES[mechanism]} with username and password "
-                      f"for sasl.mechanism {mechanism}")
-    return {"sasl.username": options["username"], "sasl.password": options["password"]}

@@ -1,4 +1,4 @@
-"""One connection to one Kafka node: framing, headers, TLS and SASL/PLAIN around kio's requests and responses."""
+"""One connection to one Kafka node: framing, headers, TLS and SASL around kio's requests and responses."""
 
 import asyncio
 import errno
@@ -16,8 +16,10 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
+from scramp import ScramClient, ScramException
 
-from switchover.adapters.wire_security import Credentials, Security
+from switchover.adapters.sasl import Credentials
+from switchover.adapters.wire_security import Security
 from switchover.core.kraft.facts import Address
 from switchover.ports import NotListening, Refused, Unreachable
 
@@ -40,8 +42,8 @@ async def connected(node: Address, security: Security, seconds: float) -> AsyncI
             )
             try:
                 connection = Connection(node, reader, writer)
-                if security.plain is not None:
-                    await connection.authenticate(security.plain)
+                if security.sasl is not None:
+                    await connection.authenticate(security.sasl)
                 yield connection
             finally:
                 writer.close()
@@ -126,13 +128,28 @@ class Connection:
         return answer
 
     async def authenticate(self, credentials: Credentials) -> None:
-        """SASL/PLAIN (RFC 4616). Raises Refused with the node's words."""
-        handshake = await self.ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
+        """SASL as PLAIN (RFC 4616) or SCRAM (RFC 5802). Raises Refused with the node's words."""
+        handshake = await self.ask(SaslHandshakeRequest(mechanism=credentials.mechanism), SaslHandshakeResponse)
         if handshake.error_code is not ErrorCode.none:
             offered = ", ".join(handshake.mechanisms) or "nothing"
-            raise Refused(f"{self._node}: does not offer SASL/PLAIN, but {offered} ({handshake.error_code.name})")
-        token = f"\0{credentials.username}\0{credentials.password}".encode()
-        answer = await self.ask(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
+            raise Refused(f"{self._node}: does not offer SASL/{credentials.mechanism}, but {offered} "
+                          f"({handshake.error_code.name})")
+        if credentials.mechanism == "PLAIN":
+            await self._token(credentials, f"\0{credentials.username}\0{credentials.password}")
+            return
+        try:
+            client = ScramClient([credentials.mechanism], credentials.username, credentials.password)
+            client.set_server_first(await self._token(credentials, client.get_client_first()))
+            # The node chooses how often the password is hashed: not for the event loop to wait for.
+            proof = await asyncio.to_thread(client.get_client_final)
+            client.set_server_final(await self._token(credentials, proof))
+        except ScramException as error:
+            raise Refused(f"{self._node}: {credentials.mechanism} as user {credentials.username} failed: {error}") from error
+
+    async def _token(self, credentials: Credentials, token: str) -> str:
+        """One round of the mechanism; Refused when the node does not accept it."""
+        answer = await self.ask(SaslAuthenticateRequest(auth_bytes=token.encode()), SaslAuthenticateResponse)
         if answer.error_code is not ErrorCode.none:
             raise Refused(f"{self._node}: refused user {credentials.username}: "
                           f"{answer.error_message or answer.error_code.name}")
+        return answer.auth_bytes.decode(errors="replace")

@@ -1,12 +1,13 @@
 """The port ZooKeeper on kazoo, the only place that imports it. It writes for the way back only: `delete`, `raise_epoch`."""
 
 import asyncio
-import importlib.util
+import contextlib
 import logging
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from switchover.adapters import znodes
-from switchover.adapters.jaas import login
+from switchover.adapters.zookeeper_security import TlsHandler, credentials, tls
 from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
 from switchover.ports import Access, Fenced, Refused, Unreachable
 
@@ -47,10 +48,8 @@ logging.getLogger("kazoo").setLevel(logging.INFO)
 class KazooZooKeeper:
     """The ZooKeeper tree of one Kafka cluster.
 
-    `access.servers` is Kafka's `zookeeper.connect`: host:port,…/chroot. Credentials in `access.properties`, optional:
-
-    * `zookeeper.digest`: `user:password` of ZooKeeper's digest scheme;
-    * `zookeeper.sasl.jaas.config`: a line as in a Java client's JAAS file, DigestLoginModule only (SASL DIGEST-MD5).
+    `access.servers` is Kafka's `zookeeper.connect`: host:port,…/chroot. `access.properties` are read by
+    zookeeper_security.py.
 
     Every call ends within `seconds`, the wait for a connection included; only very many topics take longer, as long as
     answers come. Names are resolved at each connection attempt, so servers may move. Raises Refused when the connect
@@ -65,9 +64,11 @@ class KazooZooKeeper:
         self._servers = tuple(Address(host, port) for host, port in hosts)
         self._named = access.servers
         self._seconds = seconds
-        self._options = _credentials(access.properties)
+        self._tls = tls(access.properties)
+        self._options = credentials(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
+        self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
 
@@ -220,7 +221,9 @@ class KazooZooKeeper:
             found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
             # One family: in the other one the same servers would be met again.
             addresses = {address for family, *_, address in found if family == found[0][0]}
-            answers = [_srvr(str(address[0]), server.port, deadline) for address in addresses]
+            answers = [_srvr(str(address[0]), server, self._tls, deadline) for address in addresses]
+        except ssl.SSLCertVerificationError as error:
+            raise Refused(f"ZooKeeper server {server}: its certificate is not accepted ({error.verify_message})") from error
         except OSError as error:
             raise Unreachable(f"ZooKeeper server {server}: {error}") from error
         return sum(_others(server, answer) for answer in answers)
@@ -272,12 +275,15 @@ class KazooZooKeeper:
     def _connected(self, deadline: float) -> KazooClient:
         """The client once it has a session; it goes on connecting when this call has given up."""
         if self._client is None:
+            self._handler = TlsHandler(self._tls)
             self._client = KazooClient(
-                hosts=self._named, timeout=SESSION_SECONDS, **self._options,
+                hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
             self._live = self._client.start_async()
         if not self._live.wait(_left(deadline)):
+            if self._handler.distrust:
+                raise Refused(f"ZooKeeper at {self._named}: {self._handler.distrust}")
             raise KazooTimeoutError("no connection")
         return self._client
 
@@ -303,9 +309,12 @@ def _left(deadline: float) -> float:
     return max(0.001, deadline - time.monotonic())
 
 
-def _srvr(host: str, port: int, deadline: float) -> str:
+def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
     """The answer to the four-letter word; the server closes the connection after it."""
-    with socket.create_connection((host, port), timeout=_left(deadline)) as connection:
+    with contextlib.ExitStack() as opened:
+        connection = opened.enter_context(socket.create_connection((host, server.port), timeout=_left(deadline)))
+        if tls is not None:
+            connection = opened.enter_context(tls.wrap_socket(connection, server_hostname=server.host))
         connection.sendall(b"srvr")
         answer = b""
         while part := connection.recv(4096):
@@ -329,28 +338,3 @@ def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:
         return parse(*arguments)
     except ValueError as error:
         raise Refused(f"{path} in ZooKeeper is not what Kafka writes: {error}") from error
-
-
-def _credentials(properties: Mapping[str, str]) -> dict[str, Any]:
-    """KazooClient's arguments for the credentials."""
-    options: dict[str, Any] = {}
-    if digest := properties.get("zookeeper.digest"):
-        if ":" not in digest:
-            raise Refused("zookeeper.digest in the credentials is not user:password")
-        options["auth_data"] = [("digest", digest)]
-    if jaas := properties.get("zookeeper.sasl.jaas.config"):
-        module, values = login("zookeeper.sasl.jaas.config", jaas)
-        if module != "DigestLoginModule" or not {"username", "password"} <= values.keys():
-            raise Refused("zookeeper.sasl.jaas.config must name DigestLoginModule with username and password")
-        if importlib.util.find_spec("puresasl") is None:
-            raise Refused("zookeeper.sasl.jaas.config needs the Python package pure-sasl, which is not installed")
-        options["sasl_options"] = {
-            "mechanism": "DIGEST-MD5", "username": values["username"], "password": values["password"],
-        }
-    unknown = sorted(
-        key for key in properties
-        if key.startswith("zookeeper.") and key not in ("zookeeper.digest", "zookeeper.sasl.jaas.config")
-    )
-    if unknown:
-        raise Refused(f"the credentials for ZooKeeper have {', '.join(unknown)}, which Switchover does not support")
-    return options
