@@ -72,7 +72,7 @@ class Observer:
             zookeeper = first.create_task(self._known(self.zookeeper.state(), READ_SECONDS))
             first.create_task(self._find_brokers(picture))
         brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
-        voters = picture.voters.addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
+        voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each(brokers, self._nodes.api_versions))
             controllers = then.create_task(self._each(voters, self._controller))
@@ -149,7 +149,15 @@ class Observer:
             controllers=own,
             controller_claims=tuple(claims),
             lease_holder=lease_holder,
+            listener_credentials=await self._listener_credentials(spec),
         )
+
+    async def _listener_credentials(self, spec: KafkaMigrationSpec) -> Mapping[str, str] | str:
+        reference = spec.controllers.listener.credentials_ref
+        try:
+            return await self._workloads.client_properties(reference.name) if reference is not None else {}
+        except Refused as error:
+            return str(error)
 
     async def _configuration(self, brokers: BrokerSet) -> ServerConfiguration | str:
         source = brokers.configuration

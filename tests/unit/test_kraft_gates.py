@@ -106,7 +106,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
                     lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "RestartIsSafe", "AllInSync",
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
-                     "DisksAllowRollback", "TopicIdsOnDisk"), to_b),
+                     "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials"), to_b),
     **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
@@ -196,6 +196,12 @@ class Finding(NamedTuple):
     outcome: Outcome
     reason: str
     subject: str = ""
+
+
+def without_listener_credentials(picture: Picture) -> Picture:
+    spec = spec_of(controllers={"storage": {"size": "1Gi"}, "listener": {
+        "securityProtocol": "SSL", "credentialsRef": {"name": "keys"}}})
+    return spoil(replace(picture, spec=spec), "kubernetes", listener_credentials="Secret keys does not exist")
 
 
 def log(**changes: object) -> Callable[[Picture], Picture]:
@@ -420,6 +426,8 @@ FINDINGS = [
     Finding("AllKRaft", "a stranger in ZooKeeper mode",
             lambda p: spoil(p, "log", brokers={**value(p.facts.log).brokers, 9: BrokerRegistration(1, True, True)}), F,
             "UnknownBroker", "broker 9"),
+    Finding("ListenerCredentials", "a Secret that was deleted", without_listener_credentials, F,
+            "ListenerCredentialsUnusable", "Secret keys"),
     Finding("Soaked", "a soak that has just begun", opened_at(NOW - 3599), W, "Soaking"),
     Finding("Retained", "a retention that has just begun", opened_at(NOW - 7199), W, "Retaining"),
     Finding("MajorityWithoutBatch", "another voter behind", voter(3002, log_end_offset=OFFSET - 5), W, "VoterBehind",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -103,6 +104,27 @@ def replicas(topic: str, *assignment: int) -> Change:
     return lambda picture: with_fact(spoil_each(picture, "views", changed), "min_insync", Known({topic: 1}, NOW))
 
 
+def both(first: Change, second: Change) -> Change:
+    return lambda picture: second(first(picture))
+
+
+def listener(protocol: str, credentials: dict[str, str] | str) -> Change:
+    controllers = {"storage": {"size": "1Gi"},
+                   "listener": {"securityProtocol": protocol, "credentialsRef": {"name": "keys"}}}
+    return lambda picture: kubernetes(listener_credentials=credentials)(wanted(controllers=controllers)(picture))
+
+
+def certificate(name: str) -> str:
+    return (Path(__file__).parent / "golden" / "certificates" / f"{name}.crt").read_text()
+
+
+CHAIN = "ssl.keystore.certificate.chain"
+TLS = {CHAIN: certificate("wildcard"), "ssl.truststore.certificates": certificate("wildcard"),
+       "ssl.keystore.key": "-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----"}
+PLAIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'PlainLoginModule required username="kafka" password="p";'}
+ACLS = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer\n"
+
+
 class Bad(NamedTuple):
     """One kind of bad input, and which gate says what of it."""
 
@@ -138,9 +160,6 @@ BAD = [
     Bad("a window", wanted(windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 3600}]), "Supported", F,
         "NotSupportedYet", "spec.windows"),
     Bad("an automatic rollback", wanted(onFailure="RollBack"), "Supported", F, "NotSupportedYet", "spec.onFailure"),
-    Bad("controllers with TLS", wanted(controllers={"storage": {"size": "1Gi"}, "listener": {
-        "securityProtocol": "SSL", "credentialsRef": {"name": "keys"}}}), "Supported", F, "NotSupportedYet", "SSL"),
-    # templates
     Bad("a container of another name", wanted(brokers=[{
         "name": "kafka", "container": "broker", "configuration": {"configMapRef": {"name": "kafka-config"}}}]),
         "TemplateSupported", F, "TemplateUnsupported", "there is no container broker; the pod has: kafka"),
@@ -215,6 +234,31 @@ BAD = [
         "Health", F, "TopicCannotSpareABroker", "orders"),
     Bad("a topic whose minimum nobody tells", lambda picture: with_fact(picture, "min_insync", Known({}, NOW)), "Health", U,
         "NotObserved", "orders"),
+]
+
+# The controllers' listener, and who may do what on it.
+BAD += [
+    Bad("a Secret that is not there", listener("SSL", "Secret keys does not exist"), "ListenerUsable", F,
+        "ListenerCredentialsUnusable", "Secret keys does not exist"),
+    Bad("SCRAM between controllers", listener("SASL_SSL", {**TLS, "sasl.mechanism": "SCRAM-SHA-512"}),
+        "ListenerUsable", F, "ScramOnControllers", "sasl.mechanism SCRAM-SHA-512"),
+    Bad("a certificate for one controller alone", listener("SSL", {**TLS, CHAIN: certificate("one-name")}),
+        "ListenerUsable", F, "CertificateLacksNames", "kafka-controller-1.kafka-controller.kafka.svc"),
+    Bad("a certificate that is over", listener("SSL", {**TLS, CHAIN: certificate("expired")}),
+        "ListenerUsable", F, "ListenerCredentialsUnusable", "is valid from"),
+    Bad("a certificate for servers alone", listener("SSL", {**TLS, CHAIN: certificate("server-only")}),
+        "ListenerUsable", F, "ListenerCredentialsUnusable", "not issued for client_auth"),
+    Bad("stores on the command line that must move", both(
+        listener("SSL", TLS), container(args=["--override", "ssl.keystore.location=x"])),
+        "ListenerUsable", F, "OverriddenOnCommandLine", "ssl.keystore.location"),
+    Bad("an authorizer, and nobody known to the controllers", appended(f"{ACLS}super.users=User:kafka"),
+        "NodesAuthorized", F, "ControllersNotAuthorized", "User:ANONYMOUS"),
+    Bad("an authorizer, and another user", both(
+        listener("SASL_PLAINTEXT", PLAIN), appended(f"{ACLS}super.users=User:admin;User:ANONYMOUS")),
+        "NodesAuthorized", F, "ControllersNotAuthorized", "User:kafka"),
+    Bad("an authorizer, and another certificate", both(
+        listener("SSL", TLS), appended(f"{ACLS}super.users=User:CN=controllers")),
+        "NodesAuthorized", F, "ControllersNotAuthorized", r"User:CN=controllers,OU=Kafka,O=Shop\, Inc.,C=DE"),
 ]
 
 # What a command line of the user may override, and what it must not.
@@ -304,6 +348,12 @@ def test_what_was_found_before_something_unseen_is_told_too():
 
 
 FINE: dict[str, tuple[str, Change]] = {
+    "keys of the controllers": ("ListenerUsable", listener("SSL", TLS)),
+    "an authorizer, and a super user": ("NodesAuthorized", lambda picture: listener("SASL_PLAINTEXT", PLAIN)(
+        appended(f"{ACLS}super.users=User:admin;User:kafka")(picture))),
+    "an authorizer that knows nodes by rules": ("NodesAuthorized", lambda picture: listener("SSL", TLS)(appended(
+        f"{ACLS}ssl.principal.mapping.rules=RULE:^CN=(.*?),.*$/$1/L\nsuper.users=User:controllers")(picture))),
+    "an authorizer of the user's own": ("NodesAuthorized", appended("authorizer.class.name=org.example.Own")),
     "our own claim": ("ObjectsExist", workload(claimed_by=moment("Preflight").uid)),
     "our own Lease": ("ClusterIsFree", kubernetes(lease_holder=f"{moment('Preflight').uid}/another-pod")),
     "a Lease of nobody": ("ClusterIsFree", kubernetes(lease_holder="")),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
-from switchover.core.kraft import name_cache, names
+from switchover.core.kraft import listener, name_cache, names
 from switchover.core.kraft.facts import Address, Workload
 from switchover.core.kraft.modes import ControllerListener, Voters
 from switchover.core.kraft.template import broker_container
@@ -52,18 +52,20 @@ READY = """[ -e "${RUN_DIR}/stopped" ] || exec 3<>"/dev/tcp/127.0.0.1/${CONTROLL
 A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there."""
 
 
-def voters(spec: KafkaMigrationSpec, namespace: str, listener_settings: Mapping[str, str]) -> Voters:
-    """The static quorum by the names of the controllers' pods; their addresses change with every restart."""
+def addresses(spec: KafkaMigrationSpec, namespace: str) -> dict[int, Address]:
+    """The controllers by the names of their pods; what these stand for changes with every restart."""
     controllers = spec.controllers
-    listener = ControllerListener(
-        controllers.listener.name, controllers.listener.port, controllers.listener.security_protocol, listener_settings)
-    return Voters(
-        {
-            node_id: Address(f"{pod}.{controllers.name}.{namespace}.svc", controllers.listener.port)
-            for pod, node_id in names.controller_pods(spec).items()
-        },
-        listener,
-    )
+    return {
+        node_id: Address(f"{pod}.{controllers.name}.{namespace}.svc", controllers.listener.port)
+        for pod, node_id in names.controller_pods(spec).items()
+    }
+
+
+def voters(spec: KafkaMigrationSpec, namespace: str, credentials: Mapping[str, str]) -> Voters:
+    """The static quorum. Raises `listener.Unusable` for credentials that do not fit its listener."""
+    own = spec.controllers.listener
+    settings = listener.node_settings(own, credentials)
+    return Voters(addresses(spec, namespace), ControllerListener(own.name, own.port, own.security_protocol, settings))
 
 
 def manifests(migration: str, spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, cluster_id: str,

@@ -207,6 +207,7 @@ class KubernetesState:
     """Everything of this migration that lives in its namespace. A value of None: the object does not exist.
 
     `originals` holds what the StatefulSets were before we touched them, as kept in ControllerRevisions.
+    `listener_credentials` are the client properties of the controllers' listener or, as text, why they cannot be read.
     """
 
     brokers: Mapping[str, Workload | None]
@@ -216,6 +217,7 @@ class KubernetesState:
     controllers: Workload | None
     controller_claims: tuple[str, ...]                         # names of volume claims of the controllers
     lease_holder: str                                          # who holds the Lease of this cluster, "" when nobody
+    listener_credentials: Mapping[str, str] | str = field(default_factory=dict, repr=False)
 
 
 # --- Groups -----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 """Goals of the way forward: what must be true outside while in a step, as effects that make it so."""
 
+from collections.abc import Callable, Iterable, Mapping
+
 from switchover.core.effects import Apply, Effect, PatchStatefulSet, WriteNodeFiles
 from switchover.core.kraft import controllers, modes, names, preflight, template
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
 from switchover.core.kraft.gates import quorum
+from switchover.core.kraft.modes import Voters
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
@@ -93,12 +96,16 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
         configuration = state.configurations.get(name)
         if not isinstance(configuration, ServerConfiguration):
             continue
-        files = dict(configuration.other_keys)
-        for pod in picture.pods_of(name):
+        text, voters = configuration.text, picture.voters
+
+        def rendered(pod: str, text: str = text, voters: Voters | None = voters) -> str | None:
             record = picture.position.nodes[pod]
-            files[template.file_key(pod)] = modes.render_broker(
-                configuration.text, record.assigned, record.node_id, picture.voters)
-        if files != state.node_files.get(name):
+            if record.assigned == "A":
+                return text
+            return modes.render_broker(text, record.assigned, record.node_id, voters) if voters is not None else None
+
+        files = _files(state, name, picture.pods_of(name), rendered, configuration.other_keys)
+        if files is not None and files != state.node_files.get(name):
             effects.append(WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)))
     return tuple(effects)
 
@@ -111,12 +118,33 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
     configuration = state.configurations.get(picture.spec.brokers[0].name)
     if not isinstance(configuration, ServerConfiguration):
         return ()
-    files = {
-        template.file_key(pod): modes.render_controller(
-            configuration.text, picture.position.nodes[pod].assigned, node_id, picture.voters, controllers.LOG_DIR)
-        for pod, node_id in picture.controllers.items()
-    }
+    text, voters = configuration.text, picture.voters
+
+    def rendered(pod: str) -> str | None:
+        mode = picture.position.nodes[pod].assigned
+        if mode == "Stopped":
+            return modes.STOPPED_FILE
+        if voters is None:
+            return None
+        return modes.render_controller(text, mode, picture.controllers[pod], voters, controllers.LOG_DIR)
+
     name = picture.spec.controllers.name
-    if files == state.node_files.get(name):
+    files = _files(state, name, picture.controllers, rendered, {})
+    if files is None or files == state.node_files.get(name):
         return ()
     return (WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)),)
+
+
+def _files(state: KubernetesState, workload: str, pods: Iterable[str], rendered: Callable[[str], str | None],
+           others: Mapping[str, str]) -> dict[str, str] | None:
+    """Every pod's file beside the other keys. One that cannot be rendered now stays as written; None where none was."""
+    files = dict(others)
+    for pod in pods:
+        key = template.file_key(pod)
+        text = rendered(pod)
+        if text is None:
+            text = state.node_files.get(workload, {}).get(key)
+        if text is None:
+            return None
+        files[key] = text
+    return files

@@ -36,6 +36,12 @@ _MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.nam
 
 STOPPED = "switchover.stopped"
 """The one property of a controller's file in mode Stopped; the start script waits instead of starting Kafka."""
+STOPPED_FILE = f"{STOPPED}=true\n"
+
+OWN_STORES = tuple(f"ssl.{name}" for name in (
+    "keystore.type", "keystore.location", "keystore.password", "keystore.key", "keystore.certificate.chain",
+    "key.password", "truststore.type", "truststore.location", "truststore.password", "truststore.certificates"))
+"""Keys and certificates for every listener that has none under its own name."""
 
 METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21}
 """inter.broker.protocol.version -> finalized level of metadata.version (MetadataVersion: 3.6-IV2, 3.7-IV4, 3.8-IV0,
@@ -76,10 +82,10 @@ def render_broker(text: str, mode: str, node_id: int, voters: Voters) -> str:
     changes = _quorum_settings(file, voters)
     if mode == "B":
         changes[MIGRATION_FLAG] = "true"
-        return _edit(file, (), changes)
+        return _edit(file, _moved_stores(voters), changes)
     if mode == "C":
         changes |= {"process.roles": "broker", "node.id": str(node_id)} | _standard_authorizer(file)
-        return _edit(file, _ZOOKEEPER_ONLY, changes)
+        return _edit(file, (*_ZOOKEEPER_ONLY, *_moved_stores(voters)), changes)
     raise ValueError(f"a broker has no mode {mode!r}")
 
 
@@ -90,7 +96,7 @@ def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_di
     min.insync.replicas, so everything that is not a broker's alone is carried over.
     """
     if mode == "Stopped":
-        return f"{STOPPED}=true\n"
+        return STOPPED_FILE
     file = PropertiesFile.loads(text)
     changes = {
         **_quorum_settings(file, voters),
@@ -105,9 +111,9 @@ def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_di
         if "inter.broker.listener.name" not in file:
             changes["inter.broker.listener.name"] = file.get("security.inter.broker.protocol", "PLAINTEXT")
         changes[MIGRATION_FLAG] = "true"
-        return _edit(file, (*_BROKER_ONLY, "security.inter.broker.protocol"), changes)
+        return _edit(file, (*_BROKER_ONLY, "security.inter.broker.protocol", *_moved_stores(voters)), changes)
     if mode == "F":
-        return _edit(file, (*_BROKER_ONLY, *_MIGRATION_ONLY), changes)
+        return _edit(file, (*_BROKER_ONLY, *_MIGRATION_ONLY, *_moved_stores(voters)), changes)
     raise ValueError(f"a controller has no mode {mode!r}")
 
 
@@ -119,8 +125,26 @@ def _quorum_settings(file: Mapping[str, str], voters: Voters) -> dict[str, str]:
         "controller.quorum.voters": str(voters),
         "controller.listener.names": listener.name,
         "listener.security.protocol.map": ",".join([*others, f"{listener.name}:{listener.security_protocol}"]),
+        **(_stores_by_listener(file, others) if _moved_stores(voters) else {}),
         **listener.settings,
     }
+
+
+def _moved_stores(voters: Voters) -> tuple[str, ...]:
+    """The user's stores for all listeners, when the controllers' listener has its own.
+
+    Kafka takes those for the controllers' listener, too, and then refuses two stores of different kinds at once
+    (DefaultSslEngineFactory).
+    """
+    return OWN_STORES if any(".ssl.keystore." in key for key in voters.listener.settings) else ()
+
+
+def _stores_by_listener(file: Mapping[str, str], protocols: Iterable[str]) -> dict[str, str]:
+    """The same stores under the name of each listener that uses them and has none itself."""
+    listeners = [name.strip().lower() for name, _, protocol in (item.partition(":") for item in protocols)
+                 if protocol.strip().upper().endswith("SSL")]
+    moved = {f"listener.name.{name}.{key}": file[key] for name in listeners for key in OWN_STORES if key in file}
+    return {key: value for key, value in moved.items() if key not in file}
 
 
 def _standard_authorizer(file: Mapping[str, str]) -> dict[str, str]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.kraft import controllers, names
-from switchover.core.kraft.facts import NOT_LISTENING, BrokerView, Facts, NodeAnswer, Workload
-from switchover.core.kraft.modes import Voters
+from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, Workload
+from switchover.core.kraft.listener import Unusable, same_login
+from switchover.core.kraft.modes import Voters, properties
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import Position
 
@@ -55,8 +56,35 @@ class Picture:
         return tuple(sorted(own, key=lambda name: int(name.rpartition("-")[2])))
 
     @property
-    def voters(self) -> Voters:
-        return controllers.voters(self.spec, self.namespace, {})
+    def voter_addresses(self) -> Mapping[int, Address]:
+        """node.id -> address of every controller."""
+        return controllers.addresses(self.spec, self.namespace)
+
+    @property
+    def voters(self) -> Voters | None:
+        """The quorum as nodes' files name it.
+
+        None while the credentials of its listener are not known, cannot be used or are not those that the controllers run
+        with: the gate ListenerCredentials tells which.
+        """
+        if not isinstance(self.facts.kubernetes, Known):
+            return None
+        credentials = self.facts.kubernetes.value.listener_credentials
+        if isinstance(credentials, str):
+            return None
+        try:
+            voters = controllers.voters(self.spec, self.namespace, credentials)
+        except Unusable:
+            return None
+        return voters if same_login(voters.listener.settings, self.controller_files) else None
+
+    @property
+    def controller_files(self) -> tuple[Mapping[str, str], ...]:
+        """The properties in the controllers' files, as they are written now."""
+        if not isinstance(self.facts.kubernetes, Known):
+            return ()
+        files = self.facts.kubernetes.value.node_files.get(self.spec.controllers.name, {})
+        return tuple(properties(text) for text in files.values())
 
     @property
     def batch(self) -> tuple[str, ...]:

@@ -8,7 +8,17 @@ from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate
 from switchover.core.kraft import goals, nodes, preflight, way_back
-from switchover.core.kraft.gates import disks, dual_write, ending, groups, quorum, registration, replicas, workloads
+from switchover.core.kraft.gates import (
+    credentials,
+    disks,
+    dual_write,
+    ending,
+    groups,
+    quorum,
+    registration,
+    replicas,
+    workloads,
+)
 from switchover.core.kraft.gates import way_back as to_zookeeper
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Observed
@@ -25,7 +35,8 @@ FROZEN = ("zookeeper", "kafka", "brokers", "controllers", "soak_seconds", "zooke
 
 Gates = tuple[Gate[Picture], ...]
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
-BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED, dual_write.NO_PHANTOM_COPY)
+BROKER_WATCH: Gates = (
+    groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED, dual_write.NO_PHANTOM_COPY, credentials.LISTENER_CREDENTIALS)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 AFTER_A_BROKER: Gates = (
     registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
@@ -67,7 +78,8 @@ TO_F = controllers(
 
 BACK_TO_B = brokers("B", way_back.to_b, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
                     sizes=nodes.one_by_one)
-STARTED_AGAIN = controllers("P", way_back.to_start_again, after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
+STARTED_AGAIN = controllers("P", way_back.to_start_again, before=(credentials.LISTENER_CREDENTIALS,),
+                            after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
 STOPPED = controllers("Stopped", way_back.to_stop, sizes=way_back.stop_sizes, replace=way_back.stop_pod,
                       after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_A = brokers(
@@ -84,6 +96,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(preflight.BROKERS_IDENTIFIED,),
              assigns=nodes.assign_everything,
+             watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision,
              done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION)),
          back=Leg(
@@ -109,17 +122,18 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
          forward=Leg(watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(workloads.REPLICAS_UNCHANGED,), rollouts=(BACK_TO_B,))),
+         back=Leg(watch=(workloads.REPLICAS_UNCHANGED, credentials.LISTENER_CREDENTIALS), rollouts=(BACK_TO_B,))),
     Step("Soak",
          forward=Leg(
-             watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, workloads.REPLICAS_UNCHANGED),
+             watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, workloads.REPLICAS_UNCHANGED,
+                    credentials.LISTENER_CREDENTIALS),
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
     Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
         enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, quorum.QUORUM_UP, registration.NOBODY_FENCED,
                replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY),
-        watch=(groups.GROUPS_HEALTHY,),
+        watch=(groups.GROUPS_HEALTHY, credentials.LISTENER_CREDENTIALS),
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, forward=Leg(

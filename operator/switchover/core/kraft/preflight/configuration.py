@@ -17,11 +17,9 @@ TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 def find_unsupported(picture: Picture) -> Iterator[Verdict]:
     """What the API already knows and this version does not do yet is refused here, never ignored."""
     spec = picture.spec
-    listener = spec.controllers.listener
     unsupported = {
         "spec.windows": bool(spec.windows),
         "spec.onFailure RollBack": spec.on_failure is OnFailure.ROLL_BACK,
-        f"securityProtocol {listener.security_protocol} of the controllers": listener.security_protocol != "PLAINTEXT",
     }
     for field, asked in unsupported.items():
         if asked:

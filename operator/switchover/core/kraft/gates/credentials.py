@@ -1,0 +1,38 @@
+"""What must hold of the credentials of the controllers' listener while nodes are moved."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown
+from switchover.core.kraft import listener
+from switchover.core.kraft.listener import Unusable
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known
+
+
+def check_listener_credentials(picture: Picture) -> Verdict:
+    """The Secret can be read, and a password in it is the one that the controllers run with.
+
+    A node that starts with another password could not talk to the others. Certificates may change: each node takes the new
+    ones when it is restarted, and trusts whom its truststore names.
+    """
+    own = picture.spec.controllers.listener
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    if own.credentials_ref is None:
+        return passed("the controllers' listener has no credentials")
+    secret = f"Secret {own.credentials_ref.name}"
+    credentials = state.value.listener_credentials
+    try:
+        if isinstance(credentials, str):
+            raise Unusable(credentials)
+        wanted = listener.node_settings(own, credentials)
+    except Unusable as why:
+        return fail("ListenerCredentialsUnusable", f"{secret}: {why}; no node is moved, since its file could not be written",
+                    subject=secret, unblocks="put the Secret back as it was")
+    if not listener.same_login(wanted, picture.controller_files):
+        return fail("ListenerCredentialsChanged", f"the user or password in {secret} is not the one that the controllers"
+                    " run with: a node that starts now could not talk to the others", subject=secret,
+                    unblocks="put the old user and password back until the migration has ended")
+    return passed("the credentials of the controllers' listener are as they were")
+
+
+LISTENER_CREDENTIALS: Gate[Picture] = Gate("ListenerCredentials", check_listener_credentials)
