@@ -126,8 +126,16 @@ class Workloads(Protocol):
         """JSON patch; Fenced when one of its tests fails."""
         ...
 
+    async def preview_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The object that this JSON patch would make, by a dry run; Fenced when one of its tests fails."""
+        ...
+
     async def apply(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with the fixed field manager."""
+        ...
+
+    async def manifest(self, api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
+        """An object as the API server has it; None when it does not exist."""
         ...
 
     async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:

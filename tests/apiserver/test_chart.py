@@ -218,6 +218,8 @@ async def everything(server: ApiServer) -> None:
     await workloads.write_node_files("kafka-nodes", {"kafka-0.properties": "node.id=1"}, {})
     await workloads.configuration("ConfigMap", "kafka-config", "server.properties")
     await workloads.original("kafka-original")
+    for other in OTHERS[:2]:
+        assert await workloads.manifest(other["apiVersion"], other["kind"], other["metadata"]["name"]) is not None
     replicas = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}}]
     await workloads.patch_stateful_set("kafka", replicas)
     for _ in range(150):

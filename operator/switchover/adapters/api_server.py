@@ -106,10 +106,13 @@ class ApiServer:
         items: list[dict[str, Any]] = answer["items"]
         return items
 
-    async def json_patch(self, path: str, operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    async def json_patch(
+        self, path: str, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> dict[str, Any]:
         """JSON patch. Fenced when one of its tests fails or a path is gone; Refused when the result is not valid."""
         body = [dict(operation) for operation in operations]
-        return await self.request("PATCH", path, body, content_type=JSON_PATCH, field_manager=FIELD_MANAGER)
+        return await self.request("PATCH", path, body, content_type=JSON_PATCH, field_manager=FIELD_MANAGER,
+                                  dry_run="All" if dry_run else None)
 
     async def apply(self, path: str, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with our field manager, taking over fields that somebody else owns."""

@@ -126,6 +126,17 @@ class KubernetesWorkloads:
         claims = await self._server.items(self._server.path("v1", "PersistentVolumeClaim"), labels)
         return sorted(claim["metadata"]["name"] for claim in claims)
 
+    async def manifest(self, api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
+        """An object as the API server has it; None when it does not exist."""
+        try:
+            return await self._server.get(self._server.path(api_version, kind, name))
+        except NotFound:
+            return None
+
+    async def preview_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The object that this JSON patch would make; nothing is stored."""
+        return await self._patch_stateful_set(name, operations, dry_run=True)
+
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def write_node_files(self, secret: str, files: Mapping[str, str], labels: Mapping[str, str]) -> None:
@@ -154,8 +165,13 @@ class KubernetesWorkloads:
 
     async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
         """JSON patch; Fenced when one of its tests fails or the StatefulSet is gone."""
+        await self._patch_stateful_set(name, operations, dry_run=False)
+
+    async def _patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]], *,
+                                  dry_run: bool) -> Mapping[str, Any]:
+        path = self._server.path("apps/v1", "StatefulSet", name)
         try:
-            await self._server.json_patch(self._server.path("apps/v1", "StatefulSet", name), operations)
+            return await self._server.json_patch(path, operations, dry_run=dry_run)
         except NotFound:
             raise Fenced(f"StatefulSet {name} is gone") from None
         except Conflict as error:

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+from enum import StrEnum
 from importlib.metadata import version as installed_version
-from typing import NoReturn
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
-from switchover.ports import Refused, Unreachable
+from switchover.ports import Fenced, Refused, Unreachable
 from switchover.settings import BadSettings, read_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -40,6 +42,36 @@ def plan(name: str) -> None:
     try:
         for line in asyncio.run(explain_from_here(read_settings(os.environ), name)):
             typer.echo(line)
+    except (BadSettings, Refused, Unreachable) as error:
+        _give_up(str(error))
+
+
+class Secrets(StrEnum):
+    """What an export does with Secrets."""
+
+    OMIT = "omit"
+    INCLUDE = "include"
+
+
+@app.command()
+def export(
+    name: str,
+    output: Annotated[Path | None, typer.Option(help="Write a file for each object into this directory.")] = None,
+    secrets: Annotated[Secrets, typer.Option(help="The files of the nodes may hold passwords.")] = Secrets.OMIT,
+) -> None:
+    """Print, as YAML, what belongs into Git once a KafkaMigration is finalized; the cluster is not changed."""
+    from switchover.cli.export import as_stream, export_from_here, into_directory
+
+    try:
+        settings = read_settings(os.environ)
+        documents = asyncio.run(export_from_here(settings, name, secrets is Secrets.INCLUDE))
+        if output is None:
+            typer.echo(as_stream(documents), nl=False)
+        else:
+            for line in into_directory(documents, output):
+                typer.echo(line)
+    except Fenced:
+        _give_up("something was changed while it was read; try again")
     except (BadSettings, Refused, Unreachable) as error:
         _give_up(str(error))
 

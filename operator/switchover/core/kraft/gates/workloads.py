@@ -21,8 +21,7 @@ def check_template_is_ours(picture: Picture) -> Verdict:
             return fail("RevertedByGitOps",
                         f"somebody changed mount, volume or update strategy of StatefulSet {name} back: a pod that starts"
                         " now would not find its configuration, so no pod is evicted", subject=name,
-                        unblocks="stop the tool that applies the old manifest (suspend its sync, or give it the exported"
-                                 " template) and restore the template")
+                        unblocks="stop the tool that applies the old manifest (suspend its sync) and restore the template")
     return passed("the brokers' templates are ours")
 
 

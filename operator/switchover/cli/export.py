@@ -1,0 +1,158 @@
+"""`switchover export`: what belongs into Git after Finalize, as YAML. Nothing is written to the cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from switchover.adapters.api_server import connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.core.kraft import names
+from switchover.core.kraft.export import idle_volumes, kept, kept_secret, kept_stateful_set, runs_the_same
+from switchover.core.kraft.status import AFTER_FINALIZE
+from switchover.ports import Migrations, Refused, Workloads
+from switchover.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object of the export with what must be said of it; without a manifest it is only spoken of."""
+
+    comment: str
+    manifest: Mapping[str, Any] | None = None
+
+    @property
+    def file(self) -> str:
+        """The file's name in a directory."""
+        assert self.manifest is not None
+        return f"{self.manifest['metadata']['name']}.{self.manifest['kind'].lower()}.yaml"
+
+    def __str__(self) -> str:
+        words = "".join(f"# {line}\n" for line in self.comment.splitlines())
+        if self.manifest is None:
+            return words
+        return words + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+async def export_from_here(settings: Settings, name: str, with_secrets: bool) -> list[Document]:
+    """Export a migration of our namespace with connections of our own."""
+    clock = WallClock()
+    server = await connect(settings.namespace, settings.kubeconfig)
+    try:
+        migrations = KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
+        return await export(name, migrations, KubernetesWorkloads(server, clock), with_secrets)
+    finally:
+        await server.close()
+
+
+async def export(name: str, migrations: Migrations, workloads: Workloads, with_secrets: bool) -> list[Document]:
+    """Every object of the new cluster. Refused before Finalize is done: until then the operator changes them still."""
+    raw = await migrations.get(name)
+    if raw is None:
+        raise Refused(f"KafkaMigration {name} does not exist")
+    try:
+        migration = KafkaMigration.model_validate(raw)
+    except ValidationError as error:
+        raise Refused(f"KafkaMigration {name} cannot be read: {error}") from None
+    step = migration.status.progress.step
+    if step not in AFTER_FINALIZE:
+        raise Refused(f"KafkaMigration {name} stands at {step or 'its beginning'}: what it leaves behind is exported after"
+                      " Finalize; until then Git keeps what the brokers were before")
+    controllers, sets = migration.spec.controllers.name, [brokers.name for brokers in migration.spec.brokers]
+    documents = [await _secret(workloads, workload, name, with_secrets) for workload in (*sets, controllers)]
+    for api_version, kind in (("v1", "Service"), ("policy/v1", "PodDisruptionBudget")):
+        live = await _live(workloads, api_version, kind, controllers)
+        documents.append(Document(f"{kind} of the controllers.", kept(live, name)))
+    documents.append(await _stateful_set(
+        workloads, name, controllers, None,
+        "The controllers. Their pods are replaced only when they are deleted (OnDelete): after a change of this template\n"
+        "delete one at a time, the leader of the quorum last."))
+    for workload in sets:
+        original = await workloads.original(names.original(workload, migration.status.attempt))
+        documents.append(await _stateful_set(
+            workloads, name, workload, original,
+            "Brokers on KRaft. Each pod mounts its own file from the Secret above, which takes the place of the old\n"
+            "server.properties: change the configuration there."))
+    return documents
+
+
+def as_stream(documents: Sequence[Document]) -> str:
+    """All of it as one YAML stream."""
+    return "---\n".join(str(document) for document in documents)
+
+
+def into_directory(documents: Sequence[Document], directory: Path) -> Iterator[str]:
+    """One file an object, over what is there; says what it does, line by line. Refused where files cannot be written."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for document in documents:
+            if document.manifest is None:
+                yield str(document).rstrip()
+                continue
+            path = directory / document.file
+            path.touch(mode=0o600 if document.manifest["kind"] == "Secret" else 0o644)
+            path.write_text(str(document))
+            yield f"wrote {path}"
+    except OSError as error:
+        raise Refused(f"cannot write to {directory}: {error.strerror}") from None
+
+
+# --- the objects --------------------------------------------------------------------------------------------------------
+
+
+async def _live(workloads: Workloads, api_version: str, kind: str, name: str) -> Mapping[str, Any]:
+    found = await workloads.manifest(api_version, kind, name)
+    if found is None:
+        raise Refused(f"{kind} {name} does not exist, and the cluster needs it: restore it first")
+    return found
+
+
+async def _secret(workloads: Workloads, workload: str, migration: str, with_secrets: bool) -> Document:
+    secret = names.node_files(workload)
+    comment = f"Secret {secret}: one server.properties for each pod of StatefulSet {workload}, mounted by it."
+    live = await _live(workloads, "v1", "Secret", secret)
+    if with_secrets:
+        return Document(f"{comment}\nIt may hold passwords: encrypt it before it goes into Git.",
+                        kept_secret(live, migration))
+    return Document(f"{comment}\nLeft out, since it may hold passwords. It stays in the cluster whether Git has it or not,"
+                    " as long as nobody prunes it.\nTo keep it with SOPS, Sealed Secrets or the like:"
+                    " switchover export --secrets=include")
+
+
+async def _stateful_set(workloads: Workloads, migration: str, name: str, original: Mapping[str, Any] | None,
+                        comment: str) -> Document:
+    """The StatefulSet, tidied only as far as the API server itself says that nothing would change."""
+    live = await _live(workloads, "apps/v1", "StatefulSet", name)
+    manifest = kept_stateful_set(live, migration, original)
+    applied = await workloads.preview_stateful_set(name, (
+        {"op": "test", "path": "/metadata/generation", "value": live["metadata"]["generation"]},
+        {"op": "replace", "path": "/spec", "value": manifest["spec"]}))
+    if not runs_the_same(applied, live):
+        manifest["spec"] = {**live["spec"], "updateStrategy": manifest["spec"]["updateStrategy"]}
+    if idle := idle_volumes(manifest):
+        comment += (f"\nNothing mounts the volume {' or '.join(idle)} any more; to take it out restarts every pod, so it can"
+                    " wait for the next change of this template.")
+    return Document(comment, manifest)
+
+
+class _Yaml(yaml.SafeDumper):
+    """YAML as people write it: files as blocks, lists under their key, nothing by reference."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Yaml.add_representer(str, _text)

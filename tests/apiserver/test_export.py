@@ -1,0 +1,199 @@
+"""`switchover export` against a real API server: what it prints is applied, by either kind of apply, and nothing restarts.
+
+The StatefulSet controller computes the revision of the pod template here as it does everywhere: the same revision is
+the same pods.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.cli.export import Document, as_stream, export, into_directory
+from switchover.core.kraft import controllers, names, template
+from switchover.core.kraft.export import LAST_APPLIED
+from switchover.ports import Refused
+
+Kubectl = Callable[..., Any]
+MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
+PODS = ("kafka-0", "kafka-1", "kafka-2")
+SPEC = {
+    "zookeeper": {"connect": "zookeeper:2181"},
+    "kafka": {"bootstrapServers": "kafka:9092"},
+    "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+    "controllers": {"name": "kafka-controller", "storage": {"size": "1Gi"}},
+}
+MIGRATION = {
+    "apiVersion": "switchover.dev/v1alpha1", "kind": "KafkaMigration", "metadata": {"name": "to-kraft"}, "spec": SPEC}
+CLIENT_SIDE = ("apply",)
+SERVER_SIDE = ("apply", "--server-side", "--force-conflicts", "--field-manager=git")
+
+
+class Finalized:
+    """A cluster as it stands after Finalize: taken over by our own patch, its controllers applied by us."""
+
+    def __init__(self, server: ApiServer, kubectl: Kubectl, namespace: str) -> None:
+        self.server = server
+        self.workloads = KubernetesWorkloads(server, WallClock())
+        self.migrations = KubernetesMigrations(server, WallClock(), "KafkaMigration", "kafkamigrations")
+        self._kubectl = kubectl
+        self._namespace = namespace
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> None:
+        self._kubectl("-n", self._namespace, *arguments, stdin=stdin)
+
+    def apply(self, how: tuple[str, ...], text: str) -> None:
+        """Apply as a person or a GitOps tool does."""
+        self.kubectl(*how, "-f", "-", stdin=text)
+
+    async def take_over(self) -> None:
+        """What the operator did on the way."""
+        spec = KafkaMigrationSpec.model_validate(SPEC)
+        labels = names.labels("to-kraft")
+        workload = await self.workloads.stateful_set("kafka")
+        assert workload is not None
+        claim = {"name": "kafka", "annotations": {names.CLAIM: "uid-of-the-migration"}}
+        await self.workloads.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": claim})
+        await self.workloads.apply(template.original_manifest(workload, 1, labels))
+        await self.workloads.write_node_files(
+            "kafka-switchover", {template.file_key(pod): f"# {pod}\nprocess.roles=broker\n" for pod in PODS}, labels)
+        await self.workloads.write_node_files("kafka-controller-switchover", {"keystore.jks": "\udcfe\udced"}, labels)
+        await self.workloads.patch_stateful_set("kafka", template.patch(workload, spec.brokers[0], PODS, ()))
+        for manifest in controllers.manifests("to-kraft", spec, spec.brokers[0], workload, "cluster-id", "3.9"):
+            await self.workloads.apply(manifest)
+
+    async def record(self, step: str) -> None:
+        """Put a step on record."""
+        found = await self.migrations.get("to-kraft")
+        assert found is not None
+        metadata = found["metadata"]
+        await self.migrations.record("to-kraft", metadata["uid"], metadata["resourceVersion"],
+                                     {"attempt": 1, "progress": {"step": step}})
+
+    async def export(self, *, with_secrets: bool = False) -> list[Document]:
+        return await export("to-kraft", self.migrations, self.workloads, with_secrets)
+
+    async def live(self, name: str) -> dict[str, Any]:
+        """A StatefulSet once its controller has seen what was last written."""
+        for _ in range(100):
+            found = await self.server.get(self.server.path("apps/v1", "StatefulSet", name))
+            if found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]:
+                return found
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"the StatefulSet controller does not look at {name}")
+
+
+@pytest_asyncio.fixture
+async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
+    connected = await connect(namespace, str(kubeconfig))
+    yield connected
+    await connected.close()
+
+
+@pytest_asyncio.fixture(params=[CLIENT_SIDE, SERVER_SIDE], ids=["applied client-side", "applied server-side"])
+async def cluster(request: pytest.FixtureRequest, server: ApiServer, kubectl: Kubectl, namespace: str,
+                  crds: object) -> Finalized:
+    finalized = Finalized(server, kubectl, namespace)
+    finalized.apply(request.param, MANIFESTS.read_text())
+    finalized.apply(CLIENT_SIDE, yaml.safe_dump(MIGRATION))
+    await finalized.live("kafka")
+    await finalized.take_over()
+    await finalized.record("HandOver")
+    return finalized
+
+
+@pytest.mark.parametrize("how", [CLIENT_SIDE, SERVER_SIDE], ids=["then client-side", "then server-side"])
+async def test_an_apply_of_the_export_restarts_nothing(cluster: Finalized, how: tuple[str, ...]) -> None:
+    before = {name: await cluster.live(name) for name in ("kafka", "kafka-controller")}
+    text = as_stream(await cluster.export(with_secrets=True))
+    cluster.apply(how, text)
+    for name, was in before.items():
+        now = await cluster.live(name)
+        assert now["spec"]["template"] == was["spec"]["template"]
+        assert now["status"]["updateRevision"] == was["status"]["updateRevision"] != ""
+        assert now["metadata"]["labels"][names.MIGRATION_LABEL] == "to-kraft"
+    assert before["kafka"]["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    brokers = await cluster.live("kafka")
+    assert brokers["spec"]["updateStrategy"] == {"type": "RollingUpdate"}, "as the user's manifest says"
+    assert brokers["metadata"]["annotations"][names.CLAIM] == "uid-of-the-migration", "the operator's to release"
+    again = await cluster.live("kafka")
+    cluster.apply(how, text)
+    assert (await cluster.live("kafka"))["metadata"]["generation"] == again["metadata"]["generation"]
+
+
+async def test_the_revision_does_tell_a_change_of_the_template(cluster: Finalized) -> None:
+    """Without this the test above would prove nothing."""
+    was = await cluster.live("kafka")
+    documents = {document.manifest["metadata"]["name"]: document.manifest for document in await cluster.export()
+                 if document.manifest is not None and document.manifest["kind"] == "StatefulSet"}
+    changed = yaml.safe_load(yaml.safe_dump(documents["kafka"]))
+    changed["spec"]["template"]["spec"]["volumes"] = [
+        volume for volume in changed["spec"]["template"]["spec"]["volumes"] if volume["name"] != "config"]
+    cluster.apply(("replace",), yaml.safe_dump(changed))
+    assert (await cluster.live("kafka"))["status"]["updateRevision"] != was["status"]["updateRevision"]
+
+
+async def test_a_person_can_read_it(cluster: Finalized) -> None:
+    text = as_stream(await cluster.export())
+    for noise in ("managedFields", "resourceVersion", "uid:", "status:", LAST_APPLIED, names.CLAIM, "creationTimestamp",
+                  "terminationMessagePath", "dnsPolicy", "protocol: TCP", "defaultMode"):
+        assert noise not in text, noise
+    assert "Nothing mounts the volume config any more" in text
+    found = [document for document in yaml.safe_load_all(text) if document is not None]
+    assert [(each["kind"], each["metadata"]["name"]) for each in found] == [
+        ("Service", "kafka-controller"), ("PodDisruptionBudget", "kafka-controller"),
+        ("StatefulSet", "kafka-controller"), ("StatefulSet", "kafka")]
+    assert found[-1]["spec"]["template"]["spec"]["containers"][0]["command"] == next(
+        each for each in yaml.safe_load_all(MANIFESTS.read_text()) if each["kind"] == "StatefulSet"
+    )["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert "    exec /opt/kafka/bin/kafka-server-start.sh" in text, "a script stays a script"
+
+
+async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalized, tmp_path: Path) -> None:
+    without = as_stream(await cluster.export())
+    assert "kind: Secret" not in without
+    for secret in ("kafka-switchover", "kafka-controller-switchover"):
+        assert f"# Secret {secret}: one server.properties for each pod" in without
+    assert "process.roles" not in without
+    before = await cluster.workloads.node_files("kafka-controller-switchover")
+    lines = list(into_directory(await cluster.export(with_secrets=True), tmp_path / "git"))
+    files = sorted(path.name for path in (tmp_path / "git").iterdir())
+    assert files == ["kafka-controller-switchover.secret.yaml", "kafka-controller.poddisruptionbudget.yaml",
+                     "kafka-controller.service.yaml", "kafka-controller.statefulset.yaml", "kafka-switchover.secret.yaml",
+                     "kafka.statefulset.yaml"]
+    assert sorted(lines) == sorted(f"wrote {tmp_path / 'git' / name}" for name in files)
+    secret = tmp_path / "git" / "kafka-switchover.secret.yaml"
+    assert secret.stat().st_mode & 0o077 == 0
+    assert "  kafka-0.properties: |\n    # kafka-0\n    process.roles=broker\n" in secret.read_text()
+    binary = yaml.safe_load((tmp_path / "git" / "kafka-controller-switchover.secret.yaml").read_text())
+    assert base64.b64decode(binary["data"]["keystore.jks"]) == b"\xfe\xed"
+    cluster.apply(CLIENT_SIDE, "---\n".join(path.read_text() for path in (tmp_path / "git").iterdir()))
+    assert await cluster.workloads.node_files("kafka-controller-switchover") == before
+    (tmp_path / "file").touch()
+    with pytest.raises(Refused, match="cannot write to"):
+        list(into_directory(await cluster.export(), tmp_path / "file"))
+
+
+@pytest.mark.parametrize("step", ["", "Soak", "Finalize"])
+async def test_before_finalize_is_done_there_is_nothing_to_export(cluster: Finalized, step: str) -> None:
+    await cluster.record(step)
+    with pytest.raises(Refused, match="exported after Finalize"):
+        await cluster.export()
+
+
+async def test_what_is_missing_is_told(cluster: Finalized) -> None:
+    cluster.kubectl("delete", "poddisruptionbudget", "kafka-controller")
+    with pytest.raises(Refused, match="PodDisruptionBudget kafka-controller does not exist"):
+        await cluster.export()
+    with pytest.raises(Refused, match="KafkaMigration nothing does not exist"):
+        await export("nothing", cluster.migrations, cluster.workloads, with_secrets=False)
