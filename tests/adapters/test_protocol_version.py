@@ -1,0 +1,143 @@
+"""Raising inter.broker.protocol.version on ZooKeeper brokers and going back to the old one, with real Kafka and data.
+
+Upstream promises the way up only. The way back is what RaiseProtocolVersion undoes, so it is run here: 3.9 binaries write
+nothing in ZooKeeper mode that an older protocol version of the same binaries could not read.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from adapters.clusters import KafkaCluster, kafka_cluster
+from switchover.adapters.kafka import ConfluentKafkaAdmin
+from switchover.adapters.wire import KafkaWire
+from switchover.ports import Access
+
+RECORDS = 100
+NEW = "3.9"
+OLDEST, NEWEST = "2.8", "3.5"
+"""From the first version whose controller writes topic ids to the last one that cannot begin a migration."""
+
+
+class Rolling:
+    """Two brokers that are rolled from one protocol version to another, with records written at every stop."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.cluster = cluster
+        self.written: list[str] = []
+
+    def file(self, broker: int, version: str) -> str:
+        replicated = "offsets.topic.replication.factor=2\ntransaction.state.log.replication.factor=2\n"
+        text = self.cluster.broker_properties(broker, "A", replicated)
+        return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={version}")
+
+    def begin(self, version: str) -> None:
+        self.cluster.zookeeper.start(self.cluster.zookeeper.properties())
+        for broker, server in self.cluster.brokers.items():
+            server.start(self.file(broker, version), wait=False)
+        self.cluster.wait_for_brokers()
+        self.create("before")
+
+    def roll(self, version: str) -> None:
+        """One broker after the other, each back in sync, with both versions in the cluster meanwhile."""
+        for broker, server in self.cluster.brokers.items():
+            server.restart(self.file(broker, version))
+            self.cluster.wait_for_brokers()
+            self.wait_for_sync()
+            self.write(f"{version} on broker {broker}")
+
+    def create(self, topic: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
+        admin.create_topics([NewTopic(topic, 1, 2, config={"min.insync.replicas": "1"})])[topic].result(60)
+
+    def wait_for_sync(self) -> None:
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
+        deadline = time.monotonic() + 90
+        while True:
+            partitions = [partition for topic in admin.list_topics(timeout=30).topics.values()
+                          for partition in topic.partitions.values()]
+            if partitions and all(set(each.isrs) == set(each.replicas) and each.leader >= 0 for each in partitions):
+                return
+            assert time.monotonic() < deadline, "the replicas do not come back in sync"
+            time.sleep(0.2)
+
+    def write(self, mark: str) -> None:
+        """Records as they are, and a transaction: its log and the group's offsets are read by other brokers, too."""
+        plain = Producer({"bootstrap.servers": self.cluster.bootstrap, "acks": "all", "enable.idempotence": True})
+        for number in range(RECORDS):
+            plain.produce("before", f"{mark}/{number}")
+        assert plain.flush(60) == 0
+        transactional = Producer({"bootstrap.servers": self.cluster.bootstrap, "transactional.id": "one"})
+        transactional.init_transactions(60)
+        transactional.begin_transaction()
+        transactional.produce("before", f"{mark}/transaction")
+        transactional.commit_transaction(60)
+        self.written += [*(f"{mark}/{number}" for number in range(RECORDS)), f"{mark}/transaction"]
+        self._read_and_commit()
+
+    def _read_and_commit(self) -> None:
+        """What the group has not read yet, from the offset that it committed at the last stop."""
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "readers",
+                             "enable.auto.commit": False, "auto.offset.reset": "earliest"})
+        (committed,) = consumer.committed([TopicPartition("before", 0)], timeout=60)
+        consumer.assign([TopicPartition("before", 0, max(committed.offset, 0))])
+        unread = self.written[-RECORDS - 1:]
+        assert self._read(consumer, len(unread)) == unread
+        consumer.commit(asynchronous=False)
+        consumer.close()
+
+    def everything(self) -> list[str]:
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "judge", "enable.auto.commit": False})
+        consumer.assign([TopicPartition("before", 0, 0)])
+        found = self._read(consumer, len(self.written))
+        consumer.close()
+        return found
+
+    def _read(self, consumer: Consumer, count: int) -> list[str]:
+        found: list[str] = []
+        deadline = time.monotonic() + 60
+        while len(found) < count and time.monotonic() < deadline:
+            found += [(each.value() or b"").decode() for each in consumer.consume(count, 1) if each.error() is None]
+        return found
+
+    async def live(self) -> set[str]:
+        """The version that the brokers say they run with."""
+        admin = ConfluentKafkaAdmin(Access(self.cluster.bootstrap))
+        found = {(await admin.broker_settings(broker))["inter.broker.protocol.version"].split("-")[0]
+                 for broker in self.cluster.brokers}
+        await admin.close()
+        return found
+
+    async def api_keys(self) -> set[frozenset[int]]:
+        wire = KafkaWire({})
+        found = {frozenset((await wire.api_versions(server.address)).api_keys) for server in self.cluster.brokers.values()}
+        await wire.close()
+        return found
+
+
+@pytest.fixture
+def rolling(tmp_path: Path) -> Iterator[Rolling]:
+    with kafka_cluster(tmp_path, brokers=(1, 2)) as cluster:
+        yield Rolling(cluster)
+
+
+@pytest.mark.parametrize("old", [OLDEST, NEWEST])
+async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling, old: str) -> None:
+    rolling.begin(old)
+    rolling.write("begin")
+    assert await rolling.live() == {old}
+    keys = await rolling.api_keys()
+    rolling.roll(NEW)
+    assert await rolling.live() == {NEW}
+    assert await rolling.api_keys() == keys, "ApiVersions does not tell the versions apart: the settings do"
+    rolling.create("in-the-new-version")
+    rolling.wait_for_sync()
+    rolling.roll(old)
+    assert await rolling.live() == {old}
+    rolling.create("back-in-the-old-one")
+    rolling.wait_for_sync()
+    assert rolling.everything() == rolling.written
