@@ -83,6 +83,12 @@ class Finalized:
     async def export(self, *, with_secrets: bool = False) -> list[Document]:
         return await export("to-kraft", self.migrations, self.workloads, with_secrets)
 
+    async def applied_by(self) -> tuple[str, ...]:
+        """Who applied the template that runs, as the operator sees it."""
+        found = await self.workloads.stateful_set("kafka")
+        assert found is not None
+        return found.applied_by
+
     async def live(self, name: str) -> dict[str, Any]:
         """A StatefulSet once its controller has seen what was last written."""
         for _ in range(100):
@@ -115,6 +121,7 @@ async def cluster(request: pytest.FixtureRequest, server: ApiServer, kubectl: Ku
 @pytest.mark.parametrize("how", [CLIENT_SIDE, SERVER_SIDE], ids=["then client-side", "then server-side"])
 async def test_an_apply_of_the_export_restarts_nothing(cluster: Finalized, how: tuple[str, ...]) -> None:
     before = {name: await cluster.live(name) for name in ("kafka", "kafka-controller")}
+    assert await cluster.applied_by() == (), "what was applied before the migration does not count"
     text = as_stream(await cluster.export(with_secrets=True))
     cluster.apply(how, text)
     for name, was in before.items():
@@ -126,9 +133,38 @@ async def test_an_apply_of_the_export_restarts_nothing(cluster: Finalized, how: 
     brokers = await cluster.live("kafka")
     assert brokers["spec"]["updateStrategy"] == {"type": "RollingUpdate"}, "as the user's manifest says"
     assert brokers["metadata"]["annotations"][names.CLAIM] == "uid-of-the-migration", "the operator's to release"
+    assert await cluster.applied_by() == (("git",) if how is SERVER_SIDE else ("client-side apply",))
     again = await cluster.live("kafka")
     cluster.apply(how, text)
     assert (await cluster.live("kafka"))["metadata"]["generation"] == again["metadata"]["generation"]
+
+
+@pytest.mark.parametrize("how", [CLIENT_SIDE, SERVER_SIDE], ids=["then client-side", "then server-side"])
+async def test_giving_back_after_the_export_was_applied_restarts_nothing(cluster: Finalized, how: tuple[str, ...]) -> None:
+    """What HandOver does when Git leaves the strategy to the operator; then the export once more."""
+    was = await cluster.live("kafka")
+    text = as_stream(await cluster.export())
+    without_strategy = text.replace("  updateStrategy:\n    type: RollingUpdate\n", "")
+    assert without_strategy != text
+    cluster.apply(how, without_strategy)
+    workload = await cluster.workloads.stateful_set("kafka")
+    assert workload is not None
+    original = await cluster.workloads.original(names.original("kafka", 1))
+    assert original is not None
+    await cluster.workloads.patch_stateful_set("kafka", template.restore_strategy(workload, original))
+    await cluster.workloads.patch_stateful_set("kafka", template.release("uid-of-the-migration"))
+    cluster.apply(how, text)
+    now = await cluster.live("kafka")
+    assert now["status"]["updateRevision"] == was["status"]["updateRevision"]
+    assert now["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+    assert names.CLAIM not in now["metadata"].get("annotations", {})
+
+
+async def test_an_apply_of_the_old_manifest_is_no_evidence_any_more(cluster: Finalized) -> None:
+    cluster.apply(CLIENT_SIDE, as_stream(await cluster.export()))
+    assert await cluster.applied_by() == ("client-side apply",)
+    cluster.apply(CLIENT_SIDE, MANIFESTS.read_text())
+    assert await cluster.applied_by() == ()
 
 
 async def test_the_revision_does_tell_a_change_of_the_template(cluster: Finalized) -> None:

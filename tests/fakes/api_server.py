@@ -105,6 +105,8 @@ class FakeApi:
         plural, name, subresource = self._route(path)
         if method == "GET":
             return self._read(plural, name, query or {})
+        if (query or {}).get("dryRun"):
+            return copied(self._patched(plural, self._read(plural, name, {}), body, subresource, content_type))
         before = self._version
         found = self._write(method, plural, name, subresource, body, content_type)
         if self._version != before:                    # a write that changes nothing is no crash point of its own
@@ -185,6 +187,9 @@ class FakeApi:
         return self._store(plural, copied(body))
 
     def _patch(self, plural: str, found: Object, body: Any, subresource: str, content_type: str) -> Object:
+        return self._store(plural, self._patched(plural, found, body, subresource, content_type))
+
+    def _patched(self, plural: str, found: Object, body: Any, subresource: str, content_type: str) -> Object:
         if content_type.startswith("application/json-patch"):
             try:
                 fresh: Object = jsonpatch.apply_patch(found, body)
@@ -200,7 +205,7 @@ class FakeApi:
         elif plural in self.watched:
             fresh = {key: value for key, value in fresh.items() if key != "status"}
             fresh |= {key: found[key] for key in ("status",) if key in found}
-        return self._store(plural, fresh)
+        return fresh
 
     def _store(self, plural: str, fresh: Object) -> Object:
         name = fresh["metadata"]["name"]

@@ -64,7 +64,7 @@ class SimulatedApiServer(ApiServer):
 
     async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
         serve = self._incarnation.api.serve
-        query = {"labelSelector": parameters.get("label_selector") or ""}
+        query = {"labelSelector": parameters.get("label_selector") or "", "dryRun": parameters.get("dry_run") or ""}
         body = json.loads(json.dumps(body)) if body is not None else None      # as it would arrive
         content_type = parameters.get("content_type", "")
         if (seconds := self._incarnation.stopped_before(method, path)) > 0:

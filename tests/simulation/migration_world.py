@@ -129,13 +129,13 @@ class MigrationWorld:
     def finished(self) -> bool:
         return bool((self.status.get("progress") or {}).get("completeTime"))
 
-    def approve_what_waits(self) -> None:
-        """What a person does who trusts the operator."""
+    def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
+        """What a person does who trusts the operator, with all steps or with some."""
         if ("kafkamigrations", NAME) not in self.api.objects:
             return
         names = {approval["name"] for approval in self.migration["spec"].get("approvals", ())}
         waiting = any(item["reason"] == "AwaitingApproval" for item in self.status.get("waitingFor", ()))
-        if waiting and self.step not in names:
+        if waiting and self.step not in names and (not only or self.step in only):
             approval = {"name": self.step, "planHash": self.status["planHash"], "approver": "alice"}
             self.api.edit("kafkamigrations", NAME,
                           lambda found: found["spec"].setdefault("approvals", []).append(approval))
@@ -180,11 +180,11 @@ class MigrationWorld:
         """Run until the migration is finished, approving what waits for it; False when killed before."""
         return self.live(self.approved_and(lambda: self.finished), **how)
 
-    def approved_and(self, until: Callable[[], bool]) -> Callable[[], bool]:
+    def approved_and(self, until: Callable[[], bool], only: tuple[str, ...] = ()) -> Callable[[], bool]:
         """Approve whatever waits for it, until something is so."""
 
         def approving() -> bool:
-            self.approve_what_waits()
+            self.approve_what_waits(only)
             return until()
 
         return approving

@@ -4,6 +4,7 @@
 state of the simulated cluster; a broken rule fails the run at once.
 """
 
+import json
 import os
 import random
 import time
@@ -16,11 +17,18 @@ from typing import Any
 
 import pytest
 
-from fakes.api_server import Object
+from fakes.api_server import NAMESPACE, Object
+from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation.migration_world import NAME, EndState, MigrationWorld
+from simulation.virtual_time import VirtualLoop
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.status import Verdict as Outcome
+from switchover.cli.export import Document, export
 from switchover.core import rollout
 from switchover.core.gate import Judge, Judgement, Verdict
+from switchover.core.kraft import names
+from switchover.core.kraft.export import LAST_APPLIED
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
@@ -201,6 +209,44 @@ def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld) -> N
     world.api.edit("statefulsets", "kafka", restore)
     assert world.run_to_the_end()
     assert world.end_state() == reference()[0]
+
+
+def test_git_with_the_new_template_is_handed_over_to_without_an_approval(world: MigrationWorld) -> None:
+    assert world.live(world.approved_and(lambda: world.step == "HandOver", only=("Finalize",)))
+    assert world.live(lambda: waits_for(world, "NotInGit") and waits_for(world, "AwaitingApproval"))
+    starts = dict(world.kafka.starts)
+    documents = exported(world)
+
+    def apply(found: Object) -> None:
+        """What a client-side apply of the export leaves."""
+        (manifest,) = (each.manifest for each in documents if each.manifest and each.manifest["metadata"]["name"] == "kafka")
+        found["spec"] = json.loads(json.dumps(manifest["spec"]))
+        found["metadata"]["annotations"][LAST_APPLIED] = json.dumps(manifest)
+
+    world.api.edit("statefulsets", "kafka", apply)
+    assert world.live(lambda: world.finished)
+    assert world.kafka.starts == starts
+    approvals = [approval["name"] for approval in world.migration["spec"]["approvals"]]
+    assert approvals == ["Finalize"]
+    kafka = world.api.objects["statefulsets", "kafka"]
+    assert names.CLAIM not in kafka["metadata"]["annotations"]
+    assert kafka["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+
+
+def exported(world: MigrationWorld) -> list[Document]:
+    """What `switchover export` prints at this moment; it writes nothing."""
+    server = SimulatedApiServer(Incarnation(world.api, 1, world.advance), NAMESPACE)
+    workloads = KubernetesWorkloads(server, world.timeline)
+    migrations = KubernetesMigrations(server, world.timeline, "KafkaMigration", "kafkamigrations")
+    writes, loop = len(world.api.writes), VirtualLoop()
+    world.timeline.begin(loop)
+    try:
+        documents = loop.run_until_complete(export(NAME, migrations, workloads, with_secrets=False))
+    finally:
+        loop.close()
+        world.timeline.end()
+    assert len(world.api.writes) == writes
+    return documents
 
 
 def test_zookeeper_out_of_sight_stops_and_comes_back(world: MigrationWorld) -> None:

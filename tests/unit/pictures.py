@@ -133,6 +133,7 @@ class Cluster:
     controllers: dict[str, Node] = field(default_factory=dict)
     manifest: dict[str, Any] = field(default_factory=stateful_set)
     claimed_by: str = ""
+    applied_by: tuple[str, ...] = ()
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
     original: Mapping[str, Any] | None = None
     lease_holder: str = f"{UID}/operator"
@@ -190,7 +191,8 @@ class Cluster:
         return Workload(
             name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
             update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
-            service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers))
+            service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
+            applied_by=self.applied_by)
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
@@ -265,7 +267,9 @@ class Cluster:
             case WriteNodeFiles(secret, files, _):
                 self.files[secret] = dict(files)
             case PatchStatefulSet("kafka", operations, _):
+                self.manifest["metadata"]["annotations"] = {names.CLAIM: self.claimed_by}
                 self.manifest = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])
+                self.claimed_by = self.manifest["metadata"].pop("annotations").get(names.CLAIM, "")
             case Evict(pod, uid) | DeletePod(pod, uid):
                 self._replace(pod, uid)
             case Delete(_, kind, name, _):

@@ -134,6 +134,36 @@ def test_a_hold_stands_until_it_is_approved():
     assert walk.decide(intent(approved=True)).effects == (SEAL,)
 
 
+@pytest.fixture
+def excusable() -> Walk:
+    """The walk before a hold for which there may be evidence instead of an approval."""
+    steps = (*PLAN.steps[:-1], replace(PLAN.steps[-1], unless=gate("Proven", samples=2)))
+    return Walk(at("Seal"), MADE, Plan(steps))
+
+
+@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
+def test_evidence_stands_in_for_an_approval_and_only_evidence(excusable, closed):
+    decision = excusable.decide(Proven=closed)
+    assert decision.position.opened is None
+    assert reasons(decision) == {closed.reason, "AwaitingApproval"}
+    assert excusable.decide().position.opened is None, "it wants two passes in a row"
+    assert excusable.decide().position.opened == NOW
+
+
+def test_an_approval_makes_the_evidence_needless(excusable):
+    assert excusable.decide(intent(approved=True), Proven=CLOSED[0]).position.opened == NOW
+
+
+def test_what_the_user_holds_waits_for_the_user_whatever_the_evidence(excusable):
+    for _ in range(3):
+        assert reasons(excusable.decide(intent(held=("Seal",)))) == {"AwaitingApproval"}
+
+
+def test_evidence_opens_no_closed_gate(excusable):
+    for _ in range(3):
+        assert excusable.decide(ReadyToSeal=CLOSED[0]).position.opened is None
+
+
 def test_an_approval_does_not_open_a_closed_gate():
     decision = Walk(at("Seal"), MADE).decide(intent(approved=True), ReadyToSeal=CLOSED[0])
     assert decision.position.opened is None

@@ -1,5 +1,6 @@
 """The plan of a KafkaMigration: the shape of its table, its orders, sizes and goals."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -285,11 +286,21 @@ def test_a_node_is_seen_as_its_pod_and_its_own_answer():
     assert isinstance(nodes.sight(with_fact(picture, "kubernetes", Unknown("no answer")), "kafka-0"), Unknown)
 
 
-def test_update_strategies_come_back_only_where_they_differ():
-    cluster = Cluster()
+def test_the_strategies_come_back_and_the_claims_go_last():
+    cluster = Cluster(claimed_by=UID)
     in_turn("EnableMigration", cluster, provisioning().position)
-    assert in_turn("HandOver", cluster, provisioning().position) == [["PatchStatefulSet"]]
+    taken_over = deepcopy(cluster.manifest["spec"]["template"])
+    assert in_turn("HandOver", cluster, provisioning().position) == [["PatchStatefulSet"], ["PatchStatefulSet"]]
     assert cluster.manifest["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+    assert cluster.manifest["spec"]["template"] == taken_over
+    assert cluster.claimed_by == ""
+
+
+def test_what_is_given_back_already_and_claimed_by_another_is_left_alone():
+    cluster = Cluster(claimed_by="another")
+    in_turn("EnableMigration", cluster, provisioning().position)
+    cluster.manifest["spec"]["updateStrategy"] = dict(cluster.original["updateStrategy"])
+    assert in_turn("HandOver", cluster, provisioning().position) == []
 
 
 def test_effects_say_what_they_do():

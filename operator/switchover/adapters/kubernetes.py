@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound, OverBudget
+from switchover.adapters.applied import applied_by
 from switchover.adapters.pods import read_pod, selects
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
@@ -55,6 +56,7 @@ class KubernetesWorkloads:
                 budget["metadata"]["name"] for budget in budgets if selects(budget["spec"].get("selector"), labels)
             ),
             pods={pod["metadata"]["name"]: read_pod(pod, cordoned) for pod in own},
+            applied_by=applied_by(found),
         )
 
     async def _cordoned(self, nodes: set[str]) -> frozenset[str]:

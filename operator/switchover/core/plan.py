@@ -51,12 +51,16 @@ class Leg(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[P]):
-    """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will."""
+    """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will.
+
+    A `hold` waits for an approval, `unless` evidence makes it needless.
+    """
 
     name: str
     forward: Leg[P]
     back: Leg[P] | None
     hold: bool = False
+    unless: Gate[P] | None = None
     irreversible: bool = False
 
 
@@ -231,7 +235,7 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
     at = picture.position
     forward = at.direction is Direction.FORWARD
     ready = judge.all_open(leg.enter, picture)
-    if forward and (step.hold or step.name in intent.held) and step.name not in intent.approved:
+    if forward and step.name not in intent.approved and _is_held(step, picture, intent, judge):
         judge.add("Approval", wait("AwaitingApproval", f"{step.name} waits for an approval", subject=step.name,
                                    unblocks=f"add an approval named {step.name} with status.planHash to spec.approvals"))
         return at, (), ""
@@ -239,6 +243,12 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
         return at, (), ""
     opened = replace(at, opened=now, nodes={**at.nodes, **leg.assigns(picture)})
     return opened, (), f"{step.name} begins" if forward else f"taking {step.name} back"
+
+
+def _is_held(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
+    if step.name in intent.held:
+        return True
+    return step.hold and (step.unless is None or not judge.all_open((step.unless,), picture))
 
 
 def _leave(plan: Plan[P], index: int, at: Position, now: float) -> Position:

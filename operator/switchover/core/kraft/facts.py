@@ -191,6 +191,7 @@ class Workload:
     claimed_by: str                   # our claim annotation, "" when free
     budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
     pods: Mapping[str, Pod]
+    applied_by: tuple[str, ...] = ()  # who but us applied a manifest that has the template we made
 
 
 @dataclass(frozen=True, slots=True)

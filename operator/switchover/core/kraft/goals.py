@@ -83,6 +83,17 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
     )
 
 
+def hand_over(picture: Picture) -> tuple[Effect, ...]:
+    """Give the update strategies back, and when they are, the StatefulSets themselves."""
+    state = state_of(picture)
+    if state is None:
+        return ()
+    return restore_strategies(picture) or tuple(
+        PatchStatefulSet(name, template.release(picture.uid), "claimed no longer")
+        for name, workload in preflight.broker_workloads(state).items() if workload.claimed_by == picture.uid
+    )
+
+
 # --- Files: assigning a mode is writing its file ------------------------------------------------------------------------
 
 

@@ -136,8 +136,8 @@ PLAN: Plan[Picture] = Plan((
         watch=(groups.GROUPS_HEALTHY, credentials.LISTENER_CREDENTIALS),
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
-    Step("HandOver", back=None, hold=True, forward=Leg(
-        enter=(workloads.NO_POD_WOULD_RESTART,), goal=goals.restore_strategies, done=(workloads.NO_POD_WOULD_RESTART,))),
+    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, forward=Leg(
+        enter=(workloads.NO_POD_WOULD_RESTART,), goal=goals.hand_over, done=(workloads.NO_POD_WOULD_RESTART,))),
     Step("ReleaseZooKeeper", back=None, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
 ))
 

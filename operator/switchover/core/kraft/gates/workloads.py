@@ -67,7 +67,25 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
     return passed("no pod would restart")
 
 
+def check_git_has_the_template(picture: Picture) -> Verdict:
+    """Somebody's manifest has what runs: the next apply of it takes no file away from a broker."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
+                        unblocks="create it again as it was")
+        if not workload.applied_by:
+            return wait("NotInGit", f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
+                        " the next apply of the old one would take the brokers' files away", subject=name,
+                        unblocks="put what `switchover export` prints into Git and apply it; where no tool applies this"
+                                 " StatefulSet, or one that leaves no trace (Helm 3), approve HandOver instead")
+    return passed("Git has the template that runs")
+
+
 TEMPLATE_IS_OURS: Gate[Picture] = Gate("TemplateIsOurs", check_template_is_ours)
 REPLICAS_UNCHANGED: Gate[Picture] = Gate("ReplicasUnchanged", check_replicas_unchanged)
 NODES_SCHEDULABLE: Gate[Picture] = Gate("NodesSchedulable", check_nodes_schedulable)
+GIT_HAS_THE_TEMPLATE: Gate[Picture] = Gate("GitHasTheTemplate", check_git_has_the_template, samples=samples)
 NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_would_restart, samples=samples)
