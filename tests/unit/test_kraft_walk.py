@@ -61,6 +61,9 @@ class Walk:
 
     def check(self, effect: Effect) -> None:
         assert self.position.opened is not None
+        if isinstance(effect, DeleteZNode | RaiseEpoch):
+            assert self.position.batch is None, "a stop that is not proven yet"
+            assert {node.mode for node in self.cluster.controllers.values()} <= {"Stopped"}
         if isinstance(effect, Evict | DeletePod):
             assert self.position.batch is not None
             assert self.position.nodes[effect.pod].evicting == effect.uid

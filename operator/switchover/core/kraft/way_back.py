@@ -153,8 +153,8 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
 def end_claim(picture: Picture) -> tuple[Effect, ...]:
     """One effect at a time: controllers without a claim go as they are; behind stopped ones, the nodes of their claim."""
     state, zookeeper = state_of(picture), _zookeeper(picture)
-    if state is None or zookeeper is None:
-        return ()
+    if state is None or zookeeper is None or picture.position.batch is not None:
+        return ()                                                     # first let a stop be proven, by several samples
     claimed = is_claimed(zookeeper)
     if state.controllers is not None and not claimed:
         return (Delete("apps/v1", "StatefulSet", state.controllers.name, state.controllers.uid),)
