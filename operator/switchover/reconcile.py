@@ -33,7 +33,7 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.status import FINALIZE, PREFLIGHT, invalid_status, next_status, telling
 from switchover.core.observed import Known
 from switchover.core.plan import Decision, decide
-from switchover.core.status import Spent, position_of
+from switchover.core.status import Spent, entered_of, position_of
 from switchover.observe import Observer
 from switchover.ports import Clock, Fenced, Migrations, Refused, Unreachable, Workloads
 
@@ -99,7 +99,7 @@ class Reconciler:
         holder = await self._hold(migration)
         picture = Picture(name, self._namespace, migration.metadata.uid, migration.spec,
                           position_of(migration.status, PREFLIGHT, now), Facts(), now,
-                          migration.status.high_watermark)
+                          migration.status.high_watermark, entered_of(migration.status.steps))
         facts = await memory.observer.facts(picture, holder)
         holder = holder or await self._hold(migration, facts)
         picture = replace(picture, facts=_with_holder(facts, holder), now=self._clock.now())

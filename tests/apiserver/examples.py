@@ -141,6 +141,15 @@ REFUSED = [
     Refused(KAFKA, "rollout", {"steps": [{"pods": 1, "percent": 5}]}, "must have exactly one of pods and percent"),
     Refused(KAFKA, "rollout", {"steps": [{"percent": 101}]}, "less than or equal to 100"),
     Refused(KAFKA, "soakSeconds", -1, "greater than or equal to 0"),
+    Refused(KAFKA, "backups", {}, "must have exactly one of takenTime and skipReason"),
+    Refused(
+        KAFKA,
+        "backups",
+        {"takenTime": "2026-11-21T20:00:00Z", "skipReason": "both"},
+        "must have exactly one of takenTime and skipReason",
+    ),
+    Refused(KAFKA, "backups", {"takenTime": "yesterday"}, "must be of type date-time", "valid datetime"),
+    Refused(KAFKA, "backups", {"skipReason": ""}, "should be at least 1 chars long", "at least 1 character"),
     Refused(KAFKA, "onFailure", "Ignore", 'supported values: "Pause", "RollBack"', "'Pause' or 'RollBack'"),
     Refused(
         KAFKA,

@@ -150,6 +150,7 @@ def test_only_what_may_change_changes_once_a_plan_is_on_record(resources):
         "desiredState": "Paused",
         "holds": ["Soak", "Finalize"],
         "approvals": [{"name": "Soak", "planHash": PLAN_HASH, "approver": "bob"}],
+        "backups": {"skipReason": "a test"},
         "windows": [],
         "gates.stableSamples": 5,
         "rollout.steps": [{"pods": 2}],

@@ -48,6 +48,7 @@ SPEC = {
     "rollout": {"steps": [{"pods": 1, "bakeSeconds": 10}, {"pods": 1, "bakeSeconds": 5}]},
     "soakSeconds": 10,
     "zookeeperRetentionSeconds": 10,
+    "backups": {"skipReason": "simulated"},
     "gates": {"groups": [{"name": "orders"}]},
 }
 WHERE_CREATED = {

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -285,6 +286,39 @@ def test_a_pause_holds_and_goes_on(world: MigrationWorld, step: str) -> None:
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Running"))
     assert world.run_to_the_end()
     assert world.end_state() == reference()[0]
+
+
+def test_finalize_waits_for_backups_of_the_soak_and_an_approval_of_this_very_plan(world: MigrationWorld) -> None:
+    def edit(**spec: Any) -> None:
+        world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(spec))
+
+    def stands(reason: str) -> None:
+        assert world.live(lambda: waits_for(world, reason))
+        quiet_for(world, 60)
+        assert world.step == "Finalize"
+        assert world.status["rollback"]["lostAtStep"] == ""
+
+    def at(seconds: float) -> str:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    edit(backups={"takenTime": at(world.timeline.now()), "location": "from before the migration"})
+    assert world.live(lambda: world.step == "Finalize")
+    given = {"name": "Finalize", "planHash": "0123456789abcdef", "approver": "mallory"}
+    edit(approvals=[given])
+    stands("ApprovalVoid")
+    edit(approvals=[{**given, "planHash": world.status["planHash"], "approver": "alice", "reason": "CHG-1"}])
+    stands("BackupsMissing")
+    assert [item["approver"] for item in world.status["approvals"]] == ["alice"]
+    edit(approvals=[])
+    stands("AwaitingApproval")
+    assert world.status.get("approvals", []) == []
+    edit(backups={"takenTime": at(world.timeline.now()), "location": "a shelf"})
+    stands("AwaitingApproval")
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+    (begun,) = [item["message"] for item in world.status["history"] if item["message"].startswith("Finalize begins")]
+    assert "; approved by alice; backups of" in begun
+    assert begun.endswith("at a shelf")
 
 
 def test_a_deletion_under_way_is_held_and_takes_nothing_away(world: MigrationWorld) -> None:

@@ -64,6 +64,7 @@ NOW = 1_800_000_000.0
 CLUSTER_ID = "clusterOnPaperAAAAAAAA"
 CONTROLLERS = {"kafka-controller-0": 3000, "kafka-controller-1": 3001, "kafka-controller-2": 3002}
 BROKERS = {"kafka-0": 0, "kafka-1": 1, "kafka-2": 2}
+SOAKING_SINCE = NOW - 3700
 OFFSET = 500
 """The high watermark of the metadata log is one more."""
 HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
@@ -104,6 +105,7 @@ def migration(**spec: Any) -> KafkaMigration:
             "rollout": {"steps": [{"pods": 1, "bakeSeconds": 60}, {"pods": 1, "bakeSeconds": 10}]},
             "soakSeconds": 3600,
             "zookeeperRetentionSeconds": 7200,
+            "backups": {"skipReason": "a cluster on paper"},
             "gates": {"groups": [{"name": "orders"}]},
             **spec,
         },
@@ -364,7 +366,8 @@ class Cluster:
 
     def picture(self, position: Position, spec: KafkaMigrationSpec | None = None) -> Picture:
         seen = OFFSET + 1 if self.state is MigrationState.MIGRATION else -1
-        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, seen)
+        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, seen,
+                       {"Soak": SOAKING_SINCE})
 
 
 def _address(pod: str) -> Address:

@@ -186,6 +186,14 @@ def test_an_approval_of_another_step_does_not_count():
     assert Walk(at("Seal"), MADE).decide(wanted).position.opened is None
 
 
+def test_an_approval_that_does_not_count_is_told_and_does_not_count():
+    wanted = replace(intent(), void={"Seal": "given for another plan", "Move": "not asked"})
+    decision = Walk(at("Seal"), MADE).decide(wanted)
+    assert decision.position.opened is None
+    assert decision.judged["Approval"].verdict.reason == "ApprovalVoid"
+    assert decision.judged["Approval"].verdict.message == "given for another plan"
+
+
 def test_no_approval_is_asked_for_on_the_way_back():
     decision = Walk(at("Move", direction=BACKWARD), MADE).decide(intent(BACKWARD, held=("Move",)))
     assert decision.position.opened == NOW

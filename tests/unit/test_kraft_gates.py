@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
@@ -30,6 +31,7 @@ from unit.pictures import (
     BROKERS,
     NOW,
     OFFSET,
+    SOAKING_SINCE,
     answer,
     moment,
     spec_of,
@@ -100,6 +102,11 @@ def given_back() -> Picture:
     return spoil_workload(picture, template=original["template"])
 
 
+def taken(at: float) -> dict[str, str]:
+    """`spec.backups` of backups taken then."""
+    return {"takenTime": f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}", "location": "a shelf"}
+
+
 MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified"), lambda: moment("Preflight")),
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
@@ -110,6 +117,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
+    "BackupsTaken": lambda: moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=None, backups=taken(SOAKING_SINCE + 1)),
     "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
     **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
@@ -125,6 +133,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
 BY_CLOCK_OR_SPEC = {
     "Soaked": "compares the clock with the record alone",
     "Retained": "compares the clock with the record alone",
+    "BackupsTaken": "compares the spec with the record alone",
     "Supported": "reads the spec alone",
 }
 """Gates that observe nothing, so that nothing they need can be unknown."""
@@ -203,6 +212,10 @@ def without_listener_credentials(picture: Picture) -> Picture:
     spec = spec_of(controllers={"storage": {"size": "1Gi"}, "listener": {
         "securityProtocol": "SSL", "credentialsRef": {"name": "keys"}}})
     return spoil(replace(picture, spec=spec), "kubernetes", listener_credentials="Secret keys does not exist")
+
+
+def backups(given: object) -> Callable[[Picture], Picture]:
+    return lambda picture: replace(picture, spec=spec_of(backups=given))
 
 
 def log(**changes: object) -> Callable[[Picture], Picture]:
@@ -432,6 +445,14 @@ FINDINGS = [
             "UnknownBroker", "broker 9"),
     Finding("ListenerCredentials", "a Secret that was deleted", without_listener_credentials, F,
             "ListenerCredentialsUnusable", "Secret keys"),
+
+
+    Finding("BackupsTaken", "nothing said of backups", backups(None), W, "BackupsMissing", "spec.backups"),
+    Finding("BackupsTaken", "backups from before the soak", backups(taken(SOAKING_SINCE - 1)), W, "BackupsMissing"),
+    Finding("BackupsTaken", "backups of the second in which the soak began", backups(taken(SOAKING_SINCE)), W,
+            "BackupsMissing"),
+    Finding("BackupsTaken", "backups from the future", backups(taken(NOW + 301)), W, "BackupsMissing"),
+    Finding("BackupsTaken", "a soak that is not on record", lambda picture: replace(picture, entered={}), U, "NotObserved"),
     Finding("Soaked", "a soak that has just begun", opened_at(NOW - 3599), W, "Soaking"),
     Finding("Retained", "a retention that has just begun", opened_at(NOW - 7199), W, "Retaining"),
     Finding("MajorityWithoutBatch", "another voter behind", voter(3002, log_end_offset=OFFSET - 5), W, "VoterBehind",

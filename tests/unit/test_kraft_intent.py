@@ -53,6 +53,17 @@ def test_without_a_plan_on_record_nothing_is_approved():
     assert intent_of(wanted(plan_hash="", **approval(HASH))).approved == set()
 
 
+def test_an_approval_of_another_plan_is_told_in_words():
+    assert intent_of(wanted(**approval(HASH))).void == {}
+    assert intent_of(wanted(plan_hash="", **approval(HASH))).void == {}
+    told = intent_of(wanted(**approval("fedcba9876543210"))).void["Finalize"]
+    assert "alice's approval was given for plan fedcba9876543210, this is plan 0123456789abcdef (attempt 1)" in told
+
+
+def test_preflight_cannot_be_held_because_no_plan_could_be_approved_yet():
+    assert intent_of(wanted(holds=["Preflight", "Soak"])).held == {"Soak"}
+
+
 def test_holds_and_patience_are_the_specs():
     intent = intent_of(wanted(holds=["MoveBrokers"], gates={"stepPatienceSeconds": 77}))
     assert (intent.held, intent.patience) == ({"MoveBrokers"}, 77.0)

@@ -9,6 +9,8 @@ import pytest
 from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.status import Phase, Severity
+from switchover.api.status import Verdict as Outcome
+from switchover.core.gate import Streak
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
@@ -223,6 +225,33 @@ def test_an_approval_is_accepted_for_this_very_plan_alone():
     right, wrong = plan_hash(UID, 1, migration().spec), "0123456789abcdef"
     assert [item.approver for item in folded(PICTURES["Finalize held"](), approved(right)).approvals] == ["alice"]
     assert folded(PICTURES["Finalize held"](), approved(wrong)).approvals == ()
+
+
+def test_an_approval_counts_while_it_stands_until_its_step_begins():
+    own = approved(plan_hash(UID, 1, migration().spec))
+    held = folded(PICTURES["Finalize held"](), own)
+    assert folded(PICTURES["Finalize held"](), on_record(migration(), held)).approvals == ()
+    begun = folded(PICTURES["Finalize begun"](), on_record(migration(), held))
+    assert [item.approver for item in begun.approvals] == ["alice"]
+
+
+def test_another_approver_before_the_step_is_the_one_on_record():
+    hashed = plan_hash(UID, 1, migration().spec)
+    held = folded(PICTURES["Finalize held"](), approved(hashed))
+    other = migration(approvals=[{"name": "Finalize", "planHash": hashed, "approver": "bob"}])
+    assert [item.approver for item in folded(PICTURES["Finalize held"](), on_record(other, held)).approvals] == ["bob"]
+    assert [item.approver for item in folded(PICTURES["Finalize begun"](), on_record(other, held)).approvals] == ["alice"]
+
+
+def test_history_tells_who_let_finalize_begin_why_and_with_which_backups():
+    own = approved(plan_hash(UID, 1, migration().spec))
+    healthy = {f"1/Forward/Finalize/0/{gate.name}": Streak(Outcome.PASS, NOW - 1000, 1000)
+               for gate in PLAN.steps[PLAN.index("Finalize") or 0].forward.enter}
+    picture = PICTURES["Finalize held"]()
+    decision = decide(PLAN, picture, intent(approved=True, held=("Finalize",)), healthy, NOW)
+    assert decision.position.opened == NOW, decision.judged
+    (told,) = fold(own, picture, decision).history
+    assert told.message == "Finalize begins; approved by alice (CHG-1); backups skipped: a cluster on paper"
 
 
 def test_no_approval_is_carried_into_a_new_attempt():

@@ -86,6 +86,7 @@ def without_defaults(schema: Schema) -> Schema:
 def frozen(spec: type[MigrationSpec]) -> list[Rule]:
     """One rule for each part of a spec that may not change any more once a plan is on record."""
     recorded = "has(oldSelf.status) && has(oldSelf.status.planHash) && oldSelf.status.planHash != ''"
+    changeable = "only " + ", ".join(sorted(to_camel(name) for name in CHANGEABLE & spec.model_fields.keys()))
     rules = []
     for attribute, field in spec.model_fields.items():
         if attribute in CHANGEABLE:
@@ -95,12 +96,9 @@ def frozen(spec: type[MigrationSpec]) -> list[Rule]:
         same = f"{new} == {old}"
         if not field.is_required():
             same = f"has({new}) == has({old}) && (!has({new}) || {same})"
-        message = f"must stay as it was while a plan is on record (status.planHash is set); {_CHANGEABLE_WORDS}"
+        message = f"must stay as it was while a plan is on record (status.planHash is set); {changeable} may change"
         rules.append(Rule(f"!({recorded}) || ({same})", message, field_path=f".spec.{name}"))
     return rules
-
-
-_CHANGEABLE_WORDS = "only " + ", ".join(sorted(to_camel(attribute) for attribute in CHANGEABLE)) + " may change"
 
 
 def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[MigrationStatus]) -> Schema:

@@ -17,7 +17,7 @@ from switchover.api.meta import (
     SecretRef,
     TopicName,
 )
-from switchover.api.schema import Clipped, ContainerName, Model, Rule, Unique, WorkloadName, matches
+from switchover.api.schema import Clipped, ContainerName, Model, Rule, Time, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
 
 
@@ -123,6 +123,25 @@ class KafkaMigrationGates(Model):
     """How long a step may stand without progress before it is Stalled."""
 
 
+class Backups(Model):
+    """The backups that a person took before the point of no return, or why there are none."""
+
+    taken_time: Time | None = None
+    """When both were taken, ZooKeeper's data and the controllers' metadata log; it must be after Soak began."""
+    location: Annotated[str, Field(max_length=1024)] = ""
+    """Where they are kept, for whoever needs them."""
+    skip_reason: Annotated[str, Field(min_length=1, max_length=1024)] | None = None
+    """Why Finalize may begin without them. It is told in the history."""
+
+    cel = (Rule("has(self.takenTime) != has(self.skipReason)", "must have exactly one of takenTime and skipReason"),)
+
+    @model_validator(mode="after")
+    def _taken_or_skipped(self) -> Self:
+        if (self.taken_time is None) == (self.skip_reason is None):
+            raise ValueError(self.cel[0].message)
+        return self
+
+
 class KafkaMigrationSpec(MigrationSpec):
     """What the user wants."""
 
@@ -140,6 +159,8 @@ class KafkaMigrationSpec(MigrationSpec):
     """How long dual write runs with all brokers on KRaft before Finalize may start."""
     zookeeper_retention_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 604_800
     """How long ZooKeeper is kept after Finalize."""
+    backups: Backups | None = None
+    """The backups that Finalize waits for; it does not begin without this."""
     gates: KafkaMigrationGates = KafkaMigrationGates()
     """Thresholds of the gates."""
 

@@ -187,7 +187,7 @@ class MigrationSpec(Model):
 
 
 CHANGEABLE: Final = frozenset(
-    {"desired_state", "holds", "approvals", "windows", "gates", "rollout", "readiness_policy", "on_failure"}
+    {"desired_state", "holds", "approvals", "backups", "windows", "gates", "rollout", "readiness_policy", "on_failure"}
 )
 """Attributes of a spec that may change once a plan is on record."""
 

@@ -18,7 +18,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.status import PREFLIGHT
 from switchover.core.plan import Decision, decide
-from switchover.core.status import findings_of, position_of
+from switchover.core.status import entered_of, findings_of, position_of
 from switchover.ports import Clock, Migrations, Refused
 from switchover.reconcile import Connect
 from switchover.settings import Settings
@@ -51,7 +51,8 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
         raise Refused(f"KafkaMigration {name} cannot be read: {error}") from None
     now = clock.now()
     at = position_of(migration.status, PREFLIGHT, now)
-    picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now)
+    picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now,
+                      migration.status.high_watermark, entered_of(migration.status.steps))
     observer = await connect(migration.spec)
     try:
         picture = replace(picture, facts=await observer.facts(picture, ""), now=clock.now())

@@ -5,7 +5,7 @@ perform, never both at once: what is not on record yet is not acted upon (design
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from switchover.api.status import Direction
@@ -90,7 +90,8 @@ class Intent:
     """What the user wants, as far as the walk is concerned. `approved` and `held` name steps.
 
     With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of a migration that
-    turned back by itself: from then on the direction is theirs again.
+    turned back by itself: from then on the direction is theirs again. `void` holds approvals that do not count: step ->
+    why not, in words.
     """
 
     direction: Direction
@@ -100,6 +101,7 @@ class Intent:
     patience: float
     undo_failures: bool = False
     undo_known: bool = False
+    void: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stall
 
 def _counts(item: Judgement) -> bool:
     """Waiting that is meant to be long (bake, soak, retention) is no reason to call a step stalled."""
-    return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval"}
+    return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval", "ApprovalVoid"}
 
 
 def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
@@ -236,8 +238,12 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
     forward = at.direction is Direction.FORWARD
     ready = judge.all_open(leg.enter, picture)
     if forward and step.name not in intent.approved and _is_held(step, picture, intent, judge):
-        judge.add("Approval", wait("AwaitingApproval", f"{step.name} waits for an approval", subject=step.name,
-                                   unblocks=f"add an approval named {step.name} with status.planHash to spec.approvals"))
+        cure = f"add an approval named {step.name} with status.planHash to spec.approvals"
+        if step.name in intent.void:
+            judge.add("Approval", wait("ApprovalVoid", intent.void[step.name], subject=step.name, unblocks=cure))
+        else:
+            judge.add("Approval", wait("AwaitingApproval", f"{step.name} waits for an approval", subject=step.name,
+                                       unblocks=cure))
         return at, (), ""
     if not ready:
         return at, (), ""

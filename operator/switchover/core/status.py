@@ -62,6 +62,11 @@ def position_of(status: KafkaMigrationStatus, first_step: str, now: float) -> Po
     )
 
 
+def entered_of(steps: Iterable[StepRecord]) -> dict[str, float]:
+    """When each step on record was entered last."""
+    return {step.name: step.start_time.timestamp() for step in steps if step.start_time is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """Seconds of the migration so far: something was done, gates or bakes were waited for, a person was waited for."""

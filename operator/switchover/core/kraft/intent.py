@@ -5,6 +5,8 @@ from switchover.api.meta import DesiredState, OnFailure
 from switchover.api.status import Direction
 from switchover.core.plan import Intent
 
+PREFLIGHT = "Preflight"
+"""Changes nothing, and the plan that an approval must name is on record only after it: it cannot be held."""
 STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 
 
@@ -19,13 +21,19 @@ def intent_of(migration: KafkaMigration) -> Intent:
         direction = status.progress.direction            # whichever way it was going
     else:
         direction = Direction.BACKWARD if undo_known or status.rollback.failure else Direction.FORWARD
+    plan = status.plan_hash
+    approved = {item.name for item in spec.approvals if plan and item.plan_hash == plan}
     return Intent(
         direction=direction,
         paused=spec.desired_state in STANDING,
-        held=frozenset(step.value for step in spec.holds),
-        approved=frozenset(
-            item.name for item in spec.approvals if status.plan_hash and item.plan_hash == status.plan_hash),
+        held=frozenset(step.value for step in spec.holds) - {PREFLIGHT},
+        approved=frozenset(approved),
         patience=float(spec.gates.step_patience_seconds),
         undo_failures=spec.on_failure is OnFailure.ROLL_BACK,
         undo_known=undo_known,
+        void={
+            item.name: f"{item.approver}'s approval was given for plan {item.plan_hash}, this is plan {plan} (attempt"
+                       f" {status.attempt}): it does not count"
+            for item in spec.approvals if plan and item.name not in approved
+        },
     )

@@ -1,7 +1,7 @@
 """The picture of one pass: what is wanted, what is on record and what was observed, put together for gates and goals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.kraft import controllers, names
@@ -17,7 +17,10 @@ PRODUCE = 0
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Everything that a decision about a KafkaMigration may rest on. `now` is in seconds since the epoch."""
+    """Everything that a decision about a KafkaMigration may rest on. Times are seconds since the epoch.
+
+    `entered` tells when each step of the plan was entered last, as far as it was.
+    """
 
     name: str
     namespace: str
@@ -28,6 +31,7 @@ class Picture:
     now: float
     high_watermark: int = -1
     """The newest one that was seen while the metadata log said MIGRATION: so much must be in ZooKeeper; -1 for none."""
+    entered: Mapping[str, float] = field(default_factory=dict)
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""

@@ -9,6 +9,7 @@ from switchover.core.effects import Effect
 from switchover.core.gate import Gate
 from switchover.core.kraft import goals, nodes, preflight, way_back
 from switchover.core.kraft.gates import (
+    backups,
     credentials,
     disks,
     dual_write,
@@ -132,7 +133,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg()),
     Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
         enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, quorum.QUORUM_UP, registration.NOBODY_FENCED,
-               replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY),
+               replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY, backups.BACKUPS_TAKEN),
         watch=(groups.GROUPS_HEALTHY, credentials.LISTENER_CREDENTIALS),
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),

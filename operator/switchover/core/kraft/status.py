@@ -9,6 +9,7 @@ from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity
 from switchover.core import status as fold
 from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
@@ -61,6 +62,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
     first = waiting[0] if waiting else None
     findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
+    approvals = _accepted(migration, at, hashed, now)
+    note = decision.note + _on_whose_word(picture, at, approvals)
     return KafkaMigrationStatus(
         observed_generation=migration.metadata.generation,
         phase=_phase(migration, decision),
@@ -77,9 +80,9 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         waiting_for_summary="" if first is None else f"{first.reason} {first.subject}".strip(),
         gates=fold.streaks_of(decision.judged),
         rollback=Rollback(available=not lost and PLAN.can_go_back(at), lost_at_step=lost, failure=at.failure),
-        approvals=_accepted(migration, hashed, now),
+        approvals=approvals,
         steps=fold.steps_of(old.steps, picture.position, at, now),
-        history=fold.history_of(old.history, picture.position, at, decision.note, now),
+        history=fold.history_of(old.history, picture.position, at, note, now),
         findings=findings,
         conditions=_conditions(migration, picture, decision, lost, findings),
     )
@@ -180,14 +183,34 @@ def _cluster_id(picture: Picture) -> str:
     return picture.facts.zookeeper.value.cluster_id if isinstance(picture.facts.zookeeper, Known) else ""
 
 
-def _accepted(migration: KafkaMigration, hashed: str, now: float) -> tuple[AcceptedApproval, ...]:
-    accepted = {approval.name: approval for approval in migration.status.approvals if approval.plan_hash == hashed}
-    for approval in migration.spec.approvals:
-        if approval.plan_hash == hashed and approval.name not in accepted:
-            accepted[approval.name] = AcceptedApproval(
-                name=approval.name, plan_hash=approval.plan_hash, approver=approval.approver, reason=approval.reason,
+def _accepted(migration: KafkaMigration, at: Position, hashed: str, now: float) -> tuple[AcceptedApproval, ...]:
+    """The approvals for this plan. One that is changed or taken back counts so until its step begins; then it is history."""
+    before = [item for item in migration.status.approvals if item.plan_hash == hashed]
+    accepted = {item.name: item for item in before if _begun(at, item.name)}
+    known = {(item.name, item.approver, item.reason): item for item in before}
+    for given in migration.spec.approvals:
+        if given.plan_hash == hashed and given.name not in accepted:
+            accepted[given.name] = known.get((given.name, given.approver, given.reason)) or AcceptedApproval(
+                name=given.name, plan_hash=given.plan_hash, approver=given.approver, reason=given.reason,
                 accepted_time=datetime.fromtimestamp(now, UTC))
     return tuple(accepted.values())
+
+
+def _begun(at: Position, step: str) -> bool:
+    if at.step == step:
+        return at.opened is not None
+    return step in STEPS and at.step in STEPS and STEPS.index(step) < STEPS.index(at.step)
+
+
+def _on_whose_word(picture: Picture, at: Position, approvals: tuple[AcceptedApproval, ...]) -> str:
+    """Who let the step begin and, at the point of no return, which backups there are; "" when none begins in this pass."""
+    if at.opened is None or picture.position.opened is not None or at.direction is Direction.BACKWARD:
+        return ""
+    words = [f"approved by {item.approver}" + (f" ({item.reason})" if item.reason else "")
+             for item in approvals if item.name == at.step]
+    if at.step == FINALIZE:
+        words.append(check_backups_taken(picture).message)
+    return "".join(f"; {item}" for item in words)
 
 
 def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision, lost: str,

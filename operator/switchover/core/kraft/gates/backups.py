@@ -1,0 +1,38 @@
+"""G12: ZooKeeper and the metadata log are backed up before the point of no return, or a person said why not."""
+
+from datetime import UTC, datetime
+
+from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft.picture import Picture
+
+SOAK = "Soak"
+CLOCKS_APART_SECONDS = 300.0
+"""How far the clock of whoever took the backups may run ahead of ours."""
+CURE = "take both backups with the commands of the runbook, then set spec.backups: {takenTime, location}, or {skipReason}"
+
+
+def check_backups_taken(picture: Picture) -> Verdict:
+    """A backup counts when it was taken after Soak began: from then on every broker runs on KRaft."""
+    backups, since = picture.spec.backups, picture.entered.get(SOAK)
+    if backups is not None and backups.skip_reason is not None:
+        return passed(f"backups skipped: {backups.skip_reason}")
+    if since is None:
+        return unknown("NotObserved", f"the status does not tell when {SOAK} began", subject=SOAK)
+    if backups is None or backups.taken_time is None:
+        return wait("BackupsMissing", "nobody has said that ZooKeeper and the metadata log are backed up", observed="none",
+                    subject="spec.backups", threshold=f"taken after {_clock(since)}", unblocks=CURE)
+    taken = backups.taken_time.timestamp()
+    if taken > picture.now + CLOCKS_APART_SECONDS:
+        return wait("BackupsMissing", "spec.backups.takenTime is in the future", subject="spec.backups",
+                    observed=_clock(taken), threshold=f"not after {_clock(picture.now)}", unblocks=CURE)
+    if taken <= since:
+        return wait("BackupsMissing", "the backups are older than the state in which every broker runs on KRaft",
+                    subject="spec.backups", observed=_clock(taken), threshold=f"after {_clock(since)}", unblocks=CURE)
+    return passed(f"backups of {_clock(taken)}" + (f" at {backups.location}" if backups.location else ""))
+
+
+def _clock(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+BACKUPS_TAKEN: Gate[Picture] = Gate("BackupsTaken", check_backups_taken)
