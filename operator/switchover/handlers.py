@@ -81,6 +81,7 @@ class Loops:
 
     def forget(self, name: str) -> None:
         """The object is gone: its loop ends."""
+        self._metrics.migrations.gone(name)
         if (loop := self._loops.pop(name, None)) is not None and loop.task is not None:
             loop.task.cancel()
 

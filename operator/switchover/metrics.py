@@ -1,11 +1,19 @@
-"""What the operator tells Prometheus about itself. No label ever carries a name that a user chose."""
+"""What the operator tells Prometheus, about itself and about its migrations.
 
-from collections.abc import Callable, Mapping
+No label ever carries a name that a user chose: migrations go by their uid.
+"""
+
+from collections import Counter as Sums
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
+from switchover.core.kraft.figures import METRICS, Figure
 from switchover.ports import Migrations
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -13,11 +21,57 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _noticed: ContextVar[float | None] = ContextVar("noticed", default=None)
 
 
+@dataclass(slots=True)
+class _Told:
+    """The last figures of one migration, and how long its gates made it wait while this process was there."""
+
+    uid: str
+    figures: Sequence[Figure] = ()
+    waits: Sums[str] = field(default_factory=Sums)
+
+
+class MigrationFigures(Collector):
+    """The figures of all migrations, by their names; those of one that is gone vanish with it."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, _Told] = {}
+
+    def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
+        """The figures after one pass; `waits` are the seconds that it adds to each gate."""
+        if name not in self._told or self._told[name].uid != uid:
+            self._told[name] = _Told(uid)
+        known = self._told[name]
+        known.figures = figures
+        known.waits.update(waits)                                # adds
+
+    def gone(self, name: str) -> None:
+        """The migration does not exist any more."""
+        self._told.pop(name, None)
+
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
+        """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
+        for name, metric in METRICS.items():
+            kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
+            family = kind(name, metric.says, labels=("migration", *metric.labels))
+            for uid, figure in self._figures(name):
+                family.add_metric((uid, *figure.labels), figure.value)
+            yield family
+
+    def _figures(self, metric: str) -> Iterator[tuple[str, Figure]]:
+        for known in tuple(self._told.values()):                 # scraped by another thread
+            waits = (Figure("switchover_gate_wait_seconds", (gate,), spent) for gate, spent in tuple(known.waits.items()))
+            for figure in (*known.figures, *waits):
+                if figure.metric == metric:
+                    yield known.uid, figure
+
+
 class Metrics:
     """The operator's metrics. `now` is a monotonic clock in seconds."""
 
     def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
         self.now = now
+        self.migrations = MigrationFigures()
+        registry.register(self.migrations)
         self.pass_seconds = Histogram(
             "switchover_pass_seconds",
             "Time of one pass: read, observe, decide, record, act",

@@ -20,6 +20,7 @@ from switchover.core.kraft.facts import (
     ZooKeeperState,
     ZooKeeperTopics,
 )
+from switchover.core.kraft.figures import Figure
 
 
 class Unreachable(Exception):
@@ -172,6 +173,14 @@ class Migrations(Protocol):
 
     async def announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool) -> None:
         """A Kubernetes Event on the resource."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Figures for whoever watches from outside."""
+
+    def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
+        """The figures of a migration after a pass, and the seconds that each gate has made it wait since the last."""
         ...
 
 

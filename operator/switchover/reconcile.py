@@ -26,6 +26,7 @@ from switchover.core.effects import (
 from switchover.core.gate import Judge, Streak, fail, wait
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Facts, Pod
+from switchover.core.kraft.figures import figures, waits_of
 from switchover.core.kraft.intent import intent_of
 from switchover.core.kraft.pace import remaining, spend
 from switchover.core.kraft.picture import Picture
@@ -35,7 +36,7 @@ from switchover.core.observed import Known
 from switchover.core.plan import Decision, decide
 from switchover.core.status import Spent, entered_of, position_of
 from switchover.observe import Observer
-from switchover.ports import Clock, Fenced, Migrations, Refused, Unreachable, Workloads
+from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
 
 LEASE_SECONDS = 30
 HEARTBEAT_SECONDS = 30.0
@@ -72,13 +73,14 @@ class Reconciler:
     """Reconciles the KafkaMigrations of one namespace. `identity` tells this operator's pod from any other."""
 
     def __init__(self, namespace: str, identity: str, migrations: Migrations, workloads: Workloads, connect: Connect,
-                 clock: Clock) -> None:
+                 clock: Clock, telemetry: Telemetry) -> None:
         self._namespace = namespace
         self._identity = identity
         self._migrations = migrations
         self._workloads = workloads
         self._connect = connect
         self._clock = clock
+        self._telemetry = telemetry
         self._memories: dict[str, _Memory] = {}
 
     async def reconcile(self, name: str) -> float:
@@ -93,6 +95,7 @@ class Reconciler:
             return await self._refuse(name, raw, _in_words(error))
         if _is_over(migration):
             await self._forget(name)
+            self._telemetry.told(name, migration.metadata.uid, figures(migration.spec, migration.status, None), {})
             return ENDED
         memory = await self._remember(name, migration)
         now = self._clock.now()
@@ -159,14 +162,15 @@ class Reconciler:
         status = next_status(migration, picture, decision, memory.spent, left, memory.modes)
         moved = decision.position != picture.position
         due = picture.now - memory.last_record >= HEARTBEAT_SECONDS
-        if not (moved or due or telling(status) != telling(migration.status)):
-            return True
         metadata = migration.metadata
-        try:
-            await self._migrations.record(metadata.name, metadata.uid, metadata.resource_version, status.manifest())
-        except Fenced:
-            return False
-        memory.last_record = picture.now
+        if moved or due or telling(status) != telling(migration.status):
+            try:
+                await self._migrations.record(metadata.name, metadata.uid, metadata.resource_version, status.manifest())
+            except Fenced:
+                return False
+            memory.last_record = picture.now
+        self._telemetry.told(metadata.name, metadata.uid, figures(migration.spec, status, picture),
+                             waits_of(decision.judged.values(), passed))
         if moved:
             logger.info("recorded: %s", decision.note, extra={"migration": metadata.name})
             await self._announce(metadata.name, metadata.uid, decision)

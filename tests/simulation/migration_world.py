@@ -78,6 +78,7 @@ class MigrationWorld:
         self.api = FakeApi(self.timeline.now, seed, lag, on_write=self._judge)
         self.kubelet = Kubelet(self.api, seed, self.violations)
         self.kafka = Kafka(self.kubelet, seed, self.violations, TOPICS)
+        self.metrics: list[CollectorRegistry] = []
         self.lives = 0
         self.moves = 0
         self._position: object = None
@@ -154,7 +155,7 @@ class MigrationWorld:
         incarnation = Incarnation(self.api, self._seed * 1000 + self.lives, self.advance)
         serve_kopf(incarnation, self._monkeypatch)
 
-        metrics = [CollectorRegistry() for _ in identities]
+        metrics = self.metrics = [CollectorRegistry() for _ in identities]
         incarnations = [incarnation, *(Incarnation(self.api, n, self.advance) for n in range(1, len(identities)))]
         incarnation.stopped_before = stopped_before
 
@@ -262,6 +263,7 @@ class MigrationWorld:
         status = {
             "phase": self.status["phase"], "metadataState": self.status["metadataState"], "step": progress["step"],
             "nodes": [(node["name"], node["nodeId"], node["assigned"], node["observed"]) for node in self.status["nodes"]],
+            "restarts": (self.status["brokerRestarts"], self.status["controllerRestarts"]),
             "steps": [step["name"] for step in self.status["steps"]],
             "conditions": {each["type"]: each["status"] for each in self.status["conditions"]},
         }
@@ -296,7 +298,7 @@ async def operate(
 
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
-    reconciler = Reconciler(NAMESPACE, identity, measured, workloads, observer, timeline)
+    reconciler = Reconciler(NAMESPACE, identity, measured, workloads, observer, timeline, metrics.migrations)
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from fakes.api_server import NAMESPACE, Object
 from fakes.incarnation import Incarnation, SimulatedApiServer
@@ -63,6 +64,7 @@ def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> N
     started_and_rehearsed = {("kafka-controller", "P"): 3 + 1}
     assert end.starts == {(f"{name}-{n}", mode): 1 for name, mode in once for n in range(3)} | started_and_rehearsed
     assert end.status["metadataState"] == "KRaft"
+    assert end.status["restarts"] == (6, 3)
     assert end.status["conditions"]["Succeeded"] == "True"
     assert end.stateful_sets["kafka"][0]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     with capsys.disabled():
@@ -165,6 +167,31 @@ def quiet_for(world: MigrationWorld, seconds: float) -> None:
     starts, begin = dict(world.kafka.starts), world.timeline.now()
     assert world.live(lambda: world.timeline.now() > begin + seconds)
     assert world.kafka.starts == starts
+
+
+def test_a_scrape_tells_where_it_stands_and_nothing_once_it_is_gone(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    (registry,) = world.metrics
+    uid = world.migration["metadata"]["uid"]
+
+    def sample(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"switchover_{name}", {"migration": uid, **labels})
+
+    assert sample("migration_state", state="MigrationActive") == 1
+    assert sample("zk_migration_state") == MigrationState.MIGRATION
+    assert sample("restarts_total", kind="broker") == 4
+    assert sample("gate_wait_seconds_total", gate="Bake") == pytest.approx(10 + 5 + 10, abs=5)      # three bakes
+    assert (sample("dual_write_lag_records") or 0) < 10
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Paused"))
+    assert world.live(lambda: waits_for(world, "Paused"))
+    (registry,) = world.metrics
+    assert sample("restarts_total", kind="broker") == 4           # by another process, from the record
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Running"))
+    assert world.run_to_the_end()
+    (registry,) = world.metrics
+    world.api.remove("kafkamigrations", NAME)
+    assert world.live(lambda: ("kafkamigrations", NAME) not in world.api.objects)
+    assert uid not in generate_latest(world.metrics[0]).decode()
 
 
 def test_two_operators_at_once_do_no_harm(world: MigrationWorld) -> None:

@@ -238,6 +238,10 @@ class KafkaMigrationStatus(MigrationStatus):
     """What `/migration` held in ZooKeeper when the controllers had been stopped, kept before it was deleted."""
     nodes: Annotated[tuple[NodeStatus, ...], Field(max_length=1000), Unique("name")] = ()
     """The Kafka nodes, brokers and controllers."""
+    broker_restarts: Count = 0
+    """Pods of brokers put on record to be replaced, over all attempts."""
+    controller_restarts: Count = 0
+    """Pods of controllers put on record to be replaced, over all attempts."""
 
 
 class KafkaMigration(Model):

@@ -33,7 +33,8 @@ async def run_operator(settings: Settings) -> None:
     metrics = Metrics(metrics_registry, time.monotonic)
     measured = MeasuredMigrations(migrations, metrics)
     connections = Connections(settings.namespace, workloads, clock)
-    reconciler = Reconciler(settings.namespace, settings.identity, measured, workloads, connections, clock)
+    reconciler = Reconciler(
+        settings.namespace, settings.identity, measured, workloads, connections, clock, metrics.migrations)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
     registry = kopf.OperatorRegistry()
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account

@@ -118,6 +118,13 @@ def nodes_of(at: Position, modes: Mapping[str, str]) -> tuple[NodeStatus, ...]:
     )
 
 
+def put_on_record_to_be_replaced(old: Position, new: Position) -> frozenset[str]:
+    """The nodes of which a pod is on record to be replaced that was not before: each pod is once, whatever follows."""
+    return frozenset(
+        name for name, record in new.nodes.items()
+        if record.evicting and (name not in old.nodes or old.nodes[name].evicting != record.evicting))
+
+
 def waiting_of(judged: Mapping[str, Judgement]) -> tuple[WaitingFor, ...]:
     """What is waited for, the most urgent first. A gate that passes but not for long enough yet is told as well."""
     waiting = sorted((item for item in judged.values() if not item.open),

@@ -8,6 +8,7 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus,
 from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity
 from switchover.core import status as fold
+from switchover.core.kraft import names
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
@@ -63,6 +64,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     first = waiting[0] if waiting else None
     findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
     approvals = _accepted(migration, at, hashed, now)
+    own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(picture.position, at)
     note = decision.note + _on_whose_word(picture, at, approvals)
     return KafkaMigrationStatus(
         observed_generation=migration.metadata.generation,
@@ -74,6 +76,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         high_watermark=-1 if again else _high_watermark(old.high_watermark, picture),
         migration_node="" if again else _migration_node(old.migration_node, picture),
         nodes=fold.nodes_of(at, seen),
+        broker_restarts=old.broker_restarts + len(to_replace - own),
+        controller_restarts=old.controller_restarts + len(to_replace & own),
         progress=fold.progress_of(at, old.progress, STEPS, spent, remaining, now),
         waiting_for=waiting[: fold.WAITING_SHOWN],
         waiting_for_count=len(waiting),

@@ -1,0 +1,179 @@
+"""What a scrape says of migrations: by uid alone, with no word of a tenant, and nothing of what could not be observed."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from switchover.api.kafka_migration import KafkaMigrationStatus
+from switchover.core.gate import Judgement, Streak, passed, wait
+from switchover.core.kraft.facts import Facts, MigrationState
+from switchover.core.kraft.figures import METRICS, figures, waits_of
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
+from switchover.core.kraft.status import next_status
+from switchover.core.observed import Unknown
+from switchover.core.plan import decide
+from switchover.core.position import Batch, NodeRecord, Position
+from switchover.core.status import Spent
+from switchover.metrics import Metrics
+from unit.pictures import NOW, OFFSET, UID, migration, moment, spec_of, spoil, with_fact
+from unit.small_plan import intent
+
+PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
+GUIDE = Path(__file__).parents[2] / "docs" / "user-guide.md"
+
+
+def told(picture: Picture) -> KafkaMigrationStatus:
+    return next_status(migration(), picture, decide(PLAN, picture, intent(), {}, NOW), Spent(), None, {})
+
+
+def values(picture: Picture) -> dict[tuple[str, ...], float]:
+    """Every figure but the zeros of those with one value for each word."""
+    found = figures(picture.spec, told(picture), picture)
+    return {(item.metric.removeprefix("switchover_"), *item.labels): item.value for item in found if item.value is not False}
+
+
+def moving() -> Picture:
+    return moment("MoveBrokers", "CBB", "PPP", ("kafka-0",), ACTIVE)
+
+
+def scraped(registry: CollectorRegistry) -> str:
+    return generate_latest(registry).decode()
+
+
+# --- the figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_kips_metrics_in_the_middle_of_the_move():
+    picture = spoil(moving(), "quorum", high_watermark=OFFSET + 5)
+    found = values(picture)
+    assert found["migration_state", "MigrationActive"] == 1
+    assert found["zk_migration_state",] == 1
+    assert found["dual_write_lag_records",] == 4
+    assert found["dual_write_age_seconds",] == 0
+    assert {key[1:] for key in found if key[0] == "broker_metadata_type"} == {
+        ("kafka-0", "KRaft"), ("kafka-1", "Dual"), ("kafka-2", "Dual")}
+    assert found["node_assigned_mode", "kafka-controller-0", "controller", "P"] == 1
+    assert found["node_observed_mode", "kafka-0", "broker", "C"] == 1
+    assert found["step", "MoveBrokers", "Forward"] == 1
+    assert found["attempt",] == 1
+    assert found["phase", "Running"] == 1
+
+
+def test_every_metric_is_told_at_some_moment_and_each_has_its_labels():
+    found = [item for picture in (moving(), moment("Preflight")) for item in figures(picture.spec, told(picture), picture)]
+    assert {item.metric for item in found} == METRICS.keys() - {"switchover_gate_wait_seconds", *NOT_WIRED}
+    for item in found:
+        assert len(item.labels) == len(METRICS[item.metric].labels), item
+
+
+NOT_WIRED: set[str] = set()
+
+
+def test_what_cannot_be_seen_is_absent_and_what_is_on_record_is_not():
+    blind = values(replace(moving(), facts=Facts()))
+    assert not {key[0] for key in blind} & {
+        "zk_migration_state", "dual_write_lag_records", "dual_write_age_seconds", "node_observed_mode",
+        "broker_metadata_type"}
+    assert blind["node_assigned_mode", "kafka-0", "broker", "C"] == 1
+
+
+@pytest.mark.parametrize("picture", [
+    moment("ProvisionControllers", "AAA", "PPP", (), PRE), moment("ReleaseZooKeeper", "CCC", "FFF", (), POST),
+    with_fact(moving(), "zookeeper", Unknown("no answer"))], ids=["before the copy", "after the end", "ZooKeeper unseen"])
+def test_a_lag_is_told_only_while_there_is_dual_write(picture):
+    assert not {key[0] for key in values(picture)} & {"dual_write_lag_records", "dual_write_age_seconds"}
+
+
+def test_an_empty_log_is_told_as_kafka_tells_it():
+    assert values(spoil(moving(), "log", migration_state=None))["zk_migration_state",] == -1
+
+
+# --- restarts -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pod_put_on_record_is_counted_once_however_often_it_is_evicted():
+    picture = moving()
+    name, record = "kafka-0", picture.position.nodes["kafka-0"]
+    chosen = replace(picture, position=picture.position.with_node(name, replace(record, evicting="", evictions=0)))
+
+    def folded(before: KafkaMigrationStatus, old: Position, new: Position) -> KafkaMigrationStatus:
+        own = migration().model_copy(update={"status": before})
+        decision = replace(decide(PLAN, chosen, intent(), {}, NOW), position=new)
+        return next_status(own, chosen.at(old), decision, Spent(), None, {})
+
+    at = chosen.position
+    recorded = at.with_node(name, replace(record, evicting="uid-1", evictions=1))
+    first = folded(KafkaMigrationStatus(), at, recorded)
+    assert (first.broker_restarts, first.controller_restarts) == (1, 0)
+    assert folded(first, recorded, recorded).broker_restarts == 1                       # evicted again and again
+    assert folded(first, recorded, at).broker_restarts == 1                             # assigned anew
+    second = folded(first, recorded, at.with_node(name, replace(record, evicting="uid-2", evictions=2)))
+    assert second.broker_restarts == 2
+    controller = at.with_node("kafka-controller-1", NodeRecord(3001, "F", "uid-3", 1))
+    assert folded(second, at, controller).controller_restarts == 1
+
+
+# --- the scrape -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_word_of_a_tenant_is_ever_a_label():
+    canary = 'canary"} evil{x="\n'
+    picture = moving()
+    nodes = {**picture.position.nodes}
+    picture = replace(
+        picture, name=canary, namespace=canary,
+        spec=spec_of(gates={"groups": [{"name": canary}]}, backups={"skipReason": canary},
+                     approvals=[{"name": "Finalize", "planHash": "0123456789abcdef", "approver": canary}]),
+        position=replace(picture.position, nodes=nodes, batch=Batch(1, ("kafka-0",), NOW)))
+    decision = decide(PLAN, picture, intent(), {}, NOW)
+    assert canary in "".join(item.verdict.message + item.verdict.subject for item in decision.judged.values())
+    own = migration().model_copy(update={"spec": picture.spec})
+    status = next_status(own, picture, decision, Spent(), None, {}).model_copy(
+        update={"progress": told(picture).progress.model_copy(update={"step": canary})})
+    registry = CollectorRegistry()
+    Metrics(registry, lambda: 0.0).migrations.told(
+        canary, UID, figures(picture.spec, status, picture), waits_of(decision.judged.values(), 1.0))
+    text = scraped(registry)
+    assert "canary" not in text
+    assert f'switchover_step{{direction="Forward",migration="{UID}",step="Unknown"}} 1.0' in text
+
+
+def judged(gate: str, opened: bool) -> Judgement:
+    verdict = passed() if opened else wait("Reason", "words")
+    return Judgement(gate, verdict, Streak(verdict.outcome, NOW, 0), opened, False)
+
+
+def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
+    registry = CollectorRegistry()
+    migrations = Metrics(registry, lambda: 0.0).migrations
+    waits = waits_of([judged("AllInSync", False), judged("QuorumUp", True), judged("Replace/kafka-1", False),
+                      judged("Replace/kafka-2", False)], 2.5)
+    migrations.told("one", "uid-1", (), waits)
+    migrations.told("one", "uid-1", (), waits)
+    migrations.told("two", "uid-2", (), waits)
+
+    def waited(gate: str, uid: str) -> float | None:
+        return registry.get_sample_value("switchover_gate_wait_seconds_total", {"migration": uid, "gate": gate})
+
+    assert (waited("AllInSync", "uid-1"), waited("AllInSync", "uid-2")) == (5.0, 2.5)
+    assert waited("Replace", "uid-1") == 5.0
+    assert waited("QuorumUp", "uid-1") is None
+    migrations.gone("one")
+    assert "uid-1" not in scraped(registry)
+    assert waited("AllInSync", "uid-2") == 2.5
+    migrations.told("two", "uid-3", (), waits)                    # another object of the same name
+    assert waited("AllInSync", "uid-3") == 2.5
+    assert "uid-2" not in scraped(registry)
+
+
+def test_every_metric_is_in_the_guide_with_its_type_and_labels():
+    rows = dict(re.findall(r"^\| `(switchover_\w+)` \| (\w+ \| [^|]*?) \|", GUIDE.read_text(), re.MULTILINE))
+    own = {
+        f"{name}_total" if metric.counter else name:
+            f"{'counter' if metric.counter else 'gauge'} | {', '.join(f'`{label}`' for label in metric.labels)}".rstrip()
+        for name, metric in METRICS.items()}
+    assert {name: rows.get(name, "").strip() for name in own} == own
