@@ -1,0 +1,180 @@
+"""The chart's optional policies and its right to read nodes, on a real API server: who may do what, in words."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import yaml
+
+from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, rendered, workload
+from apiserver.test_chart import helm as helm  # the fixture
+from switchover.core.kraft.names import CLAIM
+
+Completed = subprocess.CompletedProcess[str]
+ALL = ("admissionPolicies.guardWorkloads=true", "admissionPolicies.bindApprovers=true", "rbac.readNodes=true")
+MOVING = {"planHash": "0123456789abcdef", "progress": {"step": "MoveBrokers"}}
+HPA = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+
+
+class World:
+    """A namespace with a claimed StatefulSet of brokers, one of controllers, one of somebody else, and a migration."""
+
+    def __init__(self, kubectl: Kubectl, release: Release) -> None:
+        self._kubectl = kubectl
+        self.release = release
+        for name in ("kafka", "kafka-controller", "other"):
+            manifest = workload(name)
+            manifest["metadata"]["annotations"] = {CLAIM: "uid"} if name == "kafka" else {}
+            self.run("apply", "--filename", "-", stdin=yaml.safe_dump(manifest))
+        self.run("apply", "--filename", "-", stdin=yaml.safe_dump(MIGRATION))
+        self.record(MOVING)
+
+    def run(self, *arguments: str, by: str = "", stdin: str | None = None, check: bool = True) -> Completed:
+        """kubectl in this namespace; `by` is a user with every right, whom only a policy can stop."""
+        identity = ("--as", by, "--as-group", "system:masters", *(
+            ("--as-group", "system:serviceaccounts:kube-system") if ":kube-system:" in by else ())) if by else ()
+        return self._kubectl("--namespace", self.release.namespace, *identity, *arguments, stdin=stdin, check=check)
+
+    def record(self, status: dict[str, Any]) -> None:
+        patch = json.dumps([{"op": "add", "path": "/status", "value": status}])
+        self.run("patch", "kmig", "kafka", "--subresource", "status", "--type", "json", "--patch", patch)
+
+    def refused(self, *arguments: str, by: str = "alice", stdin: str | None = None) -> str:
+        """The refusal of something that is forbidden; "" when it is not."""
+        answer = self.run(*arguments, by=by, stdin=stdin, check=False)
+        return answer.stderr if answer.returncode else ""
+
+    def change(self, name: str, by: str = "alice") -> str:
+        """Change the image of a StatefulSet, without effect."""
+        patch = '{"spec":{"template":{"spec":{"containers":[{"name":"kafka","image":"x"}]}}}}'
+        return self.refused("patch", "statefulset", name, "--patch", patch, "--dry-run=server", by=by)
+
+    def approve(self, *approvals: dict[str, Any], by: str) -> str:
+        return self.refused("patch", "kmig", "kafka", "--type", "merge", "--patch",
+                            json.dumps({"spec": {"approvals": list(approvals)}}), by=by)
+
+
+@pytest.fixture(scope="module")
+def world(helm: Helm, kubectl: Kubectl, crds: object) -> Iterator[World]:
+    namespace = "test-admission"
+    kubectl("create", "namespace", namespace)
+    settings = [argument for setting in ALL for argument in ("--set", setting)]
+    helm("install", "switchover", str(CHART), "--namespace", namespace, *settings)
+    found = World(kubectl, Release(namespace, f"system:serviceaccount:{namespace}:switchover"))
+    within(lambda: bool(found.change("kafka")))                   # policies take effect a moment after they are there
+    within(lambda: bool(found.approve({"name": "Soak", "planHash": "0123abcd", "approver": "bob"}, by="alice")))
+    yield found
+    helm("uninstall", "switchover", "--namespace", namespace)
+
+
+def within(true: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "the policy does not take effect"
+        time.sleep(0.3)
+
+
+# --- claimed workloads ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["kafka", "kafka-controller"])
+def test_nobody_else_changes_what_is_being_moved(world: World, name: str) -> None:
+    assert f"KafkaMigration kafka is moving StatefulSet {name}: only Switchover may change it now" in world.change(name)
+
+
+def test_nobody_else_takes_the_claim_away(world: World) -> None:
+    assert "only Switchover may change it" in world.refused("annotate", "statefulset", "kafka", f"{CLAIM}-")
+    assert "only Switchover may change it" in world.refused("annotate", "statefulset", "kafka", f"{CLAIM}=me", "--overwrite")
+
+
+@pytest.mark.parametrize("by", ["alice", HPA])
+def test_nobody_scales_it_not_even_an_autoscaler(world: World, by: str) -> None:
+    told = world.refused("scale", "statefulset", "kafka", "--replicas", "3", by=by)
+    assert "only Switchover may scale it now" in told
+
+
+def test_nobody_else_deletes_it(world: World) -> None:
+    assert "only Switchover may delete it now" in world.refused("delete", "statefulset", "kafka", "--cascade=orphan")
+
+
+def test_what_changes_no_spec_is_free(world: World) -> None:
+    assert world.refused("label", "statefulset", "kafka", "tracked=yes", "--overwrite") == ""
+
+
+def test_the_operator_and_kubernetes_itself_do_their_work(world: World) -> None:
+    assert world.change("kafka", by=world.release.account) == ""
+    delete = ("delete", "statefulset", "kafka", "--dry-run=server")
+    assert world.refused(*delete, by=COLLECTOR) == ""
+    assert world.refused(*delete) != ""
+    found = json.loads(world.run("get", "statefulset", "kafka", "--output", "json").stdout)
+    assert found["status"]["updateRevision"], "the StatefulSet controller writes the status"
+
+
+def test_a_workload_of_somebody_else_is_free(world: World) -> None:
+    assert world.change("other") == ""
+
+
+@pytest.mark.parametrize("status", [
+    {}, {"planHash": "0123456789abcdef", "progress": {"step": "HandOver"}},
+    {"planHash": "0123456789abcdef", "progress": {"step": "Preflight", "completeTime": "2026-11-21T20:00:00Z"}},
+], ids=["no plan on record", "handed over", "rolled back"])
+def test_a_migration_that_does_not_move_it_guards_nothing(world: World, status: dict[str, Any]) -> None:
+    try:
+        world.record(status)
+        within(lambda: world.change("kafka") == "")
+    finally:
+        world.record(MOVING)
+        within(lambda: world.change("kafka") != "")
+
+
+# --- approvals ------------------------------------------------------------------------------------------------------------
+
+
+def approval(approver: str, step: str = "Finalize") -> dict[str, Any]:
+    return {"name": step, "planHash": "0123456789abcdef", "approver": approver}
+
+
+def test_an_approval_is_given_by_its_approver(world: World) -> None:
+    told = world.approve(approval("alice"), by="mallory")
+    assert "the approval of Finalize names alice as approver, but it is given by mallory" in told
+    assert world.approve(approval("alice"), by="alice") == ""
+    assert world.approve(approval("alice"), approval("bob", "HandOver"), by="bob") == ""      # alice's stays as it was
+    assert "names alice" in world.approve({**approval("alice"), "planHash": "fedcba98"}, by="bob")
+    assert "names alice" in world.approve({**approval("alice"), "reason": "CHG-2"}, by="bob")
+    assert world.approve(approval("bob", "HandOver"), by="mallory") == ""                     # taking away is free
+    assert world.refused("patch", "kmig", "kafka", "--type", "merge", "--patch", '{"spec":{"soakSeconds":86400}}') == ""
+
+
+def test_a_resource_that_comes_with_an_approval_is_given_by_its_approver_as_well(world: World) -> None:
+    manifest = deepcopy(MIGRATION)
+    manifest["metadata"]["name"] = "fresh"
+    manifest["spec"]["approvals"] = [approval("alice")]
+    create = ("create", "--dry-run=server", "--filename", "-")
+    assert "it is given by mallory" in world.refused(*create, by="mallory", stdin=yaml.safe_dump(manifest))
+    assert world.refused(*create, by="alice", stdin=yaml.safe_dump(manifest)) == ""
+
+
+# --- the chart ------------------------------------------------------------------------------------------------------------
+
+
+def test_reading_nodes_is_all_that_the_cluster_role_gives(world: World, helm: Helm, kubectl: Kubectl) -> None:
+    def may(verb: str, resource: str) -> bool:
+        answer = kubectl("auth", "can-i", verb, resource, "--as", world.release.account, check=False)
+        return answer.stdout.strip() == "yes"
+
+    assert may("get", "nodes")
+    assert not may("list", "nodes")
+    assert not may("patch", "nodes")
+    assert not may("list", "pods")
+    (role,) = (document for document in rendered(helm, "--set", "rbac.readNodes=true") if document["kind"] == "ClusterRole")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
+
+
+def test_an_old_kubernetes_is_told_in_words(helm: Helm) -> None:
+    answer = helm("template", "switchover", str(CHART), "--kube-version", "1.29.0", "--set", ALL[0], check=False)
+    assert "admissionPolicies need Kubernetes 1.30 or newer" in answer.stderr
