@@ -1,17 +1,22 @@
 """The chart's optional policies and its right to read nodes, on a real API server: who may do what, in words."""
 
+import asyncio
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, rendered, workload
+from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, rendered, with_own_token, workload
 from apiserver.test_chart import helm as helm  # the fixture
+from apiserver.test_workloads import Clock, pods_of, run_as_kubelet
+from switchover.adapters.api_server import connect
+from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.core.kraft.names import CLAIM
 
 Completed = subprocess.CompletedProcess[str]
@@ -173,6 +178,45 @@ def test_reading_nodes_is_all_that_the_cluster_role_gives(world: World, helm: He
     assert not may("list", "pods")
     (role,) = (document for document in rendered(helm, "--set", "rbac.readNodes=true") if document["kind"] == "ClusterRole")
     assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
+
+
+async def test_nodes_are_seen_with_the_right_and_said_to_be_unseen_without(
+    world: World, kubectl: Kubectl, kubeconfig: Path, tmp_path: Path
+) -> None:
+    operators = await connect(world.release.namespace, str(with_own_token(world.release, kubectl, kubeconfig, tmp_path)))
+    admins = await connect(world.release.namespace, str(kubeconfig))
+    clock = Clock()
+    workloads = KubernetesWorkloads(operators, clock)
+
+    async def cordoned() -> bool | None:
+        return (await pods_of(workloads))["kafka-0"].cordoned
+
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}, "spec": {"unschedulable": True}}
+    kubectl("apply", "--filename", "-", stdin=yaml.safe_dump(node))
+    try:
+        await run_as_kubelet(admins, (await pods_of(workloads))["kafka-0"])
+        assert await cordoned() is True
+        binding = f"{world.release.namespace}-switchover-nodes"
+        given = kubectl("get", "clusterrolebinding", binding, "--output", "yaml").stdout
+        kubectl("delete", "clusterrolebinding", binding)
+        await until(cordoned, None)
+        kubectl("create", "--filename", "-", stdin=given)
+        assert await cordoned() is None                            # it does not ask in every pass
+        clock.time += 61
+        await until(cordoned, True)
+    finally:
+        kubectl("delete", "node", "node-0")
+        await operators.close()
+        await admins.close()
+
+
+async def until(read: Callable[[], Awaitable[bool | None]], wanted: bool | None) -> None:
+    """The API server takes a moment to learn of a right that was given or taken."""
+    for _ in range(100):
+        if await read() is wanted:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"it never becomes {wanted}")
 
 
 def test_an_old_kubernetes_is_told_in_words(helm: Helm) -> None:

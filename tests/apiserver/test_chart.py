@@ -199,6 +199,10 @@ OTHERS: tuple[dict[str, Any], ...] = (
 
 @pytest.fixture
 def operators_kubeconfig(release: Release, kubectl: Kubectl, kubeconfig: Path, tmp_path: Path) -> Path:
+    return with_own_token(release, kubectl, kubeconfig, tmp_path)
+
+
+def with_own_token(release: Release, kubectl: Kubectl, kubeconfig: Path, tmp_path: Path) -> Path:
     """A kubeconfig with the operator's own token."""
     token = kubectl("create", "token", "switchover", "--namespace", release.namespace).stdout.strip()
     content = yaml.safe_load(kubeconfig.read_text())

@@ -291,6 +291,8 @@ TOLD = [
     ("delegation tokens", appended("delegation.token.secret.key=hidden"), "Features", Severity.INFO, "DelegationTokens"),
     ("a topic with one replica that the user accepts", lambda picture: replicas("logs", 1)(
         wanted(gates={"acceptedTopics": ["logs"]})(picture)), "Health", Severity.WARNING, "TopicStandsStill"),
+    ("nodes that may not be read", lambda picture: spoil_pod(picture, "kafka-1", cordoned=None), "NodesSeen",
+     Severity.WARNING, "NodesUnseen"),
     ("the size of the metadata", lambda picture: picture, "Topics", Severity.INFO, "MetadataSize"),
 ]
 

@@ -17,6 +17,9 @@ from switchover.core.kraft import names
 from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
+ASK_AGAIN_SECONDS = 60.0
+"""After a refusal to read nodes: somebody may give the right meanwhile."""
+
 
 class KubernetesWorkloads:
     """`ports.Workloads` on a real API server."""
@@ -24,7 +27,7 @@ class KubernetesWorkloads:
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self._server = server
         self._clock = clock
-        self._may_read_nodes = True
+        self._nodes_refused_at = float("-inf")
         self._read_versions: dict[str, str] = {}
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -59,10 +62,11 @@ class KubernetesWorkloads:
             applied_by=applied_by(found),
         )
 
-    async def _cordoned(self, nodes: set[str]) -> frozenset[str]:
-        """The unschedulable ones. Nodes belong to no namespace: without the right to read them, none is known to be."""
-        if not self._may_read_nodes:
-            return frozenset()
+    async def _cordoned(self, nodes: set[str]) -> frozenset[str] | None:
+        """The unschedulable ones; None without the right to read nodes, which belong to no namespace."""
+        now = self._clock.now()
+        if now < self._nodes_refused_at + ASK_AGAIN_SECONDS:
+            return None
 
         async def cordoned(node: str) -> bool:
             try:
@@ -73,8 +77,8 @@ class KubernetesWorkloads:
         try:
             answers = await asyncio.gather(*(cordoned(node) for node in sorted(nodes)))
         except Refused:
-            self._may_read_nodes = False
-            return frozenset()
+            self._nodes_refused_at = now
+            return None
         return frozenset(node for node, answer in zip(sorted(nodes), answers, strict=True) if answer)
 
     async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:

@@ -31,8 +31,8 @@ def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str]) -> Pod:
-    """A pod of the API as a fact; `cordoned` are the nodes that are."""
+def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None) -> Pod:
+    """A pod of the API as a fact; `cordoned` are the nodes that are, None when that cannot be known."""
     status = pod.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     node = pod["spec"].get("nodeName", "")
@@ -44,7 +44,7 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str]) -> Pod:
         terminating="deletionTimestamp" in pod["metadata"],
         revision=(pod["metadata"].get("labels") or {}).get("controller-revision-hash", ""),
         started_at=_started_at(status),
-        cordoned=node in cordoned,
+        cordoned=None if cordoned is None else node in cordoned,
         trouble=_trouble(status, conditions),
         disks=_disks(status),
     )

@@ -172,7 +172,7 @@ class Pod:
     terminating: bool
     revision: str
     started_at: float | None
-    cordoned: bool
+    cordoned: bool | None             # its node; None when we may not read nodes
     trouble: str
     disks: DiskReport | None = None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Verdict, fail, wait
+from switchover.core.gate import Verdict, fail, wait, warn
 from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
@@ -48,8 +48,17 @@ def find_another_migration(picture: Picture) -> Iterator[Verdict]:
                    observed=holder, threshold=picture.uid, unblocks="finish or delete the other migration")
 
 
+def find_nodes_unseen(picture: Picture) -> Iterator[Verdict]:
+    """Without the right to read nodes, the gate NodesSchedulable has nothing to look at."""
+    if any(pod.cordoned is None for _, _, workload in workloads(picture) for pod in workload.pods.values()):
+        yield warn("NodesUnseen", "the operator may not read nodes: it cannot tell that one is cordoned, and may begin a"
+                   " batch while somebody drains", subject="nodes",
+                   cure="install the chart with rbac.readNodes=true, or drain no node while a migration runs")
+
+
 CHECKS = (
     check("ObjectsExist", find_missing_objects, "StatefulSets and configurations exist"),
     check("TemplateSupported", find_unsupported_templates, "the configuration mounts can be taken over"),
+    check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
     check("ClusterIsFree", find_another_migration, "no other migration moves this cluster"),
 )
