@@ -245,8 +245,10 @@ class FakeApi:
             chosen = budget["spec"]["selector"]["matchLabels"].items()
             if not chosen <= labels(pod).items():
                 continue
-            covered = [each for each in self.of("pods") if chosen <= labels(each).items()]
-            if sum(not ready(each) for each in covered) >= budget["spec"]["maxUnavailable"]:
+            healthy = sum(ready(each) for each in self.of("pods") if chosen <= labels(each).items())
+            expected = sum(each["spec"]["replicas"] for each in self.of("statefulsets")     # a pod that is gone counts, too
+                           if chosen <= each["spec"]["template"]["metadata"]["labels"].items())
+            if expected - healthy >= budget["spec"]["maxUnavailable"]:
                 words = f"The disruption budget {budget['metadata']['name']} needs healthy pods"
                 cause = {"reason": "DisruptionBudget", "message": words}
                 raise Problem(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's budget.", cause)

@@ -26,16 +26,18 @@ def check_template_is_ours(picture: Picture) -> Verdict:
 
 
 def check_replicas_unchanged(picture: Picture) -> Verdict:
-    """The brokers are the ones on record: a pod that came since has no file, one that went takes its replicas away."""
+    """The nodes are the ones on record: a pod that came since has no file, one that went takes its replicas or vote away."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
-    for name, workload in state.value.brokers.items():
-        expected = len(picture.pods_of(name))
+    sets = {name: (workload, len(picture.pods_of(name))) for name, workload in state.value.brokers.items()}
+    sets[picture.spec.controllers.name] = state.value.controllers, len(picture.controllers)
+    for name, (workload, expected) in sets.items():
         if workload is not None and workload.replicas != expected:
-            return fail("ReplicasChanged", f"StatefulSet {name} was scaled while its brokers are being moved", subject=name,
-                        observed=workload.replicas, threshold=expected, unblocks=f"scale it back to {expected}")
-    return passed("the number of brokers is as on record")
+            return fail("ReplicasChanged", f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
+                        observed=workload.replicas, threshold=expected,
+                        unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {expected}")
+    return passed("the number of nodes is as on record")
 
 
 def check_nodes_schedulable(picture: Picture) -> Verdict:

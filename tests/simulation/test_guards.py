@@ -1,0 +1,105 @@
+"""What others do to the cluster in the middle of a migration: drains, autoscalers, a second migration.
+
+The judge of `migration_world` fails a run in which anything is replaced while replicas are out of sync.
+"""
+
+from typing import Any
+
+import pytest
+
+from fakes.api_server import Object
+from simulation.migration_world import NAME, SPEC, MigrationWorld
+from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
+from switchover.core.kraft.facts import MigrationState
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def drain(world: MigrationWorld, pod: str, seconds: float) -> None:
+    """Somebody evicts a pod, and its node takes no new one for a while."""
+    stateful_set, _, ordinal = pod.rpartition("-")
+    world.kubelet._due[stateful_set, int(ordinal)] = world.timeline.now() + seconds
+    world.api.remove("pods", pod)
+
+
+@pytest.mark.parametrize("moment", ["batchStartTime", "bakeStartTime"])
+def test_while_somebody_drains_nothing_of_ours_starts(world: MigrationWorld, moment: str) -> None:
+    def at_the_moment() -> bool:
+        progress = world.status.get("progress") or {}
+        return world.step == "MoveBrokers" and progress.get("batch") == 2 and bool(progress.get(moment))
+
+    assert world.live(at_the_moment)
+    (moving,) = world.status["progress"]["batchNodes"]
+    drained = next(pod for pod in ("kafka-0", "kafka-1", "kafka-2") if pod != moving)
+    mode = world.kafka.nodes[drained].mode
+    drain(world, drained, 300)
+    told = ("WouldLoseInSyncReplicas", "OutOfSync", "NoWitness", "EffectRefused")
+    assert world.live(lambda: any(waits_for(world, why) for why in told))
+    before = dict(world.kafka.starts)
+    quiet_for(world, 200)
+    assert world.run_to_the_end()
+    assert world.kafka.starts[drained, mode] == before[drained, mode] + 1      # it came back in the mode assigned to it
+    world.kafka.starts[drained, mode] -= 1
+    assert world.end_state() == reference()[0]
+
+
+def test_a_budget_that_others_have_used_up_is_told_and_waited_for(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.api.edit("poddisruptionbudgets", "kafka", lambda found: found["spec"].update(maxUnavailable=0))
+    assert world.live(lambda: waits_for(world, "EffectRefused"))
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "EffectRefused")
+    assert "disruption budget kafka" in told["message"]
+    quiet_for(world, 120)
+    world.api.edit("poddisruptionbudgets", "kafka", lambda found: found["spec"].update(maxUnavailable=1))
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+@pytest.mark.parametrize("name", ["kafka", "kafka-controller"])
+def test_an_autoscaler_stops_the_migration_in_words_until_it_is_scaled_back(world: MigrationWorld, name: str) -> None:
+    until_step(world, "MoveBrokers", 1)
+
+    def scale(replicas: int) -> None:
+        world.api.edit("statefulsets", name, lambda found: found["spec"].update(replicas=replicas))
+
+    world.kubelet._due[name, 3] = float("inf")                    # no room for it, so that no process starts without a file
+    scale(4)
+    assert world.live(lambda: waits_for(world, "ReplicasChanged"))
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "ReplicasChanged")
+    assert (told["subject"], told["observed"], told["threshold"]) == (name, "4", "3")
+    assert "autoscaler" in told["unblocks"]
+    quiet_for(world, 120)
+    scale(3)
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+SECOND = {**SPEC, "controllers": {**SPEC["controllers"], "name": "second-controller", "firstNodeId": 4000}}  # type: ignore[dict-item]
+
+
+def second(world: MigrationWorld) -> Object:
+    return world.api.objects["kafkamigrations", "second"]
+
+
+def told_to_second(world: MigrationWorld) -> dict[str, Any]:
+    return {item["reason"]: item for item in (second(world).get("status") or {}).get("waitingFor") or ()}
+
+
+@pytest.mark.parametrize("step", ["", "MoveBrokers"])
+def test_a_second_migration_of_the_cluster_touches_nothing(world: MigrationWorld, step: str) -> None:
+    if step:
+        until_step(world, step, 1)
+    world.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", "second", spec=SECOND)
+    assert world.live(world.approved_and(lambda: "ClusterIsTaken" in told_to_second(world)))
+    assert told_to_second(world)["ClusterIsTaken"]["observed"].startswith(world.migration["metadata"]["uid"])
+    assert world.run_to_the_end()
+    assert second(world)["status"]["progress"]["step"] == "Preflight"
+    assert second(world)["status"]["nodes"] == []
+    assert world.kafka.state is MigrationState.POST_MIGRATION
+    assert world.kafka.starts == reference()[0].starts
+    assert ("statefulsets", "second-controller") not in world.api.objects
+    world.api.remove("kafkamigrations", NAME)
+    assert world.live(lambda: ("kafkamigrations", NAME) not in world.api.objects)
