@@ -99,7 +99,7 @@ def test_a_second_migration_of_the_cluster_touches_nothing(world: MigrationWorld
     assert second(world)["status"]["progress"]["step"] == "Preflight"
     assert second(world)["status"]["nodes"] == []
     assert world.kafka.state is MigrationState.POST_MIGRATION
-    assert world.kafka.starts == reference()[0].starts
+    assert world.end_state().starts == reference()[0].starts
     assert ("statefulsets", "second-controller") not in world.api.objects
     world.api.remove("kafkamigrations", NAME)
     assert world.live(lambda: ("kafkamigrations", NAME) not in world.api.objects)
