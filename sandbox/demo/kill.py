@@ -14,11 +14,13 @@ class Moment:
     step: str
     batch: int
     words: str
+    direction: str = "Forward"
 
     def reached(self, resource: Resource) -> bool:
         """Is the migration there?"""
         progress = resource.get("status", {}).get("progress", {})
-        return bool(progress.get("step") == self.step and progress.get("batch", 0) >= self.batch)
+        there = progress.get("step") == self.step and progress.get("direction", "Forward") == self.direction
+        return bool(there and progress.get("batch", 0) >= self.batch)
 
 
 MOMENTS = (
@@ -29,6 +31,11 @@ MOMENTS = (
     Moment("MoveBrokers", 3, "the last broker moves to KRaft"),
 )
 """By importance: KILL=3 means the first three."""
+BACK = (
+    Moment("EnableMigration", 3, "the leader of the quorum, the last controller, is to stop", "Backward"),
+    Moment("EnableMigration", 5, "between two brokers on their way back to plain ZooKeeper", "Backward"),
+)
+"""On the way back of a claim."""
 
 
 @dataclass(slots=True)

@@ -1,8 +1,11 @@
-"""One whole migration of a real Kafka in real pods: killed three times, and reverted by a GitOps tool on the way."""
+"""A real Kafka in real pods: into the middle of MoveBrokers, all the way back, and again to the end.
+
+The operator is killed on every leg, and a GitOps tool reverts the brokers' mount in dual write.
+"""
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,14 +14,15 @@ from typing import Any
 import pytest
 import yaml
 
-from demo import migration, traffic, world
+from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
-from demo.kill import MOMENTS, Killer
+from demo.kill import BACK, MOMENTS, Killer
 from demo.progress import Resource, condition
+from demo.turn_back import TurnBack
 from sandbox import audit
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(2300)
 
 OUTPUT = Path(__file__).parents[2] / "build" / "sandbox-tests-diagnostics"
 ACCOUNT = "system:serviceaccount:demo:switchover"
@@ -74,38 +78,87 @@ class Reversion:
 
 @dataclass
 class Story:
-    """What the one migration left behind."""
+    """What the two migrations and the rollback between them left behind."""
 
-    run: migration.Run
-    killer: Killer
+    first: migration.Run
+    second: migration.Run
+    turn: TurnBack
+    killers: tuple[Killer, Killer]
     reversion: Reversion
+    after: frozenset[str]
+    modes_between: dict[str, str]
+    left_between: tuple[str, ...]
     requests: list[audit.Request]
+
+    @property
+    def began_again(self) -> str:
+        """When the second attempt began, as the audit log writes times."""
+        return datetime.fromtimestamp(self.second.start, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @pytest.fixture(scope="module")
 def story(cluster: Cluster, audit_log: Path) -> Iterator[Story]:
-    """The migration of the demo with a second hold, before MoveBrokers. Everything is asserted on what it left."""
+    """Forward with a second hold, before MoveBrokers; back from its second batch; forward. Asserted on what it left."""
     world.remove(cluster)
     world.deploy(cluster, print)
+    metadata.prepare(cluster)
     migration.install_operator(cluster)
     manifest = yaml.safe_load(migration.MANIFEST.read_text())
     manifest["spec"]["holds"] = ["MoveBrokers", "Finalize"]
-    run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
+    first, second, turn = migration.Run(), migration.Run(), TurnBack(cluster)
+    there, again, reversion = Killer((MOMENTS[1], *BACK)), Killer((MOMENTS[0], MOMENTS[2])), Reversion(cluster)
+
+    def follow(run: migration.Run, observers: list[migration.Observer], ended: Callable[[Resource], bool]) -> None:
+        migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print, observers, ended)
+
     try:
-        migration.follow(
-            cluster, run, yaml.safe_dump(manifest), lambda _: None, print, observers=[reversion, killer]
-        )
-        yield Story(run, killer, reversion, audit.requests(audit_log, ACCOUNT))
+        follow(first, [reversion, turn, there], migration.rolled_back)
+        world.await_in_sync(cluster)
+        after, between, left = metadata.tell(cluster), world.modes(cluster), rollback.leftovers(cluster)
+        manifest["spec"] |= {"desiredState": "Running", "holds": ["Finalize"]}
+        follow(second, [again], migration.succeeded)
+        yield Story(first, second, turn, (there, again), reversion, after, between, left,
+                    audit.requests(audit_log, ACCOUNT))
     except BaseException:
         collect(cluster, OUTPUT)
         raise
 
 
+def test_it_turned_in_the_middle_of_a_batch(story: Story) -> None:
+    assert "not Ready" in story.turn.where
+    assert story.turn.killed > 0
+
+
+def test_rolled_back_it_was_as_before(story: Story) -> None:
+    assert story.modes_between == dict.fromkeys(world.BROKERS, "ZooKeeper")
+    assert story.left_between == ()
+    status = story.first.resource["status"]
+    assert (status["phase"], status["metadataState"], status["rollback"]["available"]) == ("RolledBack", "ZooKeeper", True)
+    assert status["migrationNode"], "what /migration held is kept"
+
+
+def test_metadata_changed_in_dual_write_survived_the_way_back(story: Story) -> None:
+    told = "\n".join(story.turn.before)
+    for change in (metadata.MADE, "PartitionCount=5", "max.message.bytes=131072", "SCRAM-SHA-256", "producer_byte_rate"):
+        assert change in told, "the change was not made: nothing is proved"
+    assert f"Topic={metadata.DOOMED} " not in told
+    assert story.after == story.turn.before
+
+
+def test_no_broker_was_restarted_more_often_than_its_modes_want(story: Story) -> None:
+    """B; C and B again for the first two, one of them in the middle; A; controllers stopped once."""
+    replaced = audit.evictions([item for item in story.requests if item.at < story.began_again])
+    brokers = [item.name for item in replaced if item.name in world.BROKERS]
+    assert len(brokers) <= 3 + 2 + 2 + 3
+    assert len(replaced) - len(brokers) == 3
+
+
 def test_it_succeeded_and_zookeeper_may_go(story: Story) -> None:
-    assert condition(story.run.resource, "Succeeded") == "True"
-    assert condition(story.run.resource, "ZooKeeperRemovable") == "True"
-    assert condition(story.run.resource, "RollbackAvailable") == "False"
-    assert story.run.resource["status"]["metadataState"] == "KRaft"
+    status = story.second.resource["status"]
+    assert condition(story.second.resource, "Succeeded") == "True"
+    assert condition(story.second.resource, "ZooKeeperRemovable") == "True"
+    assert condition(story.second.resource, "RollbackAvailable") == "False"
+    assert (status["metadataState"], status["attempt"]) == ("KRaft", 2)
 
 
 def test_the_brokers_themselves_say_kraft(story: Story, cluster: Cluster) -> None:
@@ -123,22 +176,23 @@ def test_no_acknowledged_record_is_lost(story: Story, cluster: Cluster) -> None:
     assert found.acknowledged > 10_000, "the load did not run: nothing is proved"
 
 
-def test_the_operator_was_killed_three_times(story: Story) -> None:
-    assert {moment.step for moment in story.killer.killed} == {"EnableMigration", "MoveBrokers", "Finalize"}
+def test_the_operator_was_killed_on_every_leg(story: Story) -> None:
+    assert [killer.missed for killer in story.killers] == [[], []]
 
 
 def test_the_operator_never_died_by_itself(story: Story) -> None:
-    assert story.run.restarts == 3
+    assert max(story.first.restarts, story.second.restarts) == 1 + sum(len(killer.killed) for killer in story.killers)
 
 
 def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
-    assert len(audit.evictions(story.requests)) >= 9, "three brokers twice and three controllers were to be evicted"
+    assert len(audit.evictions(story.requests)) >= 20, "there and back and there again"
     assert audit.acts_before_record(story.requests) == []
 
 
 def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) -> None:
-    assert story.run.replaced == 9
-    assert len(audit.evictions(story.requests)) == 9
+    """The second time: each broker twice, each controller once, and the leader once more in the soak."""
+    assert story.second.replaced == 10
+    assert len(audit.evictions([item for item in story.requests if item.at > story.began_again])) == 10
 
 
 def test_a_mount_put_back_stops_evictions_and_says_so(story: Story) -> None:
