@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.api.status import Direction
-from switchover.core.kraft import names
+from switchover.comparison import ParityWatch
+from switchover.core.kraft import modes, names
 from switchover.core.kraft.facts import (
     NOT_LISTENING,
     Address,
@@ -42,6 +43,8 @@ WINDOW_SECONDS = 600.0
 BROKER_SETTINGS_IN = ("Preflight", "ProvisionControllers")
 TOPIC_TREE_IN = ("Preflight",)
 CONNECTIONS_IN = ("ReleaseZooKeeper",)
+PARITY_IN = ("DualWrite", "MoveBrokers", "Soak", "Finalize")
+PARITY_BACK_IN = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak")
 
 
 class Observer:
@@ -57,10 +60,12 @@ class Observer:
         self._clock = clock
         self._addresses: dict[int, Address] = {}
         self._minima: Known[Mapping[str, int]] | None = None
+        self._parity = ParityWatch(zookeeper.metadata, clock)
         self._samples: dict[str, deque[GroupSample]] = {}
 
     async def close(self) -> None:
         """Close every connection."""
+        self._parity.forget()
         await asyncio.gather(self._nodes.close(), self._admin.close(), self.zookeeper.close(), return_exceptions=True)
 
     async def facts(self, picture: Picture, lease_holder: str) -> Facts:
@@ -73,6 +78,9 @@ class Observer:
             first.create_task(self._find_brokers(picture))
         brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
         voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
+        parity_wanted = _parity_wanted(picture)
+        if parity_wanted:
+            self._parity.begin(_encoder_secret(kubernetes.result()))
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each(brokers, self._nodes.api_versions))
             controllers = then.create_task(self._each(voters, self._controller))
@@ -96,6 +104,7 @@ class Observer:
             views=seen,
             quorum=quorum.result(),
             log=log.result(),
+            parity=self._parity.end(log.result()) if parity_wanted else self._parity.forget(),
             min_insync=await self._min_insync(topics),
             broker_settings=settings.result(),
             groups=groups.result(),
@@ -254,3 +263,22 @@ class Observer:
 def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
     """Whether controllers may be there to be asked; names of pods that are gone take time to be looked up in vain."""
     return not isinstance(kubernetes, Known) or kubernetes.value.controllers is not None
+
+def _parity_wanted(picture: Picture) -> bool:
+    """While dual write lives: Finalize ends it, and on the way back EnableMigration."""
+    at = picture.position
+    ending = at.step in ("Finalize", "EnableMigration") and at.opened is not None
+    return at.step in (PARITY_BACK_IN if at.direction is Direction.BACKWARD else PARITY_IN) and not ending
+
+
+def _encoder_secret(kubernetes: Observed[KubernetesState]) -> str | None:
+    """With what the brokers encrypt passwords in ZooKeeper: all of a cluster must have the same."""
+    if not isinstance(kubernetes, Known):
+        return None
+    for configuration in kubernetes.value.configurations.values():
+        if isinstance(configuration, ServerConfiguration):
+            try:
+                return modes.properties(configuration.text).get("password.encoder.secret")
+            except ValueError:
+                continue
+    return None

@@ -21,6 +21,7 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopics,
 )
 from switchover.core.kraft.figures import Figure
+from switchover.metadata.parity import TreeReading
 
 
 class Unreachable(Exception):
@@ -83,6 +84,10 @@ class ZooKeeper(Protocol):
 
     async def state(self) -> ZooKeeperState: ...
     async def topics(self) -> ZooKeeperTopics: ...
+    async def metadata(self, secret: str | None) -> TreeReading:
+        """All metadata that dual write carries; passwords decrypted with `secret`. May take long; one at a time."""
+        ...
+
     def servers(self) -> Sequence[Address]: ...
     async def connections(self, server: Address) -> int:
         """Clients of one server by the four-letter word `srvr`, the asker not counted.

@@ -1,6 +1,7 @@
 """`ports.KafkaNodes`, `KafkaAdmin` and `ZooKeeper` on the simulated cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from fakes.incarnation import Incarnation
@@ -19,6 +20,7 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopic,
     ZooKeeperTopics,
 )
+from switchover.metadata.parity import TreeReading
 from switchover.ports import Unreachable
 
 T = TypeVar("T")
@@ -104,7 +106,7 @@ class SimulatedNodes:
         if kafka.leader is None or kafka.leader not in voters or kafka.at(voters[kafka.leader]) is None:
             raise Unreachable("no voter leads")
         return LogImage(kafka.offset - 1, kafka.epoch, kafka.state, METADATA_3_9, dict(kafka.controllers),
-                        dict(kafka.brokers), kafka.transaction, 0)
+                        dict(kafka.brokers), kafka.transaction, 0, kafka.metadata())
 
 
 class SimulatedAdmin:
@@ -158,6 +160,9 @@ class SimulatedZooKeeper:
         found = {name: ZooKeeperTopic(f"id-of-{name}", dict(partitions)) for name, partitions in topics.items()}
         return await self._incarnation.call(lambda: self._serving(ZooKeeperTopics(found, (), False, ())))
 
+    async def metadata(self, secret: str | None) -> TreeReading:
+        return await self._incarnation.call(lambda: self._serving(self._tree()))
+
     def servers(self) -> Sequence[Address]:
         return (Address("zookeeper", 2181),)
 
@@ -175,6 +180,11 @@ class SimulatedZooKeeper:
         if self._kafka.zookeeper_hidden:
             raise Unreachable("ZooKeeper does not answer")
         return answer
+
+    def _tree(self) -> TreeReading:
+        migration = self._kafka.migration
+        return TreeReading(migration.offset if migration is not None else -1,
+                           replace(self._kafka.metadata(), **self._kafka.planted), len(self._kafka.topics))
 
     def _state(self) -> ZooKeeperState:
         kafka = self._kafka

@@ -9,11 +9,13 @@ broker that cached the old address of a new leader is fenced for a while; who wi
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from javaproperties import loads
 
 from fakes.kubelet import Container, Kubelet, address
 from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
+from switchover.metadata.cluster import Assignment, ClusterMetadata, Topic
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 METADATA_3_9 = 21
@@ -53,6 +55,7 @@ class Kafka:
     controller_epoch: int = 0
     migration: MigrationNode | None = None
     registered: set[int] = field(default_factory=set)
+    planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
     # the quorum and its log
     leader: int | None = None
@@ -280,6 +283,13 @@ class Kafka:
                 self.violations.append(f"{key[0]}-{key[1]} has {len(self.isr[key])} replicas in sync")
 
     # --- for the ports ------------------------------------------------------------------------------------------------
+
+    def metadata(self) -> ClusterMetadata:
+        """What both sides hold: dual write is never late here. `planted` makes ZooKeeper differ."""
+        return ClusterMetadata(topics={
+            name: Topic(f"id-of-{name}", {index: Assignment(replicas) for index, replicas in partitions.items()})
+            for name, partitions in self.topics.items()
+        })
 
     def _broker_nodes(self) -> list[Node]:
         return [node for node in self.nodes.values() if node.mode in ("A", "B", "C")]

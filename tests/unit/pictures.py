@@ -43,6 +43,7 @@ from switchover.core.kraft.facts import (
     MigrationNode,
     MigrationState,
     NodeAnswer,
+    Parity,
     Partition,
     Pod,
     Quorum,
@@ -178,6 +179,7 @@ class Cluster:
             views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
             quorum=self._known(self._quorum()) if self._quorum_lives() else Unknown("no controller leads"),
             log=self._known(self._log()) if self._quorum_lives() else Unknown("no controller leads"),
+            parity=self._known(Parity((), 0, proven=True)),
             min_insync=self._known({"orders": 2}),
             broker_settings={
                 node_id: self._known({"inter.broker.protocol.version": "3.9-IV0"}) for node_id in BROKERS.values()},

@@ -31,7 +31,9 @@ from kazoo.retry import KazooRetry
 
 from switchover.adapters import znodes
 from switchover.adapters.zookeeper_security import TlsHandler, credentials, tls
+from switchover.adapters.zookeeper_tree import Node, TreeReader
 from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
+from switchover.metadata.parity import TreeReading
 from switchover.ports import Access, Fenced, Refused, Unreachable
 
 SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
@@ -39,7 +41,6 @@ EPOCH = "/controller_epoch"
 BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
 
 T = TypeVar("T")
-Node = tuple[bytes, Any]    # data and kazoo's ZnodeStat
 
 # Below INFO kazoo writes out its requests, those that carry the credentials included.
 logging.getLogger("kazoo").setLevel(logging.INFO)
@@ -71,6 +72,7 @@ class KazooZooKeeper:
         self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
+        self._tree = TreeReader(self._call, self._read, self._children)
 
     async def state(self) -> ZooKeeperState:
         """The small nodes, as new as the leader's. Refused names a node that is missing or malformed."""
@@ -79,6 +81,10 @@ class KazooZooKeeper:
     async def topics(self) -> ZooKeeperTopics:
         """All topics and pending work; malformed nodes are named in the answer, not raised."""
         return await self._call(self._topics)
+
+    async def metadata(self, secret: str | None) -> TreeReading:
+        """The metadata in the tree; malformed nodes are named in it. Other calls are answered between its slices."""
+        return await self._tree.read(secret)
 
     def servers(self) -> Sequence[Address]:
         """The servers of the connect string."""
@@ -227,6 +233,17 @@ class KazooZooKeeper:
         except OSError as error:
             raise Unreachable(f"ZooKeeper server {server}: {error}") from error
         return sum(_others(server, answer) for answer in answers)
+
+    def _read(self, deadline: float, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        return self._nodes(deadline, client, paths)
+
+    def _children(self, deadline: float, paths: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        asked = [(path, client.get_children_async(path)) for path in paths]
+        return {path: self._answer(deadline, path, result) or () for path, result in asked}
 
     def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
         """Those that exist, in batches under way together; each batch has the time of a call."""

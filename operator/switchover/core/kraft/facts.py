@@ -11,6 +11,7 @@ from switchover.core.observed import NOT_ASKED, Observed
 from switchover.metadata.image import BrokerRegistration as BrokerRegistration
 from switchover.metadata.image import LogImage as LogImage
 from switchover.metadata.image import MigrationState as MigrationState
+from switchover.metadata.parity import Parity as Parity
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,7 @@ class Facts:
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
     quorum: Observed[Quorum] = NOT_ASKED
     log: Observed[LogImage] = NOT_ASKED
+    parity: Observed[Parity] = NOT_ASKED           # ZooKeeper's metadata against KRaft's; read less often than passes go
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
     broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
     groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
