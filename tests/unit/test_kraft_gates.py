@@ -21,12 +21,14 @@ from switchover.core.kraft.facts import (
     GroupSample,
     MigrationNode,
     MigrationState,
+    Parity,
     Partition,
     Replica,
 )
 from switchover.core.kraft.gates.dual_write import copy_timeout
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.metadata.cluster import Difference
 from unit.pictures import (
     BROKERS,
     NOW,
@@ -115,7 +117,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
                      "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials"), to_b),
     **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
-    **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced"), dual_write),
+    **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced", "Parity"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
     "BackupsTaken": lambda: moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=None, backups=taken(SOAKING_SINCE + 1)),
     "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
@@ -323,6 +325,11 @@ def container_renamed(picture: Picture) -> Picture:
     return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
 
 
+def parity(*, difference: bool = False, proven: bool = False, at: float = NOW) -> Callable[[Picture], Picture]:
+    found = (Difference("topic", "orders", "nothing", "id x"),) if difference else ()
+    return lambda picture: with_fact(picture, "parity", Known(Parity(found, 1, proven), at))
+
+
 def opened_at(when: float) -> Callable[[Picture], Picture]:
     return lambda picture: picture.at(replace(picture.position, opened=when))
 
@@ -432,6 +439,10 @@ FINDINGS = [
     Finding("DualWrite", "a heartbeat that stopped", migration_node(mtime=NOW - 6), W, "DualWriteBehind", "/migration"),
     Finding("DualWrite", "/migration deleted", zookeeper(migration=None), F, "MigrationNodeGone", "/migration"),
     Finding("DualWriteAlive", "a heartbeat that stopped", migration_node(mtime=NOW - 6), W, "DualWriteBehind", "/migration"),
+    Finding("Parity", "a difference that stays", parity(difference=True), W, "MetadataDiffers", "topic orders"),
+    Finding("Parity", "differences that may be on their way", parity(), W, "ParityUnsettled", "metadata"),
+    Finding("Parity", "a reading from before the step", parity(proven=True, at=NOW - 3600), W, "ParityUnsettled",
+            "metadata"),
     Finding("NobodyFenced", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),
     Finding("NobodyFenced", "a broker that is not registered", unregistered(2), W, "BrokerFenced", "kafka-2"),
     Finding("NobodyFencedForLong", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),

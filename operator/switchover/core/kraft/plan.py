@@ -21,6 +21,7 @@ from switchover.core.kraft.gates import (
     workloads,
 )
 from switchover.core.kraft.gates import way_back as to_zookeeper
+from switchover.core.kraft.gates.parity import PARITY
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Observed
 from switchover.core.plan import Leg, Plan, Step
@@ -65,11 +66,12 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER, AFTER_A_BROKER)
 LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER, AFTER_A_BROKER)
 TO_C = brokers("C", nodes.brokers_to_c, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
-               AFTER_A_KRAFT_BROKER)
+               (*AFTER_A_KRAFT_BROKER, PARITY))
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
 REHEARSED = controllers(
     "P", way_back.to_rehearse, sizes=nodes.one_by_one, restart=True,
-    before=(quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED), after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE))
+    before=(quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
+    after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
 TO_F = controllers(
     "F", nodes.controllers_to_f, sizes=nodes.one_by_one,
     before=(quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
@@ -119,7 +121,7 @@ PLAN: Plan[Picture] = Plan((
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg()),
     Step("DualWrite",
-         forward=Leg(watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, registration.NOBODY_FENCED)),
+         forward=Leg(watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
          forward=Leg(watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
@@ -129,10 +131,10 @@ PLAN: Plan[Picture] = Plan((
              watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, workloads.REPLICAS_UNCHANGED,
                     credentials.LISTENER_CREDENTIALS),
              rollouts=(REHEARSED,),
-             done=(ending.SOAKED, dual_write.DUAL_WRITE, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
+             done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
     Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
-        enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, quorum.QUORUM_UP, registration.NOBODY_FENCED,
+        enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP, registration.NOBODY_FENCED,
                replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY, backups.BACKUPS_TAKEN),
         watch=(groups.GROUPS_HEALTHY, credentials.LISTENER_CREDENTIALS),
         rollouts=(TO_F,),
