@@ -23,26 +23,26 @@ from switchover.core.effects import (
     RaiseEpoch,
     WriteNodeFiles,
 )
-from switchover.core.gate import Judge, Streak, fail, wait
+from switchover.core.gate import Judge, Judgement, Streak, fail, wait
 from switchover.core.kraft import names
+from switchover.core.kraft.deletion import ABANDON, LET_GO, UNTOUCHED, check_deletion, may_go, while_deleted
 from switchover.core.kraft.facts import Facts, Pod
 from switchover.core.kraft.figures import figures, waits_of
 from switchover.core.kraft.intent import intent_of
 from switchover.core.kraft.pace import remaining, spend
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.status import FINALIZE, PREFLIGHT, invalid_status, next_status, telling
+from switchover.core.kraft.status import PREFLIGHT, invalid_status, next_status, telling
 from switchover.core.observed import Known
 from switchover.core.plan import Decision, decide
 from switchover.core.status import Spent, entered_of, position_of
+from switchover.leftovers import leftovers
 from switchover.observe import Observer
 from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
 
 LEASE_SECONDS = 30
 HEARTBEAT_SECONDS = 30.0
 """How often figures are written while no verdict changes."""
-ABANDON = "switchover.dev/abandon"
-"""Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
 AT_ONCE, MOVING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0
 """Seconds until the next pass: after a record, while a batch moves, while a gate or person is waited for, at the end."""
 
@@ -123,26 +123,36 @@ class Reconciler:
             return None
         try:
             migration = KafkaMigration.model_validate(raw)
-        except ValidationError:
-            return None
-        step, status = migration.status.progress.step, migration.status
-        untouched = step in ("", PREFLIGHT)
-        ended = status.progress.complete_time is not None or (status.rollback.lost_at_step == FINALIZE and step != FINALIZE)
-        if not (untouched or ended or ABANDON in migration.metadata.annotations):
+        except ValidationError as error:
+            if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
+                return None
+            return await self._refuse(name, raw, f"it cannot be taken back: {_in_words(error)}; {LET_GO}")
+        if not may_go(migration):
             return await self.reconcile(name) or MOVING
-        if status.cluster_id:
-            lease = names.lease(status.cluster_id)
-            await self._workloads.release_lease(lease, self._holder(migration))
-        if not untouched:
-            kept = f"StatefulSet {migration.spec.controllers.name}, its Service, Secret and volume claims"
-            await self._migrations.announce(name, migration.metadata.uid, "LeftBehind", f"kept: {kept}", warning=False)
+        if migration.status.progress.step not in UNTOUCHED:
+            await self._list_leftovers(migration)
+        if cluster_id := migration.status.cluster_id:
+            await self._workloads.release_lease(names.lease(cluster_id), self._holder(migration))
         await self._forget(name)
         return None
+
+    async def _list_leftovers(self, migration: KafkaMigration) -> None:
+        """Tell what stays, in the log and in Events, which outlive the object."""
+        metadata, progress = migration.metadata, migration.status.progress
+        logger.info("deleted at %s %s", progress.step, progress.direction, extra={"migration": metadata.name})
+        for item in await leftovers(self._workloads, migration):
+            logger.info("left behind: %s", item, extra={"migration": metadata.name})
+            await self._announce(metadata.name, metadata.uid, "LeftBehind", item)
 
     # --- the pass, piece by piece -------------------------------------------------------------------------------------
 
     def _decide(self, migration: KafkaMigration, picture: Picture, memory: _Memory, holder: str) -> Decision:
-        decision = decide(PLAN, picture, intent_of(migration), memory.streaks, picture.now)
+        deleted, intent = migration.metadata.deletion_timestamp, intent_of(migration)
+        if deleted is not None:
+            intent = while_deleted(intent, picture)
+        decision = decide(PLAN, picture, intent, memory.streaks, picture.now)
+        if deleted is not None:
+            decision = _with_deletion(decision, picture, deleted.timestamp())
         if holder == self._holder(migration) or picture.position.step == PREFLIGHT:
             return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
         judge: Judge[Picture] = Judge("lease", memory.streaks, picture.now)
@@ -173,14 +183,14 @@ class Reconciler:
                              waits_of(decision.judged.values(), passed))
         if moved:
             logger.info("recorded: %s", decision.note, extra={"migration": metadata.name})
-            await self._announce(metadata.name, metadata.uid, decision)
+            await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
         return True
 
-    async def _announce(self, name: str, uid: str, decision: Decision) -> None:
+    async def _announce(self, name: str, uid: str, reason: str, message: str) -> None:
         """Events are for people: one that cannot be written stops nothing."""
         try:
-            await self._migrations.announce(name, uid, "Moved", decision.note, warning=False)
-        except (Unreachable, Refused) as error:
+            await self._migrations.announce(name, uid, reason, message, warning=False)
+        except (Unreachable, Refused, Fenced) as error:
             logger.warning("event not written: %s", error)
 
     async def _perform(self, migration: KafkaMigration, picture: Picture, effect: Effect, memory: _Memory) -> None:
@@ -271,6 +281,13 @@ def _with_refusal(decision: Decision, memory: _Memory) -> Decision:
     judge: Judge[Picture] = Judge("effects", memory.streaks, memory.last_pass)
     judgement = judge.add("Effects", wait("EffectRefused", memory.refused, subject=str(decision.effects[0]),
                                           unblocks="the budget, quota or right that forbids it allows it"))
+    return replace(decision, judged={**decision.judged, judgement.gate: judgement})
+
+
+def _with_deletion(decision: Decision, picture: Picture, since: float) -> Decision:
+    """The decision, with the words that the object is being deleted and why it is still there."""
+    verdict = check_deletion(picture)
+    judgement = Judgement("Deletion", verdict, Streak(verdict.outcome, since, 0), open=False, overdue=False)
     return replace(decision, judged={**decision.judged, judgement.gate: judgement})
 
 

@@ -348,15 +348,6 @@ def test_finalize_waits_for_backups_of_the_soak_and_an_approval_of_this_very_pla
     assert begun.endswith("at a shelf")
 
 
-def test_a_deletion_under_way_is_held_and_takes_nothing_away(world: MigrationWorld) -> None:
-    until_step(world, "MoveBrokers", 1)
-    world.api.remove("kafkamigrations", NAME)
-    world.live(world.approved_and(lambda: ("kafkamigrations", NAME) not in world.api.objects))
-    left = {kind for kind, _ in world.api.objects}
-    assert {"statefulsets", "services", "secrets", "persistentvolumeclaims", "pods"} <= left
-    assert world.kafka.state is MigrationState.POST_MIGRATION
-
-
 # --- the judge bites --------------------------------------------------------------------------------------------------
 
 

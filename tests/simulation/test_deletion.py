@@ -1,0 +1,126 @@
+"""A deletion on the way: nothing is stranded, nothing is held without words, and what stays behind is listed."""
+
+from typing import Any
+
+import pytest
+
+from fakes.api_server import Object
+from simulation.migration_world import NAME, MigrationWorld
+from simulation.test_kafka_migration import quiet_for, until_step, waits_for
+from switchover.core.kraft.deletion import ABANDON
+from switchover.core.kraft.facts import MigrationState
+
+KEY = ("kafkamigrations", NAME)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def delete(world: MigrationWorld) -> None:
+    world.api.remove(*KEY)
+
+
+def gone(world: MigrationWorld) -> bool:
+    return KEY not in world.api.objects
+
+
+def edit(world: MigrationWorld, **spec: Any) -> None:
+    world.api.edit(*KEY, lambda found: found["spec"].update(spec))
+
+
+def abandon(found: Object) -> None:
+    found["metadata"].setdefault("annotations", {})[ABANDON] = "true"
+
+
+def left_behind(world: MigrationWorld) -> list[str]:
+    return [event["message"] for event in world.api.of("events") if event["reason"] == "LeftBehind"]
+
+
+def told(world: MigrationWorld, reason: str) -> dict[str, Any]:
+    return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
+
+
+# --- before anything was touched, and after the end -----------------------------------------------------------------------
+
+
+def test_in_preflight_it_goes_at_once_and_leaves_nothing(world: MigrationWorld) -> None:
+    edit(world, desiredState="Planned")
+    assert world.live(lambda: world.step == "Preflight")
+    objects = {key for key in world.api.objects if key[0] not in ("events", "leases")}
+    delete(world)
+    assert world.live(lambda: gone(world), limit=30)
+    assert {key for key in world.api.objects if key[0] not in ("events", "leases")} == objects - {KEY}
+    assert left_behind(world) == []
+    assert not list(world.api.of("leases"))
+
+
+def test_after_finalize_it_goes_at_once_and_what_stays_is_listed(world: MigrationWorld) -> None:
+    assert world.live(world.approved_and(lambda: world.step == "HandOver", only=("Finalize",)))
+    delete(world)
+    assert world.live(lambda: gone(world), limit=30)
+    assert world.kafka.state is MigrationState.POST_MIGRATION
+    assert left_behind(world) == [
+        "StatefulSet, Service and PodDisruptionBudget kafka-controller",
+        *(f"PersistentVolumeClaim data-kafka-controller-{n}" for n in range(3)),
+        "Secret kafka-controller-switchover",
+        "Secret kafka-switchover, which the pods of StatefulSet kafka mount",
+        "update strategy OnDelete of StatefulSet kafka: it replaces no pod by itself",
+        "annotation switchover.dev/claimed-by of StatefulSet kafka: take it off before another migration",
+        "ControllerRevision kafka-before-switchover-1 with the template as it was",
+        "/controller and /migration in ZooKeeper",
+    ]
+    assert not list(world.api.of("leases"))
+
+
+# --- after the claim ------------------------------------------------------------------------------------------------------
+
+
+def test_after_the_claim_it_is_held_in_words_and_goes_on_to_its_end(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    delete(world)
+    assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
+    assert world.status["phase"] == "Terminating"
+    assert ABANDON in told(world, "HeldUntilTheEnd")["unblocks"]
+    assert world.live(lambda: waits_for(world, "AwaitingApproval"))
+    quiet_for(world, 300)                                          # a deletion approves nothing
+    assert {"HeldUntilTheEnd", "AwaitingApproval"} <= {item["reason"] for item in world.status["waitingFor"]}
+    assert world.live(world.approved_and(lambda: gone(world)))
+    assert world.kafka.state is MigrationState.POST_MIGRATION
+    left = {kind for kind, _ in world.api.objects}
+    assert {"statefulsets", "services", "secrets", "persistentvolumeclaims", "pods"} <= left
+    assert "/controller and /migration in ZooKeeper" in left_behind(world)
+
+
+def test_a_pause_after_the_claim_holds_a_deletion_and_says_both(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    edit(world, desiredState="Paused")
+    delete(world)
+    assert world.live(lambda: waits_for(world, "HeldUntilTheEnd") and waits_for(world, "Paused"))
+    quiet_for(world, 120)
+    edit(world, desiredState="Running")
+    assert world.live(world.approved_and(lambda: gone(world)))
+
+
+def test_an_abandoned_migration_goes_at_once_changes_nothing_and_tells_what_it_leaves(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    delete(world)
+    assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
+    starts, objects = dict(world.kafka.starts), {key for key in world.api.objects if key[0] not in ("events", "leases")}
+    world.api.edit(*KEY, abandon)
+    assert world.live(lambda: gone(world), limit=30)
+    assert world.kafka.starts == starts
+    assert {key for key in world.api.objects if key[0] not in ("events", "leases")} == objects - {KEY}
+    assert "update strategy OnDelete of StatefulSet kafka: it replaces no pod by itself" in left_behind(world)
+    assert "/controller and /migration in ZooKeeper" in left_behind(world)
+
+
+def test_a_spec_that_cannot_be_read_is_not_let_go_under_way_without_a_word(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    edit(world, controllers={"replicas": "many"})
+    delete(world)
+    assert world.live(lambda: "annotate it with" in str(world.status.get("conditions")), limit=60)
+    assert not gone(world)
+    world.api.edit(*KEY, abandon)
+    assert world.live(lambda: gone(world), limit=60)
