@@ -2,7 +2,8 @@
 
 Passive: it moves when somebody asks. Behaviour was taken from the real one where tests/apiserver looks at the same
 things: resourceVersion and uid, generation, `/status` apart, JSON patch with tests (422), conflicts (409), finalizers,
-server-side apply reduced to "our keys replace", eviction under budgets (429).
+server-side apply reduced to "our keys replace", eviction under budgets (429), pods that take their time to end, deletion
+in the foreground, in the background or leaving orphans.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any
 import jsonpatch
 
 NAMESPACE = "sim"
+FOREGROUND = "foregroundDeletion"
 _WITHOUT_GENERATION = frozenset({"pods", "events", "leases", "secrets", "configmaps", "persistentvolumeclaims"})
 
 Object = dict[str, Any]
@@ -47,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write that took effect: the numbered crash points of a run."""
+    """One write that took effect, on the API server or on ZooKeeper: the numbered crash points of a run."""
 
     number: int
     at: float
@@ -58,7 +60,8 @@ class Write:
 class FakeApi:
     """The store. `now` tells the world's time; `lag` is the largest delay of a watch event, drawn from `seed`.
 
-    `on_write` judges each write of the operator right after it took effect; `after_write` may end its process there.
+    `on_write` is told of each write of the operator right after it took effect (method, plural, name, subresource, request,
+    object); `after_write` may end its process there. `actor` is whoever asks at this moment.
     """
 
     now: Callable[[], float]
@@ -68,8 +71,9 @@ class FakeApi:
     changes: list[Change] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     watched: frozenset[str] = frozenset({"kafkamigrations"})
-    on_write: Callable[[str, str, str, Object], None] = lambda plural, name, subresource, found: None
+    on_write: Callable[[str, str, str, str, Any, Object], None] = lambda *_: None
     after_write: Callable[[], None] = lambda: None
+    actor: Any = None
     _version: int = 0
     _uids: int = 0
 
@@ -90,8 +94,14 @@ class FakeApi:
         self._store(plural, fresh)
 
     def remove(self, plural: str, name: str) -> None:
-        """Delete an object, as somebody else than the operator; finalizers hold it."""
+        """Delete an object, as somebody else than the operator; finalizers hold it, and pods end in their own time."""
         self._remove(plural, self.objects[plural, name])
+
+    def gone(self, plural: str, name: str) -> None:
+        """What held a deleted object has let go of it: a pod's containers have ended, say."""
+        del self.objects[plural, name]["metadata"]["deletionTimestamp"]
+        self.objects[plural, name]["metadata"].pop("finalizers", None)
+        self._drop(plural, self.objects[plural, name])
 
     def of(self, plural: str) -> Iterator[Object]:
         """All objects of a kind, by name."""
@@ -107,15 +117,19 @@ class FakeApi:
             return self._read(plural, name, query or {})
         if (query or {}).get("dryRun"):
             return copied(self._patched(plural, self._read(plural, name, {}), body, subresource, content_type))
-        before = self._version
+        before, existed = self._version, (plural, name) in self.objects
         found = self._write(method, plural, name, subresource, body, content_type)
         if self._version != before:                    # a write that changes nothing is no crash point of its own
-            name = found["metadata"]["name"]
-            text = f"{method} {plural} {name} {subresource}".strip()
-            self.writes.append(Write(len(self.writes) + 1, self.now(), text))
-            self.on_write(plural, name, subresource, found)
-            self.after_write()
+            verb = method if existed else "POST"       # server-side apply creates what is not there
+            self.written(verb, plural, found["metadata"]["name"], subresource, body, found)
         return copied(found)
+
+    def written(self, method: str, plural: str, name: str, subresource: str, body: Any, found: Object) -> None:
+        """A write of the operator took effect. ZooKeeper's fake tells of its own here (plural `znodes`), too."""
+        text = f"{method} {plural} {name} {subresource}".strip()
+        self.writes.append(Write(len(self.writes) + 1, self.now(), text))
+        self.on_write(method, plural, name, subresource, body, found)
+        self.after_write()
 
     def discover(self, path: str) -> Object | None:
         """The discovery documents that Kopf asks for, None for another path."""
@@ -143,7 +157,7 @@ class FakeApi:
             return self._evict(found, body)
         if method == "DELETE":
             precondition(found, (body or {}).get("preconditions") or {})
-            self._remove(plural, found)
+            self._remove(plural, found, (body or {}).get("propagationPolicy", "Background"))
             return found
         if method == "PUT":
             return self._update(plural, found, body)
@@ -214,19 +228,29 @@ class FakeApi:
             return old
         if plural not in _WITHOUT_GENERATION and fresh.get("spec") != old.get("spec"):
             fresh["metadata"]["generation"] = old["metadata"]["generation"] + 1
-        if "deletionTimestamp" in fresh["metadata"] and not fresh["metadata"].get("finalizers"):
-            del self.objects[plural, name]
-            return self._save("DELETED", plural, fresh)
+        if "deletionTimestamp" in fresh["metadata"] and not fresh["metadata"].get("finalizers") and plural != "pods":
+            return self._drop(plural, fresh)
         return self._save("MODIFIED", plural, fresh)
 
-    def _remove(self, plural: str, found: Object) -> None:
+    def _remove(self, plural: str, found: Object, propagation: str = "Background") -> None:
         fresh = copied(found)
-        if fresh["metadata"].get("finalizers"):
-            fresh["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
+        if propagation == "Foreground":
+            fresh["metadata"].setdefault("finalizers", []).append(FOREGROUND)
+        if propagation == "Orphan":
+            for pod in list(self.of("pods")):
+                if any(owner["uid"] == found["metadata"]["uid"] for owner in pod["metadata"].get("ownerReferences", ())):
+                    self.edit("pods", pod["metadata"]["name"], lambda each: each["metadata"].pop("ownerReferences"))
+        if "deletionTimestamp" in found["metadata"]:
+            return
+        if fresh["metadata"].get("finalizers") or plural == "pods":
+            fresh["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             self._store(plural, fresh)
         else:
-            del self.objects[plural, fresh["metadata"]["name"]]
-            self._save("DELETED", plural, fresh)
+            self._drop(plural, fresh)
+
+    def _drop(self, plural: str, fresh: Object) -> Object:
+        del self.objects[plural, fresh["metadata"]["name"]]
+        return self._save("DELETED", plural, fresh)
 
     def _save(self, kind: str, plural: str, fresh: Object) -> Object:
         self._version += 1
@@ -245,7 +269,7 @@ class FakeApi:
             chosen = budget["spec"]["selector"]["matchLabels"].items()
             if not chosen <= labels(pod).items():
                 continue
-            healthy = sum(ready(each) for each in self.of("pods") if chosen <= labels(each).items())
+            healthy = sum(ready(each) and "deletionTimestamp" not in each["metadata"] for each in self.of("pods") if chosen <= labels(each).items())
             expected = sum(each["spec"]["replicas"] for each in self.of("statefulsets")     # a pod that is gone counts, too
                            if chosen <= each["spec"]["template"]["metadata"]["labels"].items())
             if expected - healthy >= budget["spec"]["maxUnavailable"]:

@@ -25,12 +25,16 @@ class Incarnation:
     """The connections of one process. Every answer takes a little time; `killed` ends all of them at once.
 
     `stopped_before` gives the seconds for which the process stands still right before it sends a request to the API
-    server, as after SIGSTOP: longer than its Lease lasts, if a test so wishes.
+    server, or writes to ZooKeeper (method, path of the node), as after SIGSTOP: longer than its Lease lasts, if a test so
+    wishes. `reads` tells when it last read each kind of thing.
     """
 
-    def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None, identity: str = "") -> None:
         self.api = api
+        self.identity = identity
         self.killed = False
+        self.reads: dict[str, float] = {}
+        self.asked: Callable[[str, str], None] = lambda method, path: None
         self.stopped_before: Callable[[str, str], float] = lambda method, path: 0.0
         self._advance = advance
         self._random = random.Random(seed)
@@ -43,6 +47,7 @@ class Incarnation:
                 await asyncio.Event().wait()           # the process is gone: nothing happens any more
             if half == 0:
                 self._advance()
+                self.api.actor = self
                 try:
                     result, problem = answer(), None
                 except Exception as error:  # noqa: BLE001 - an answer like another, which takes its time, too
@@ -50,6 +55,12 @@ class Incarnation:
         if problem is not None:
             raise problem
         return result
+
+    async def stand_still(self, method: str, path: str) -> None:
+        """Wait as long as a test wishes, before a request is sent."""
+        self.asked(method, path)
+        if (seconds := self.stopped_before(method, path)) > 0:
+            await asyncio.sleep(seconds)
 
 
 class SimulatedApiServer(ApiServer):
@@ -67,8 +78,10 @@ class SimulatedApiServer(ApiServer):
         query = {"labelSelector": parameters.get("label_selector") or "", "dryRun": parameters.get("dry_run") or ""}
         body = json.loads(json.dumps(body)) if body is not None else None      # as it would arrive
         content_type = parameters.get("content_type", "")
-        if (seconds := self._incarnation.stopped_before(method, path)) > 0:
-            await asyncio.sleep(seconds)
+        await self._incarnation.stand_still(method, path)
+        if method == "GET":
+            plural = path.partition(f"/namespaces/{self.namespace}/")[2].partition("/")[0]
+            self._incarnation.reads[plural] = self._incarnation.api.now()
         try:
             return await self._incarnation.call(lambda: serve(method, path, body, query, content_type))
         except Problem as problem:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from fakes.incarnation import Incarnation
 from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, METADATA_3_9, Kafka, Node
 from fakes.kubelet import address
+from fakes.quorum_log import QuorumLog, as_metadata
 from switchover.core.kraft.facts import (
     Address,
     BrokerView,
@@ -64,31 +65,35 @@ class SimulatedNodes:
             case "A" | "B":
                 return NodeAnswer(ZOOKEEPER_BROKER, node.mode == "B", -1, None)
             case "C":
-                return NodeAnswer(KRAFT_BROKER, False, self._kafka.offset, METADATA_3_9)
+                return NodeAnswer(KRAFT_BROKER, False, self._offset(), METADATA_3_9)
             case _:
-                level, epoch = (1, -1) if fresh else (METADATA_3_9, self._kafka.offset)
+                level, epoch = (1, -1) if fresh else (METADATA_3_9, self._offset())
                 return NodeAnswer(CONTROLLER, node.mode == "P", epoch, level)
+
+    def _offset(self) -> int:
+        return self._kafka.log.offset if self._kafka.log is not None else -1
 
     def _view(self, node: Node) -> BrokerView:
         kafka = self._kafka
         forgetful = self._incarnation.api.now() < node.open_at + 3       # it has not heard of its own absence yet
         partitions = tuple(
-            Partition(topic, index, kafka.leaders[topic, index], replicas,
-                      replicas if forgetful else tuple(sorted(kafka.isr[topic, index])))
+            Partition(topic, index, kafka.told[topic, index][0], replicas,
+                      replicas if forgetful else tuple(sorted(kafka.told[topic, index][1])))
             for topic, all_of_it in kafka.topics.items() for index, replicas in all_of_it.items()
         )
-        controller = kafka.controller.node_id if kafka.controller is not None else -1
-        alive = kafka.alive()
-        if controller not in alive and alive:          # while KRaft rules, a broker names any living one
-            controller = min(alive)
-        return BrokerView(CLUSTER_ID, controller, alive, partitions)
+        return BrokerView(CLUSTER_ID, kafka.controller_named_by(node), kafka.alive(), partitions)
+
+    def _led(self, asked: Sequence[Node]) -> QuorumLog:
+        """The log, if its leader is among those that were asked: nobody else answers."""
+        if self._kafka.log is None or self._kafka.leader not in {node.node_id for node in asked}:
+            raise Unreachable("no voter answers as the leader")
+        return self._kafka.log
 
     def _quorum(self, voters: Sequence[Address]) -> Quorum:
         kafka, now = self._kafka, self._incarnation.api.now()
-        asked = [node for where in voters if (node := kafka.at(where)) is not None]
-        if kafka.leader is None or kafka.leader not in {node.node_id for node in asked}:
-            raise Unreachable("no voter answers as the leader")
-        reached = kafka.offset
+        log = self._led([node for where in voters if (node := kafka.at(where)) is not None])
+        assert kafka.leader is not None
+        reached = log.offset
         followers = {
             node_id: Replica(reached if now - kafka.last_fetch.get(node_id, 0) < 1 else 0,
                              int(kafka.last_fetch.get(node_id, 0) * 1000), int(kafka.last_fetch.get(node_id, 0) * 1000))
@@ -99,14 +104,12 @@ class SimulatedNodes:
             for node in kafka.nodes.values() if node.mode in ("B", "C") and node.is_open(now)
         }
         high_watermark = -1 if now < kafka.leader_since + 0.1 else reached
-        return Quorum(kafka.leader, kafka.epoch, high_watermark, followers, observers)
+        return Quorum(kafka.leader, log.epoch, high_watermark, followers, observers)
 
     def _log(self, voters: Mapping[int, Address]) -> LogImage:
-        kafka = self._kafka
-        if kafka.leader is None or kafka.leader not in voters or kafka.at(voters[kafka.leader]) is None:
-            raise Unreachable("no voter leads")
-        return LogImage(kafka.offset - 1, kafka.epoch, kafka.state, METADATA_3_9, dict(kafka.controllers),
-                        dict(kafka.brokers), kafka.transaction, 0, kafka.metadata())
+        log = self._led([node for where in voters.values() if (node := self._kafka.at(where)) is not None])
+        return LogImage(log.offset - 1, log.epoch, log.state, METADATA_3_9, dict(log.controllers), dict(log.brokers),
+                        log.transaction, 0, as_metadata(log.metadata))
 
 
 class SimulatedAdmin:
@@ -151,8 +154,10 @@ class SimulatedZooKeeper:
     def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
         self._incarnation = incarnation
         self._kafka = kafka
+        kafka.tree.written = lambda method, path, content: incarnation.api.written(method, "znodes", path, "", None, content)
 
     async def state(self) -> ZooKeeperState:
+        self._incarnation.reads["znodes"] = self._incarnation.api.now()
         return await self._incarnation.call(lambda: self._serving(self._state()))
 
     async def topics(self) -> ZooKeeperTopics:
@@ -182,14 +187,14 @@ class SimulatedZooKeeper:
         return answer
 
     def _tree(self) -> TreeReading:
-        migration = self._kafka.migration
-        return TreeReading(migration.offset if migration is not None else -1,
-                           replace(self._kafka.metadata(), **self._kafka.planted), len(self._kafka.topics))
+        tree = self._kafka.tree
+        return TreeReading(tree.migration.offset if tree.migration is not None else -1,
+                           replace(as_metadata(tree.metadata), **self._kafka.planted), len(tree.metadata))
 
     def _state(self) -> ZooKeeperState:
-        kafka = self._kafka
+        kafka, tree = self._kafka, self._kafka.tree
         brokers = {
             node.node_id: {"PLAINTEXT": Address(address(node.pod, "kafka"), BROKER_PORT)}
-            for node in kafka.nodes.values() if node.node_id in kafka.registered
+            for node in kafka.nodes.values() if node.is_broker and node.node_id in tree.registered
         }
-        return ZooKeeperState(CLUSTER_ID, kafka.controller, kafka.controller_epoch, kafka.migration, brokers, False)
+        return ZooKeeperState(CLUSTER_ID, tree.controller, tree.controller_epoch, tree.migration, brokers, False)

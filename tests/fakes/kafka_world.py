@@ -1,32 +1,41 @@
-"""A simulated Kafka cluster with its ZooKeeper, on its way to KRaft, as feasibility-kraft.md saw the real one.
+"""A simulated Kafka cluster with its ZooKeeper, on its way to KRaft and back, as feasibility-kraft.md saw the real one.
 
 What a node does follows from the file that its pod mounted when it started. The model is deliberately unpleasant where
 Kafka is: the claim comes before the last broker's port is open; a fresh controller tells metadata.version 1 for a
 second; only the leader answers DescribeQuorum; a broker that has just restarted believes that everything is in sync; a
-broker that cached the old address of a new leader is fenced for a while; who wins the election finalizes.
+broker that cached the old address of a new leader is fenced for a while; who wins the election finalizes; a broker that
+still names KRaft while the quorum is down takes five minutes to stop; elections are aborted where a partition's state has
+a newer epoch than the ZooKeeper controller; brokers registered with a quorum that was wiped never register with the next.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from javaproperties import loads
 
 from fakes.kubelet import Container, Kubelet, address
+from fakes.quorum_log import QuorumLog, put
+from fakes.zookeeper_tree import Key, ZooKeeperTree
+from invariants.events import Cluster, Event, RolledByKubernetes, Started
 from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
-from switchover.metadata.cluster import Assignment, ClusterMetadata, Topic
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 METADATA_3_9 = 21
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms
 NAME_CACHE_SECONDS = 30.0              # networkaddress.cache.ttl of a JVM
+FORLORN_STOP_SECONDS = 300.0           # of a broker that asks a dead quorum for its controlled shutdown (5.2)
 BROKER_PORT, CONTROLLER_PORT = 9092, 9093
+STOPPED = "Stopped"
 
 
 @dataclass
 class Node:
-    """One Kafka process. `open_at` is when its port opens, `in_sync_at` when its replicas have caught up."""
+    """One Kafka process. `open_at` is when its port opens, `in_sync_at` when its replicas have caught up.
+
+    `names` is the controller that the broker was last told of, `log` the quorum that it registered with.
+    """
 
     pod: str
     node_id: int
@@ -35,6 +44,13 @@ class Node:
     open_at: float
     in_sync_at: float
     ready: bool = False
+    names: ControllerNode | None = None
+    told_at: float | None = None
+    log: QuorumLog | None = None
+
+    @property
+    def is_broker(self) -> bool:
+        return self.mode in ("A", "B", "C")
 
     def is_open(self, now: float) -> bool:
         return now >= self.open_at
@@ -42,47 +58,98 @@ class Node:
 
 @dataclass
 class Kafka:
-    """The cluster. `tick` moves it; the ports read it."""
+    """The cluster. `tick` moves it; the ports read it; `happened` is told of what the invariants want to know."""
 
     kubelet: Kubelet
     seed: int
-    violations: list[str]
-    topics: Mapping[str, Mapping[int, tuple[int, ...]]]
+    topics: dict[str, dict[int, tuple[int, ...]]]
+    happened: Callable[[Event], None]
     nodes: dict[str, Node] = field(default_factory=dict)
     starts: dict[tuple[str, str], int] = field(default_factory=dict)
-    # ZooKeeper
-    controller: ControllerNode | None = None
-    controller_epoch: int = 0
-    migration: MigrationNode | None = None
-    registered: set[int] = field(default_factory=set)
+    tree: ZooKeeperTree = field(default_factory=ZooKeeperTree)
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
-    # the quorum and its log
+    # the quorum
+    volumes: dict[str, QuorumLog | None] = field(default_factory=dict)
+    log: QuorumLog | None = None
     leader: int | None = None
     leader_since: float = 0.0
-    epoch: int = 0
-    offset: int = 0
-    state: MigrationState | None = None
-    controllers: dict[int, bool] = field(default_factory=dict)
-    brokers: dict[int, BrokerRegistration] = field(default_factory=dict)
-    transaction: str | None = None
     voters: frozenset[int] = frozenset()
     last_fetch: dict[int, float] = field(default_factory=dict)
-    # partitions
-    leaders: dict[tuple[str, int], int] = field(default_factory=dict)
-    isr: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+    # partitions: who is in sync in truth, and what was last written and told
+    isr: dict[Key, frozenset[int]] = field(default_factory=dict)
+    told: dict[Key, tuple[int, frozenset[int]]] = field(default_factory=dict)
+    # metadata
+    wanted: dict[str, str] = field(default_factory=dict)
+    # trouble that tests make
+    copy_fails: bool = False
+    write_seconds: tuple[float, float] = (0.0, 1.0)
+    refuses: set[tuple[str, str]] = field(default_factory=set)     # (pod, mode): it exits when started so
+    _volume_of: dict[str, str] = field(default_factory=dict)
     _election_at: float | None = None
     _copied_at: float | None = None
     _dual_write_at: float | None = None
     _confused: tuple[int, float, float] | None = None
-    _settled: bool = False
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
+        self.whim = random.Random(self.seed)           # of answers: asking changes nothing in the world
+        self.kubelet.ends_in = self._ends_in
+        self.kubelet.rolled = lambda pod: self.happened(RolledByKubernetes(self.kubelet.api.now(), pod))
         for topic, partitions in self.topics.items():
+            put(self.wanted, f"topic {topic}", str(partitions))
             for index, replicas in partitions.items():
-                self.leaders[topic, index] = replicas[0]
-                self.isr[topic, index] = frozenset(replicas)
+                self._new_partition((topic, index), replicas)
+        self.wanted |= {"config orders": "retention.ms=86400000", "acl orders": "Read", "scram alice": "salt and keys",
+                        "quota alice": "1048576"}
+        self.tree.metadata = dict(self.wanted)
+
+    @property
+    def state(self) -> MigrationState | None:
+        """ZkMigrationState as the metadata log has it."""
+        return self.log.state if self.log is not None else None
+
+    @property
+    def rules(self) -> str:
+        """Who can act as controller at this moment: ZooKeeper, KRaft or "" for nobody."""
+        if not self.tree.claimed:
+            return "ZooKeeper" if self.tree.controller is not None else ""
+        return "KRaft" if self.leader is not None and self.log is not None and self.log.copied else ""
+
+    # --- what administrators do ---------------------------------------------------------------------------------------
+
+    def change(self, name: str, value: str | None) -> bool:
+        """Change an item of the metadata; False when nobody can act. None removes it."""
+        now = self.kubelet.api.now()
+        if self.rules == "KRaft":
+            assert self.log is not None
+            self.log.change(name, value, now + self._random.uniform(*self.write_seconds))
+        elif self.rules == "ZooKeeper":
+            put(self.tree.metadata, name, value)
+        else:
+            return False
+        put(self.wanted, name, value)
+        return True
+
+    def create_topic(self, topic: str, partitions: dict[int, tuple[int, ...]]) -> bool:
+        """Create a topic; False when nobody can act."""
+        if not self.change(f"topic {topic}", str(partitions)):
+            return False
+        self.topics[topic] = partitions
+        for index, replicas in partitions.items():
+            self._new_partition((topic, index), replicas)
+        return True
+
+    def _new_partition(self, key: Key, replicas: tuple[int, ...]) -> None:
+        self.isr[key] = frozenset(replicas)
+        self.told[key] = (replicas[0], frozenset(replicas))
+        self.tree.states[key] = self._acting_epoch()
+
+    def _acting_epoch(self) -> int:
+        if self.rules == "KRaft":
+            assert self.log is not None
+            return self.log.epoch
+        return self.tree.controller_epoch
 
     # --- one step of time ---------------------------------------------------------------------------------------------
 
@@ -92,17 +159,19 @@ class Kafka:
         while self.kubelet.started:
             self._start(self.kubelet.started.pop(0), now)
         for node in self.nodes.values():
-            if not node.ready and now >= node.open_at + 1:
+            if not node.ready and now >= (node.started_at if node.mode == STOPPED else node.open_at) + 1:
                 node.ready = True
                 self.kubelet.report(node.pod, ready=True)
-        self._zookeeper_registrations(now)
+        self._zookeeper_brokers(now)
         self._quorum(now)
         if self.leader is not None:
-            self.offset += 1                           # the no-op records of a leader
-            self._register(now)
-            self._migrate(now)
+            assert self.log is not None
+            self.log.offset += 1                       # the no-op records of a leader
+            self._register(self.log, now)
+            self._migrate(self.log, now)
+        self._announce(now)
         self._replicas(now)
-        self._judge()
+        self.happened(self.seen(now))
 
     def _start(self, container: Container, now: float) -> None:
         text = next((text for files in container.files.values() for name, text in sorted(files.items())
@@ -112,187 +181,256 @@ class Kafka:
         broker_id = container.ordinal + 1              # `--override broker.id` of the user's command line
         if mode in ("A", "B", "C") and settings.get("node.id", str(broker_id)) != str(broker_id):
             mode = ""
-        if not mode:
-            self.violations.append(f"{container.pod} starts without a configuration that can be")
+        empty = container.volume != "" and self.volumes.get(container.volume) is None
+        self.happened(Started(now, container.pod, mode, empty))
+        if not mode or (container.pod, mode) in self.refuses:
             self.kubelet.report(container.pod, ready=False, crashed=True)
             return
         self.starts[container.pod, mode] = self.starts.get((container.pod, mode), 0) + 1
-        node_id = int(settings["node.id"]) if mode in ("P", "F") else broker_id
+        node_id = broker_id if mode in ("A", "B", "C") else int(settings["node.id"])
         open_at = now + self._random.uniform(*((2.0, 4.0) if mode in ("P", "F") else (3.0, 8.0)))
+        if mode == STOPPED:
+            open_at = float("inf")
         self.nodes[container.pod] = Node(container.pod, node_id, mode, now, open_at,
                                          open_at + self._random.uniform(2.0, 5.0))
         if mode in ("P", "F"):
             listed = settings["controller.quorum.voters"].split(",")
             self.voters = frozenset(int(voter.partition("@")[0]) for voter in listed)
-        if mode == "C" and self.state is not MigrationState.MIGRATION:
-            self.violations.append(f"{container.pod} starts in mode C while the log says {self.state}")
+            self._volume_of[container.pod] = container.volume
+            self.volumes.setdefault(container.volume, None)
 
     def _stop(self, pod: str, now: float) -> None:
         node = self.nodes.pop(pod, None)
         if node is None:
             return
-        self.registered.discard(node.node_id)
-        if self.controller is not None and self.controller.ephemeral and self.controller.node_id == node.node_id:
-            self.controller = None
+        if node.is_broker:
+            self.tree.registered.discard(node.node_id)
+            controller = self.tree.controller
+            if controller is not None and controller.ephemeral and controller.node_id == node.node_id:
+                self.tree.controller = None
         if node.node_id == self.leader:
             self.leader, self._dual_write_at = None, None
             self._election_at = now + self._random.uniform(0.5, 2.0)
-        if (known := self.brokers.get(node.node_id)) is not None and self.leader is not None:
-            self._record(node.node_id, BrokerRegistration(known.epoch, known.migrating_zk, True))
+        if self.log is not None and self.leader is not None and (known := self.log.brokers.get(node.node_id)) is not None:
+            self.log.register_broker(node.node_id, BrokerRegistration(known.epoch, known.migrating_zk, True))
+
+    def crash(self, pod: str) -> None:
+        """A process ends by itself; its container is started again after a while."""
+        self._stop(pod, self.kubelet.api.now())
+        self.kubelet.report(pod, ready=False, crashed=True)
+
+    def hang(self, pod: str) -> None:
+        """A process answers nobody any more, and will not until it is started anew."""
+        node = self.nodes[pod]
+        node.open_at = node.in_sync_at = float("inf")
+        if node.node_id == self.leader:
+            self.leader, self._dual_write_at = None, None
+
+    def _ends_in(self, pod: str) -> float:
+        """Seconds from the signal to the end of the process."""
+        node = self.nodes.get(pod)
+        if node is None or node.mode == STOPPED:
+            return 0.5
+        if node.mode in ("P", "F"):
+            others = [each for each in self.nodes.values() if each.mode in ("P", "F") and each.pod != pod]
+            return self._random.uniform(0.5, 1.5) if others else 5.0
+        if self.forlorn(node):
+            return FORLORN_STOP_SECONDS
+        return self._random.uniform(*((2.5, 7.0) if node.mode == "C" else (0.5, 2.5)))
+
+    def forlorn(self, node: Node) -> bool:
+        """A broker in B that would ask KRaft for its controlled shutdown, with nobody there to answer."""
+        return node.mode == "B" and node.names is not None and not node.names.ephemeral and self.leader is None
 
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
 
-    def _zookeeper_registrations(self, now: float) -> None:
+    def _zookeeper_brokers(self, now: float) -> None:
         alive = [node for node in self.nodes.values() if node.mode in ("A", "B") and now >= node.open_at - 0.5]
-        self.registered |= {node.node_id for node in alive}
-        if self.controller is None and alive:
-            self.controller_epoch += 1
-            self.controller = ControllerNode(self._random.choice(alive).node_id, True, -1)
+        self.tree.registered |= {node.node_id for node in alive}
+        if self.tree.controller is None and alive:
+            self.tree.take_over(self._random.choice(alive).node_id, ephemeral=True, kraft_epoch=-1)
         migrating = [node for node in self.nodes.values() if node.mode == "P" and now > node.started_at + 1]
-        if self.migration is None and migrating:
-            self.migration = MigrationNode(False, -1, -1, -1, 0, now)
+        if self.tree.migration is None and migrating:
+            self.tree.migration = MigrationNode(False, -1, -1, -1, 0, now)
+
+    def _announce(self, now: float) -> None:
+        """Brokers in ZooKeeper's modes are told of a new controller by itself, a moment after it has taken over."""
+        controller = self.tree.controller
+        if controller is None or not self.rules:
+            return
+        for node in self.nodes.values():
+            if node.mode == "C" or not node.is_broker or not node.is_open(now) or node.names == controller:
+                continue
+            if node.told_at is None:
+                node.told_at = now + self._random.uniform(0.1, 3.0)
+            elif now >= node.told_at:
+                node.names, node.told_at = controller, None
 
     # --- the quorum ---------------------------------------------------------------------------------------------------
 
     def _quorum(self, now: float) -> None:
-        alive = sorted(node.node_id for node in self.nodes.values() if node.mode in ("P", "F") and node.is_open(now))
-        for node_id in alive:
-            self.last_fetch[node_id] = now
+        alive = sorted((node for node in self.nodes.values() if node.mode in ("P", "F") and node.is_open(now)),
+                       key=lambda node: node.node_id)
+        for node in alive:
+            self.last_fetch[node.node_id] = now
         if len(alive) * 2 <= len(self.voters) or not self.voters:
-            if self.leader is not None:
-                self.leader, self._election_at = None, None
+            self.leader = self._election_at = None
             return
         if self.leader is not None:
+            for node in alive:                         # a volume that was empty follows the others
+                self.volumes[self._volume_of[node.pod]] = self.log
             return
         if self._election_at is None:
             self._election_at = now + self._random.uniform(0.5, 2.0)
         if now >= self._election_at:
             self._election_at = None
-            self._elect(self._random.choice(alive), now)
+            self._elect(alive, now)
 
-    def _elect(self, winner: int, now: float) -> None:
-        self.leader, self.leader_since = winner, now
-        self.epoch += 1
-        self.offset += 1
-        mode = self._controller(winner).mode
-        if self.state is None:
-            self.offset += 4
-            self.state = MigrationState.PRE_MIGRATION if mode == "P" else MigrationState.NONE
-        elif self.state is MigrationState.MIGRATION and mode == "F":
-            self.state = MigrationState.POST_MIGRATION
-            if any(node.mode != "C" for node in self.nodes.values() if node.node_id not in self.voters):
-                self.violations.append("the election finalized while a broker is not on KRaft")
-        elif self.state is MigrationState.MIGRATION:
-            self._take_controller_node(now)
-            self._dual_write_at = now + self._random.uniform(1.0, 3.0)
-        if self.epoch > 1:                             # somebody cached the address that the winner had before it moved
-            victim = self._random.choice([node.node_id for node in self._broker_nodes()])
-            until = max(now, self._controller(winner).started_at + NAME_CACHE_SECONDS)
+    def _elect(self, alive: list[Node], now: float) -> None:
+        logs = [log for node in alive if (log := self.volumes[self._volume_of[node.pod]]) is not None]
+        self.log = log = max(logs, key=lambda each: (each.epoch, each.offset)) if logs else QuorumLog()
+        candidates = [node for node in alive if self.volumes[self._volume_of[node.pod]] is log] or alive
+        winner = self._random.choice(candidates)
+        self.leader, self.leader_since = winner.node_id, now
+        self.volumes |= {self._volume_of[node.pod]: log for node in alive}
+        log.epoch += 1
+        log.offset += 1
+        if log.state is None:
+            log.offset += 4
+            log.state = MigrationState.PRE_MIGRATION if winner.mode == "P" else MigrationState.NONE
+        elif log.state is MigrationState.MIGRATION and winner.mode == "F":
+            log.state = MigrationState.POST_MIGRATION
+        elif log.state is MigrationState.MIGRATION:
+            if self.tree.migration is not None:
+                self.tree.claim(winner.node_id, log.epoch, now)
+                self._dual_write_at = now + self._random.uniform(1.0, 3.0)
+        elif log.transaction is not None:              # AbortTransaction "Controller failover"
+            log.transaction, self._copied_at = None, None
+        if log.epoch > 1 and (brokers := self._brokers()):     # somebody cached the address that the winner had before
+            victim = self._random.choice([node.node_id for node in brokers])
+            until = max(now, winner.started_at + NAME_CACHE_SECONDS)
             self._confused = (victim, now + SESSION_SECONDS, until)
 
-    def _register(self, now: float) -> None:
+    def _register(self, log: QuorumLog, now: float) -> None:
         """Registrations that reach the leader: controllers with their flag, brokers in the mode of their start."""
         for node in self.nodes.values():
-            if node.node_id in self.voters:
-                if now >= node.open_at + 0.5 and self.controllers.get(node.node_id) != (node.mode == "P"):
-                    self.controllers[node.node_id] = node.mode == "P"
-                    self.offset += 1
-            elif node.mode in ("B", "C") and now >= node.open_at - 0.7:
-                self._register_broker(node, now)
+            if node.mode in ("P", "F"):
+                if now >= node.open_at + 0.5:
+                    log.register_controller(node.node_id, node.mode == "P")
+            elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log):
+                node.log = log
+                self._register_broker(log, node, now)
 
-    def _register_broker(self, node: Node, now: float) -> None:
-        known, zookeeper = self.brokers.get(node.node_id), node.mode == "B"
+    def _register_broker(self, log: QuorumLog, node: Node, now: float) -> None:
+        known, zookeeper = log.brokers.get(node.node_id), node.mode == "B"
         if known is None or known.epoch < int(node.started_at * 10):
-            self._record(node.node_id, BrokerRegistration(int(node.started_at * 10), zookeeper, True))
+            log.register_broker(node.node_id, BrokerRegistration(int(node.started_at * 10), zookeeper, True))
             return
         victim, begin, end = self._confused or (-1, 0.0, 0.0)
         fenced = now < node.open_at + 0.3 or (node.node_id == victim and begin <= now < end)
         if known.fenced != fenced:
-            self._record(node.node_id, BrokerRegistration(known.epoch, zookeeper, fenced))
-
-    def _record(self, node_id: int, registration: BrokerRegistration) -> None:
-        self.brokers[node_id] = registration
-        self.offset += 1
+            log.register_broker(node.node_id, BrokerRegistration(known.epoch, zookeeper, fenced))
 
     # --- claim, copy, dual write --------------------------------------------------------------------------------------
 
-    def _migrate(self, now: float) -> None:
+    def _migrate(self, log: QuorumLog, now: float) -> None:
         assert self.leader is not None
-        if self._controller(self.leader).mode != "P" or self.migration is None:
+        tree, leader = self.tree, self._controller(self.leader)
+        if leader.mode != "P" or tree.migration is None:
             return
-        if self.state is MigrationState.PRE_MIGRATION and self.transaction is None and self._everybody_is_here():
-            self._take_controller_node(now)
-            self.transaction = "ZK Migration"
+        if log.state is MigrationState.PRE_MIGRATION and log.transaction is None and self._everybody_is_here(log):
+            if tree.migration.offset > 0:
+                self._phantom_copy(log, now)
+                return
+            tree.claim(self.leader, log.epoch, now)
+            log.transaction = "ZK Migration"
             self._copied_at = now + 0.7
-        elif self.transaction is not None and self._copied_at is not None and now >= self._copied_at:
-            self.transaction, self.state = None, MigrationState.MIGRATION
-            self.offset += 200
+        elif log.transaction is not None and self._copied_at is not None and now >= self._copied_at:
+            if self.copy_fails:
+                self.crash(leader.pod)                 # "Aborting the ZK migration"
+                return
+            log.copy(tree.metadata)
             self._dual_write_at = now + 0.6
-            self._write_migration(now)
-        elif self.state is MigrationState.MIGRATION and self._dual_write_at is not None and now >= self._dual_write_at:
-            self._write_migration(now)
+            tree.reached(log.offset - 1, now)
+        elif log.state is MigrationState.MIGRATION and self._dual_write_at is not None and now >= self._dual_write_at:
+            tree.reached(log.write_behind(tree.metadata, now), now)
 
-    def _everybody_is_here(self) -> bool:
+    def _phantom_copy(self, log: QuorumLog, now: float) -> None:
+        """`/migration` is an older quorum's: this one takes it for its own work, and its empty image for the truth."""
+        stale = self.tree.migration
+        assert stale is not None
+        assert self.leader is not None
+        if not self.tree.claimed:
+            self.tree.claim(self.leader, log.epoch, now)
+        if (log.epoch, log.offset) > (stale.epoch, stale.offset):
+            self.tree.metadata.clear()
+
+    def _everybody_is_here(self, log: QuorumLog) -> bool:
         assigned = {replica for partitions in self.topics.values() for replicas in partitions.values()
                     for replica in replicas}
-        needed = assigned | self.registered
-        ready = all(self.controllers.get(voter, False) for voter in self.voters)
-        return ready and all(node_id in self.brokers and self.brokers[node_id].migrating_zk for node_id in needed)
-
-    def _take_controller_node(self, now: float) -> None:
-        assert self.leader is not None
-        assert self.migration is not None
-        self.controller_epoch += 1
-        self.controller = ControllerNode(self.leader, False, self.epoch)
-        self.migration = MigrationNode(False, self.leader, self.migration.offset, self.epoch,
-                                       self.migration.version + 1, now)
-
-    def _write_migration(self, now: float) -> None:
-        assert self.leader is not None
-        assert self.migration is not None
-        self.migration = MigrationNode(False, self.leader, self.offset - 1, self.epoch, self.migration.version + 1, now)
+        needed = assigned | self.tree.registered
+        ready = all(log.controllers.get(voter, False) for voter in self.voters)
+        return ready and all(node_id in log.brokers and log.brokers[node_id].migrating_zk for node_id in needed)
 
     # --- partitions ---------------------------------------------------------------------------------------------------
 
     def _replicas(self, now: float) -> None:
-        kraft = self.controller is not None and not self.controller.ephemeral
-        able = {
-            node.node_id for node in self._broker_nodes()
-            if now >= node.in_sync_at and not (kraft and self.brokers[node.node_id].fenced)
-        }
+        kraft = self.rules == "KRaft"
+        able = {node.node_id for node in self._brokers() if now >= node.in_sync_at and not (
+            kraft and self.log is not None and node.node_id in self.log.brokers
+            and self.log.brokers[node.node_id].fenced)}
+        epoch = self._acting_epoch()
         for key, replicas in self._partitions():
             self.isr[key] = frozenset(replica for replica in replicas if replica in able)
-            if self.leaders[key] not in self.isr[key]:
-                self.leaders[key] = min(self.isr[key], default=-1)
+            leader = self.told[key][0]
+            if not self.rules or (self.rules == "ZooKeeper" and self.tree.states[key] > epoch):
+                continue                               # nobody can elect: everybody goes on naming the dead leader
+            if leader not in self.isr[key]:
+                leader = min(self.isr[key], default=-1)
+                self.tree.states[key] = epoch
+            self.told[key] = leader, self.isr[key]
 
-    def _partitions(self) -> list[tuple[tuple[str, int], tuple[int, ...]]]:
+    def _partitions(self) -> list[tuple[Key, tuple[int, ...]]]:
         return [((topic, index), replicas) for topic, partitions in self.topics.items()
                 for index, replicas in partitions.items()]
 
-    # --- what must never be -------------------------------------------------------------------------------------------
+    # --- for the invariants -------------------------------------------------------------------------------------------
 
-    def _judge(self) -> None:
-        modes = {node.mode for node in self._broker_nodes()}
-        if {"A", "C"} <= modes:
-            self.violations.append("brokers on plain ZooKeeper and on KRaft at the same time")
-        if "B" in modes and self.leader is None and not self.voters:
-            self.violations.append("a broker with the migration flag before there is a quorum")
-        self._settled = self._settled or all(len(self.isr[key]) == len(replicas) for key, replicas in self._partitions())
-        for key, replicas in self._partitions():
-            if self._settled and len(self.isr[key]) < len(replicas) - 1:
-                self.violations.append(f"{key[0]}-{key[1]} has {len(self.isr[key])} replicas in sync")
+    def seen(self, now: float) -> Cluster:
+        """The truth of this moment."""
+        pods = {node.node_id: node.pod for node in self._brokers()}
+        controllers = {node.pod: node for node in self.nodes.values() if not node.is_broker}
+        tree, log = self.tree, self.log
+        alive = {node.node_id for node in self._brokers() if node.is_open(now)}
+        named = {node_id: f"kafka-{node_id - 1}" for _, replicas in self._partitions() for node_id in replicas} | pods
+        ruling = log.metadata if tree.claimed and log is not None and log.copied else tree.metadata
+        return Cluster(
+            now,
+            brokers={node.pod: node.mode for node in self._brokers()},
+            controllers={pod: node.mode for pod, node in controllers.items()},
+            cluster_id=CLUSTER_ID,
+            leader=next((pod for pod, node in controllers.items() if node.node_id == self.leader), ""),
+            quorum=self.leader is not None,
+            state=log.state.name if log is not None and log.state is not None else None,
+            dual_write_age=now - tree.migration.mtime if tree.migration is not None else None,
+            rules=self.rules,
+            claimed=tree.claimed,
+            migration_offset=tree.migration.offset if tree.migration is not None else None,
+            registered=frozenset(named[node_id] for node_id in tree.registered),
+            names_kraft=frozenset(node.pod for node in self._brokers() if self.forlorn(node)),
+            in_sync={key: frozenset(named[node_id] for node_id in isr) for key, isr in self.isr.items()},
+            replicas={key: frozenset(named[node_id] for node_id in replicas) for key, replicas in self._partitions()},
+            leaderless=frozenset(key for key, (leader, _) in self.told.items() if leader not in alive),
+            epoch=tree.controller_epoch,
+            partition_epoch=tree.partition_epoch,
+            metadata=ruling,
+            metadata_wanted=self.wanted,
+        )
 
     # --- for the ports ------------------------------------------------------------------------------------------------
 
-    def metadata(self) -> ClusterMetadata:
-        """What both sides hold: dual write is never late here. `planted` makes ZooKeeper differ."""
-        return ClusterMetadata(topics={
-            name: Topic(f"id-of-{name}", {index: Assignment(replicas) for index, replicas in partitions.items()})
-            for name, partitions in self.topics.items()
-        })
-
-    def _broker_nodes(self) -> list[Node]:
-        return [node for node in self.nodes.values() if node.mode in ("A", "B", "C")]
+    def _brokers(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.is_broker]
 
     def _controller(self, node_id: int) -> Node:
         return next(node for node in self.nodes.values() if node.node_id == node_id)
@@ -302,18 +440,31 @@ class Kafka:
         node = self.nodes.get(where.host.split(".")[0])
         return node if node is not None and node.is_open(self.kubelet.api.now()) else None
 
+    def refused_at(self, where: Address) -> bool:
+        """A pod is there and its port is closed, as that of a controller that was told to wait."""
+        node = self.nodes.get(where.host.split(".")[0])
+        return node is not None and node.mode == STOPPED
+
     def alive(self) -> dict[int, Address]:
         """The brokers that a client is told of: by ZooKeeper, or by the controllers once they rule."""
-        kraft = self.controller is not None and not self.controller.ephemeral
+        known = self.log.brokers if self.tree.claimed and self.log is not None else {}
         return {
-            node.node_id: Address(address(node.pod, "kafka"), BROKER_PORT) for node in self._broker_nodes()
-            if (not self.brokers[node.node_id].fenced if kraft and node.node_id in self.brokers
-                else node.node_id in self.registered)
+            node.node_id: Address(address(node.pod, "kafka"), BROKER_PORT) for node in self._brokers()
+            if (not known[node.node_id].fenced if node.node_id in known else node.node_id in self.tree.registered)
         }
+
+    def controller_named_by(self, node: Node) -> int:
+        """What a broker answers in Metadata: the true controller while ZooKeeper rules, then any living broker (3.2)."""
+        if node.mode != "C" and (node.names is None or node.names.ephemeral):
+            return -1 if node.names is None else node.names.node_id
+        alive = sorted(self.alive())
+        return self.whim.choice(alive) if alive else -1
 
 
 def mode_of(settings: Mapping[str, str]) -> str:
     """The mode that a configuration stands for; "" for one that Kafka would refuse."""
+    if settings.get("switchover.stopped") == "true":
+        return STOPPED
     flag = settings.get("zookeeper.metadata.migration.enable") == "true"
     match settings.get("process.roles"):
         case "controller":

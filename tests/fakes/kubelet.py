@@ -1,64 +1,78 @@
 """The StatefulSet controller and the kubelets of a fake API: pods come, mount what is there at that moment, and start.
 
-A pod reads its configuration when its container starts, as a Secret or ConfigMap volume shows it then. Everything that
-happens is put into `started` and `stopped` for whoever plays the processes.
+A container reads its configuration when it starts, as a Secret or ConfigMap volume shows it then; one that crashed starts
+again in the same pod. A pod that is deleted stays until its process has ended. What happens to processes is put into
+`started` and `stopped` for whoever plays them.
 """
 
 import base64
 import hashlib
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fakes.api_server import NAMESPACE, FakeApi, Object
+from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
+BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
+PROTECTION = "kubernetes.io/pvc-protection"
 
 DISKS = "disks 1 1 9 0 0\n"            # what every init container says: one log directory, nothing wrong with it
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container that has just started: the files it sees, by mount path."""
+    """A container that has just started: the files it sees, by mount path, and the uid of its pod's volume claim."""
 
     pod: str
-    uid: str
     stateful_set: str
     ordinal: int
     files: Mapping[str, Mapping[str, str]]
+    volume: str
 
 
 @dataclass
 class Kubelet:
-    """Looked after by `tick`; `report` is how a process says that it is ready or has crashed."""
+    """Looked after by `tick`; `report` is how a process says that it is ready or has crashed.
+
+    `ends_in` gives the seconds for which a pod's process will go on ending once it is asked to; `rolled` is told of every
+    pod that a StatefulSet replaces by itself.
+    """
 
     api: FakeApi
     seed: int
-    violations: list[str]
+    ends_in: Callable[[str], float] = lambda pod: 1.0
+    rolled: Callable[[str], None] = lambda pod: None
     started: list[Container] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     _due: dict[tuple[str, int], float] = field(default_factory=dict)
-    _running: dict[str, str] = field(default_factory=dict)
+    _running: set[str] = field(default_factory=set)
+    _ending: dict[str, float] = field(default_factory=dict)
+    _restarts: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
 
     def tick(self, now: float) -> None:
-        """What controller and kubelets would have done until now."""
-        for gone in [name for name, uid in self._running.items() if self._uid(name) != uid]:
-            del self._running[gone]
-            self.stopped.append(gone)
+        """What controllers and kubelets would have done until now."""
+        for pod in list(self.api.of("pods")):
+            if "deletionTimestamp" in pod["metadata"]:
+                self._end(pod["metadata"]["name"], now)
         for stateful_set in list(self.api.of("statefulsets")):
             self._control(stateful_set, now)
+        self._collect_garbage()
         for pod in list(self.api.of("pods")):
-            if pod["metadata"]["name"] not in self._running:
+            name = pod["metadata"]["name"]
+            again = self._restarts.get(name)
+            if name not in self._ending and (name not in self._running or (again is not None and now >= again)):
+                self._restarts.pop(name, None)
                 self._start(pod, now)
 
     def report(self, pod: str, *, ready: bool, crashed: bool = False) -> None:
-        """A process became ready, or it ended by itself."""
+        """A process became ready, or it ended by itself: then its container is started again after a while."""
         now = _time(self.api.now())
         waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}}
 
@@ -70,16 +84,46 @@ class Kubelet:
 
         if ("pods", pod) in self.api.objects:
             self.api.edit("pods", pod, change)
+            if crashed:
+                self._restarts[pod] = self.api.now() + BACK_OFF_SECONDS
 
-    def _uid(self, name: str) -> str:
-        pod = self.api.objects.get(("pods", name))
-        return str(pod["metadata"]["uid"]) if pod is not None else ""
+    def _end(self, name: str, now: float) -> None:
+        if name not in self._ending:
+            self._ending[name] = now + self.ends_in(name)
+            self.stopped.append(name)
+        elif now >= self._ending[name]:
+            del self._ending[name]
+            self._running.discard(name)
+            self._restarts.pop(name, None)
+            self.api.gone("pods", name)
+
+    def _collect_garbage(self) -> None:
+        """Pods whose StatefulSet is gone or goes in the foreground; claims that were deleted and are not used any more."""
+        sets = {found["metadata"]["uid"]: found for found in self.api.of("statefulsets")}
+        owners = set()
+        for pod in list(self.api.of("pods")):
+            for owner in pod["metadata"].get("ownerReferences", ()):
+                owners.add(owner["uid"])
+                found = sets.get(owner["uid"])
+                if found is None or "deletionTimestamp" in found["metadata"]:
+                    self.api.remove("pods", pod["metadata"]["name"])
+        for uid, found in sets.items():
+            if "deletionTimestamp" in found["metadata"] and uid not in owners:
+                assert found["metadata"]["finalizers"] == [FOREGROUND]
+                self.api.gone("statefulsets", found["metadata"]["name"])
+        for claim in list(self.api.of("persistentvolumeclaims")):
+            name = claim["metadata"]["name"]
+            used = any(name.endswith(f"-{pod['metadata']['name']}") for pod in self.api.of("pods"))
+            if "deletionTimestamp" in claim["metadata"] and not used:
+                self.api.gone("persistentvolumeclaims", name)
 
     def _control(self, stateful_set: Object, now: float) -> None:
         name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
         revision = f"{name}-{_hash(spec['template'])}"
         if (stateful_set.get("status") or {}).get("updateRevision") != revision:
             self.api.edit("statefulsets", name, lambda found: found.update(status={"updateRevision": revision}))
+        if "deletionTimestamp" in stateful_set["metadata"]:
+            return
         strategy = (spec.get("updateStrategy") or {"type": "RollingUpdate"})["type"]
         for ordinal in range(spec["replicas"]):
             pod = self.api.objects.get(("pods", f"{name}-{ordinal}"))
@@ -88,8 +132,9 @@ class Kubelet:
                 if now >= due:
                     del self._due[name, ordinal]
                     self._create(stateful_set, ordinal, revision)
-            elif strategy == "RollingUpdate" and pod["metadata"]["labels"]["controller-revision-hash"] != revision:
-                self.violations.append(f"Kubernetes restarts {name}-{ordinal}, ungated: the strategy is RollingUpdate")
+            elif strategy == "RollingUpdate" and "deletionTimestamp" not in pod["metadata"] and (
+                    pod["metadata"]["labels"]["controller-revision-hash"] != revision):
+                self.rolled(f"{name}-{ordinal}")
                 self.api.remove("pods", f"{name}-{ordinal}")
 
     def _create(self, stateful_set: Object, ordinal: int, revision: str) -> None:
@@ -97,8 +142,9 @@ class Kubelet:
         for claim in spec.get("volumeClaimTemplates") or ():
             claim_name = f"{claim['metadata']['name']}-{name}-{ordinal}"
             if ("persistentvolumeclaims", claim_name) not in self.api.objects:
-                labels = {"labels": {**spec["selector"]["matchLabels"], **(claim["metadata"].get("labels") or {})}}
-                self.api.add("v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim_name, metadata=labels)
+                labels = {**spec["selector"]["matchLabels"], **(claim["metadata"].get("labels") or {})}
+                self.api.add("v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim_name,
+                             metadata={"labels": labels, "finalizers": [PROTECTION]})
         template = json.loads(json.dumps(spec["template"]))
         metadata = {
             "labels": {**template["metadata"]["labels"], "controller-revision-hash": revision},
@@ -115,7 +161,7 @@ class Kubelet:
             volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mount["name"]), None)
             if volume is not None:
                 files[mount["mountPath"]] = self._mounted(volume, mount, name)
-        self._running[name] = pod["metadata"]["uid"]
+        self._running.add(name)
         container = pod["spec"]["containers"][0]["name"]
         state = {"name": container, "state": {"running": {"startedAt": _time(now)}}}
         ended = [{"name": each["name"], "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": DISKS}}}
@@ -124,7 +170,9 @@ class Kubelet:
             "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
             "initContainerStatuses": ended, "containerStatuses": [state]}))
         stateful_set, _, ordinal = name.rpartition("-")
-        self.started.append(Container(name, pod["metadata"]["uid"], stateful_set, int(ordinal), files))
+        claims = [claim["metadata"]["uid"] for claim in self.api.of("persistentvolumeclaims")
+                  if claim["metadata"]["name"].endswith(f"-{name}")]
+        self.started.append(Container(name, stateful_set, int(ordinal), files, claims[0] if claims else ""))
 
     def _mounted(self, volume: Mapping[str, Any], mount: Mapping[str, Any], pod: str) -> dict[str, str]:
         """The files below a mount; a sub-path that does not exist is an empty directory, as a kubelet makes one."""

@@ -1,21 +1,24 @@
-"""A Kafka cluster in a fake Kubernetes, the operator that migrates it, and a judge who looks at each of its writes."""
+"""A Kafka cluster in a fake Kubernetes, the operator that migrates it, and a jury that sees each write and each moment."""
 
 import asyncio
 import base64
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import kopf
 import pytest
-from javaproperties import loads
 from prometheus_client import CollectorRegistry
 
 from fakes.api_server import NAMESPACE, FakeApi, Object
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
-from fakes.kafka_world import Kafka, mode_of
+from fakes.kafka_world import Kafka
 from fakes.kubelet import Kubelet
+from invariants.jury import Jury
+from invariants.memory import Limits
+from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
@@ -28,12 +31,14 @@ from switchover.reconcile import Reconciler
 TICK = 0.5
 NAME = "main"
 LABELS = {"app": "kafka"}
-SERVER_PROPERTIES = """# the user's own file
+CANARY = "canary-5f2c9e"
+SERVER_PROPERTIES = f"""# the user's own file
 listeners=PLAINTEXT://:9092
 log.dirs=/var/lib/kafka
 zookeeper.connect=zookeeper:2181
 inter.broker.protocol.version=3.9
 min.insync.replicas=2
+password.encoder.secret={CANARY}
 """
 TOPICS = {
     "orders": {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2)},
@@ -50,10 +55,6 @@ SPEC = {
     "zookeeperRetentionSeconds": 10,
     "backups": {"skipReason": "simulated"},
     "gates": {"groups": [{"name": "orders"}]},
-}
-WHERE_CREATED = {
-    "controllerrevisions": "EnableMigration", "services": "ProvisionControllers",
-    "poddisruptionbudgets": "ProvisionControllers",
 }
 
 
@@ -74,14 +75,14 @@ class MigrationWorld:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int = 0, lag: float = 2.0) -> None:
         self.timeline = Timeline()
-        self.violations: list[str] = []
-        self.api = FakeApi(self.timeline.now, seed, lag, on_write=self._judge)
-        self.kubelet = Kubelet(self.api, seed, self.violations)
-        self.kafka = Kafka(self.kubelet, seed, self.violations, TOPICS)
+        self.jury = Jury(Limits(namespace=NAMESPACE, secrets=(CANARY,)))
+        self.api = FakeApi(self.timeline.now, seed, lag)
+        self.witness = Witness(self.api, self.jury, lambda: self.api.objects.get(("kafkamigrations", NAME)))
+        self.kubelet = Kubelet(self.api, seed)
+        self.kafka = Kafka(self.kubelet, seed, {name: dict(partitions) for name, partitions in TOPICS.items()},
+                           self.jury.see)
         self.metrics: list[CollectorRegistry] = []
         self.lives = 0
-        self.moves = 0
-        self._position: object = None
         self._seed = seed
         self._ticked = self.timeline.now()
         self._monkeypatch = monkeypatch
@@ -112,8 +113,19 @@ class MigrationWorld:
         """Let the world catch up with the time."""
         while self._ticked + TICK <= self.timeline.now():
             self._ticked += TICK
+            self.witness.wish()
             self.kubelet.tick(self._ticked)
             self.kafka.tick(self._ticked)
+
+    @property
+    def violations(self) -> list[str]:
+        """The rules that were broken."""
+        return self.jury.violations
+
+    @property
+    def moves(self) -> int:
+        """How often something moved: an effect, or a new position on record."""
+        return self.witness.moves
 
     @property
     def migration(self) -> Object:
@@ -152,12 +164,18 @@ class MigrationWorld:
         `stopped_before` concerns the first of several.
         """
         self.lives += 1
-        incarnation = Incarnation(self.api, self._seed * 1000 + self.lives, self.advance)
+        self.witness.lives = self.lives
+        seeds = [self._seed * 1000 + self.lives, *range(1, len(identities))]
+        incarnations = [Incarnation(self.api, seed, self.advance, identity)
+                        for seed, identity in zip(seeds, identities, strict=True)]
+        incarnation = incarnations[0]
         serve_kopf(incarnation, self._monkeypatch)
-
+        for each in incarnations:
+            each.asked = self.witness.asked
         metrics = self.metrics = [CollectorRegistry() for _ in identities]
-        incarnations = [incarnation, *(Incarnation(self.api, n, self.advance) for n in range(1, len(identities)))]
         incarnation.stopped_before = stopped_before
+        log = LogWitness(self.api, self.jury)
+        logging.getLogger("switchover").addHandler(log)
 
         async def operator() -> None:
             await asyncio.gather(*(
@@ -172,6 +190,7 @@ class MigrationWorld:
         try:
             ended = live(self.timeline, self.api, incarnation, operator, judged, limit, kill_when)
         finally:
+            logging.getLogger("switchover").removeHandler(log)
             defects = [each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics]
             assert not any(defects), "a pass ended in an error that is none of the three; see the log"
         self.advance()
@@ -191,58 +210,6 @@ class MigrationWorld:
 
         return approving
 
-    # --- the judge ----------------------------------------------------------------------------------------------------
-
-    def _judge(self, plural: str, name: str, subresource: str, found: Object) -> None:
-        """Promise 1: no effect before the step, batch and assignment that it belongs to are on record."""
-        if plural in ("leases", "events"):
-            return
-        if plural == "kafkamigrations":
-            self.moves += self._position != position(found)
-            self._position = position(found)
-            return
-        self.moves += 1
-        nodes = {node["name"]: node for node in self.status.get("nodes") or ()}
-        expected = WHERE_CREATED.get(plural, self.step)
-        if plural == "pods":
-            self._judge_replacement(name, found, nodes)
-        elif plural == "secrets":
-            for key, value in found["data"].items():
-                pod, mode = key.removesuffix(".properties"), mode_of(dict(loads(base64.b64decode(value).decode())))
-                if nodes.get(pod, {}).get("assigned") != mode:
-                    self.violations.append(f"the file of {pod} is written for mode {mode}, on record is {nodes.get(pod)}")
-        elif plural == "statefulsets" and name == "kafka":
-            ours = any("secret" in volume for volume in found["spec"]["template"]["spec"]["volumes"])
-            back = found["spec"]["updateStrategy"]["type"] != "OnDelete"
-            expected = "HandOver" if ours and back else "EnableMigration" if ours else "ProvisionControllers"
-        elif plural == "statefulsets":
-            expected = "ProvisionControllers"
-        if self.step != expected:
-            self.violations.append(f"{plural} {name} is written in {self.step}, and belongs to {expected}")
-
-    def _judge_replacement(self, name: str, found: Object, nodes: dict[str, Any]) -> None:
-        node, batch = nodes.get(name, {}), (self.status.get("progress") or {}).get("batchNodes") or ()
-        if name not in batch or node.get("evicting") != found["metadata"]["uid"]:
-            self.violations.append(f"pod {name} is replaced, but on record are batch {batch} and {node}")
-        moved = self.kafka.nodes.get(name)
-        if moved is None:
-            return
-        if moved.mode in ("P", "F") and self.step == "Soak":
-            if moved.node_id != self.kafka.leader:
-                self.violations.append(f"{name} is restarted in the soak and does not lead the quorum")
-            return
-        if moved.mode in ("P", "F"):
-            others = [each for each in self.kafka.nodes.values() if each.mode == "P" and each.pod != name]
-            if moved.node_id == self.kafka.leader and others:
-                self.violations.append(f"{name} leads the quorum and is stopped before {[each.pod for each in others]}")
-            if self.step != "Finalize" or not any(
-                    each["name"] == "Finalize" for each in self.migration["spec"].get("approvals", ())):
-                self.violations.append(f"controller {name} is stopped without an approval")
-            return
-        for (topic, index), isr in self.kafka.isr.items():
-            if len(isr - {moved.node_id}) < 2:
-                self.violations.append(f"{name} is stopped while {topic}-{index} is in sync on {sorted(isr)} alone")
-
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def end_state(self) -> EndState:
@@ -258,7 +225,7 @@ class MigrationWorld:
         }
         others = [key for key in sorted(self.api.objects) if key[0] not in ("events", "pods", "secrets", "statefulsets")]
         modes = {pod: node.mode for pod, node in sorted(self.kafka.nodes.items())}
-        kafka = (modes, self.kafka.state, self.kafka.controller is not None and self.kafka.controller.ephemeral)
+        kafka = (modes, self.kafka.state, self.kafka.tree.controller is not None and not self.kafka.tree.claimed)
         progress = self.status["progress"]
         status = {
             "phase": self.status["phase"], "metadataState": self.status["metadataState"], "step": progress["step"],
@@ -267,21 +234,7 @@ class MigrationWorld:
             "steps": [step["name"] for step in self.status["steps"]],
             "conditions": {each["type"]: each["status"] for each in self.status["conditions"]},
         }
-        starts: dict[tuple[str, str], int] = {}
-        for (pod, mode), times in self.kafka.starts.items():
-            which = "kafka-controller" if mode == "P" else pod     # who leads, and is rehearsed, is chance
-            starts[which, mode] = starts.get((which, mode), 0) + times
-        return EndState(files, stateful_sets, others, starts, kafka, status)
-
-
-def position(migration: Object) -> object:
-    """The part of a status that decisions rest on."""
-    status = migration.get("status") or {}
-    progress = status.get("progress") or {}
-    return [
-        [progress.get(key) for key in ("step", "direction", "openTime", "batch", "batchNodes", "bakeStartTime")],
-        [(node["name"], node["assigned"], node.get("evicting")) for node in status.get("nodes") or ()],
-    ]
+        return EndState(files, stateful_sets, others, dict(self.kafka.starts), kafka, status)
 
 
 async def operate(

@@ -362,7 +362,7 @@ def test_acting_before_the_record_is_caught(world: MigrationWorld, monkeypatch: 
         return move
 
     monkeypatch.setattr(rollout, "_replace", hasty)
-    with pytest.raises(AssertionError, match="is replaced, but on record are"):
+    with pytest.raises(AssertionError, match=r"O4: pod kafka-. .* is replaced, on record is none"):
         world.run_to_the_end()
 
 

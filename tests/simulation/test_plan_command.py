@@ -48,7 +48,7 @@ def test_before_anything_happened(world: MigrationWorld) -> None:
 
 
 def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
+    world.live(lambda: False, kill_when=lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
     writes = len(world.api.writes)
     lines = told(world, NAME)
     (moving,) = world.status["progress"]["batchNodes"]

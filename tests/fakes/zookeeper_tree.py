@@ -1,0 +1,81 @@
+"""What ZooKeeper keeps of the simulated Kafka cluster, as feasibility-kraft.md (3.2, 5) saw it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from switchover.core.kraft.facts import ControllerNode, MigrationNode
+from switchover.ports import Fenced
+
+Key = tuple[str, int]
+
+
+@dataclass
+class ZooKeeperTree:
+    """The nodes that a migration reads and writes.
+
+    `states` holds the controller_epoch in each partition's state, `metadata` everything that an administrator can change
+    (topics, configurations, ACLs, quotas …) by name. `written` is told of each write of the operator.
+    """
+
+    controller: ControllerNode | None = None
+    controller_version: int = 0
+    controller_epoch: int = 0
+    migration: MigrationNode | None = None
+    registered: set[int] = field(default_factory=set)
+    states: dict[Key, int] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+    written: Callable[[str, str, dict[str, object]], None] = lambda verb, path, content: None
+
+    @property
+    def claimed(self) -> bool:
+        """`/controller` is the persistent one of a KRaft controller."""
+        return self.controller is not None and not self.controller.ephemeral
+
+    @property
+    def partition_epoch(self) -> int:
+        """The newest controller_epoch in any partition's state."""
+        return max(self.states.values(), default=0)
+
+    def take_over(self, node_id: int, *, ephemeral: bool, kraft_epoch: int) -> None:
+        """A new controller writes `/controller` and counts `/controller_epoch` up."""
+        self.controller_epoch += 1
+        self.controller_version += 1
+        self.controller = ControllerNode(node_id, ephemeral, kraft_epoch)
+
+    def claim(self, node_id: int, epoch: int, now: float) -> None:
+        """A KRaft controller takes the cluster over; the offset that its predecessor reached stays."""
+        assert self.migration is not None
+        self.take_over(node_id, ephemeral=False, kraft_epoch=epoch)
+        self.migration = replace(self.migration, controller_id=node_id, epoch=epoch,
+                                 version=self.migration.version + 1, mtime=now)
+
+    def reached(self, offset: int, now: float) -> None:
+        """The dual write stores how far it is: the heartbeat."""
+        assert self.migration is not None
+        self.migration = replace(self.migration, offset=offset, version=self.migration.version + 1, mtime=now)
+
+    # --- what the operator does ---------------------------------------------------------------------------------------
+
+    def delete(self, path: str, version: int) -> None:
+        """Delete `/migration` or `/controller` in this version; Fenced when it is another."""
+        node = {"/migration": self.migration, "/controller": self.controller}[path]
+        if node is None:
+            return
+        there = self.migration.version if self.migration is node else self.controller_version
+        if version != there:
+            raise Fenced(f"{path} has version {there}, not {version}")
+        content: dict[str, object] = {
+            "epoch": self.controller_epoch, "partition_epoch": self.partition_epoch,
+            "migration": self.migration is not None, "ephemeral": self.controller is not None and not self.claimed}
+        if path == "/migration":
+            self.migration = None
+        else:
+            self.controller = None
+        self.written("DELETE", path, content)
+
+    def raise_epoch(self, epoch: int, expected: int) -> None:
+        """Set `/controller_epoch`, which must be `expected`; Fenced otherwise."""
+        if self.controller_epoch != expected:
+            raise Fenced(f"/controller_epoch is {self.controller_epoch}, not {expected}")
+        self.controller_epoch = epoch
+        self.written("PUT", "/controller_epoch", {"epoch": epoch, "expected": expected})

@@ -1,0 +1,99 @@
+"""What happens in a simulated world, told to the jury as it happens."""
+
+import base64
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from javaproperties import loads
+
+from fakes.api_server import NAMESPACE, FakeApi, Object
+from fakes.kafka_world import mode_of
+from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted
+from invariants.jury import Jury
+
+VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change"}
+
+
+class Witness:
+    """Turns the writes of a fake API and of a simulated ZooKeeper into events; `wish` tells of the spec in time."""
+
+    def __init__(self, api: FakeApi, jury: Jury, migration: Callable[[], Object | None]) -> None:
+        self._api = api
+        self._jury = jury
+        self._migration = migration
+        self._generation: tuple[str, int] = ("", 0)
+        self.lives = 0
+        self.moves = 0
+        api.on_write = self.write
+
+    def wish(self) -> None:
+        """Tell the jury of a spec that is new."""
+        found = self._migration()
+        if found is None:
+            return
+        uid, generation = found["metadata"]["uid"], found["metadata"]["generation"]
+        if (uid, generation) != self._generation:
+            self._generation = uid, generation
+            self._jury.see(Wanted(self._api.now(), uid, generation, found["spec"]))
+
+    def asked(self, method: str, path: str) -> None:
+        """A request of the operator."""
+        self._jury.see(Asked(self._api.now(), method, path))
+
+    def write(self, method: str, plural: str, name: str, subresource: str, body: Any, found: Object) -> None:
+        """A write of the operator."""
+        self.wish()
+        now, reader = self._api.now(), self._api.actor
+        actor = f"{reader.identity}#{self.lives}" if reader is not None else ""
+        if plural == "kafkamigrations" and subresource == "status":
+            before = self._jury.memory.standing.position
+            self._jury.see(Recorded(now, found["metadata"]["uid"], found["status"], actor))
+            self.moves += self._jury.memory.standing.position != before
+            return
+        self.moves += plural not in ("leases", "events", "kafkamigrations")
+        if plural == "leases":
+            holder = "" if method == "DELETE" else found["spec"]["holderIdentity"]
+            self._jury.see(Leased(now, holder))
+        if plural == "events":
+            self._jury.see(Told(now, "event", repr(found)))
+        reads: Mapping[str, float] = reader.reads if reader is not None else {}
+        verb = "evict" if subresource == "eviction" else VERBS[method]
+        self._jury.see(Effect(
+            now, verb, plural, name, actor, NAMESPACE,
+            uid=_preconditions(body).get("uid", ""), fenced=plural == "znodes" or method == "POST" or _fenced(body),
+            assigns=_assigned(found) if plural == "secrets" and verb != "delete" else None,
+            read_at=reads.get(plural), wish_read_at=reads.get("kafkamigrations"),
+            content=found if plural == "znodes" else {}))
+
+
+class LogWitness(logging.Handler):
+    """Hands every line that the operator logs to the jury."""
+
+    def __init__(self, api: FakeApi, jury: Jury) -> None:
+        super().__init__()
+        self._api = api
+        self._jury = jury
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A line of the log."""
+        self._jury.see(Told(self._api.now(), "log", record.getMessage()))
+
+
+def _preconditions(body: Any) -> Mapping[str, str]:
+    options = body.get("deleteOptions", body) if isinstance(body, dict) else {}
+    found: Mapping[str, str] = options.get("preconditions") or {}
+    return found
+
+
+def _fenced(body: Any) -> bool:
+    if isinstance(body, list):
+        return any(operation["op"] == "test" for operation in body)
+    metadata = (body or {}).get("metadata") or {}
+    return bool(_preconditions(body)) or "resourceVersion" in metadata or "uid" in metadata
+
+
+def _assigned(secret: Object) -> dict[str, str]:
+    files = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
+    return {key.removesuffix(".properties"): mode_of(dict(loads(text))) for key, text in files.items()
+            if key.endswith(".properties")}
