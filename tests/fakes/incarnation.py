@@ -58,7 +58,6 @@ class Incarnation:
 
     async def stand_still(self, method: str, path: str) -> None:
         """Wait as long as a test wishes, before a request is sent."""
-        self.asked(method, path)
         if (seconds := self.stopped_before(method, path)) > 0:
             await asyncio.sleep(seconds)
 
@@ -78,6 +77,7 @@ class SimulatedApiServer(ApiServer):
         query = {"labelSelector": parameters.get("label_selector") or "", "dryRun": parameters.get("dry_run") or ""}
         body = json.loads(json.dumps(body)) if body is not None else None      # as it would arrive
         content_type = parameters.get("content_type", "")
+        self._incarnation.asked(method, path)
         await self._incarnation.stand_still(method, path)
         if method == "GET":
             plural = path.partition(f"/namespaces/{self.namespace}/")[2].partition("/")[0]

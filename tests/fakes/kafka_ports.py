@@ -22,7 +22,7 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopics,
 )
 from switchover.metadata.parity import TreeReading
-from switchover.ports import Unreachable
+from switchover.ports import NotListening, Unreachable
 
 T = TypeVar("T")
 
@@ -55,6 +55,8 @@ class SimulatedNodes:
         """Nothing is open."""
 
     def _listening(self, where: Address) -> Node:
+        if self._kafka.refused_at(where):
+            raise NotListening(f"nobody listens at {where}")
         if (node := self._kafka.at(where)) is None:
             raise Unreachable(f"nobody answers at {where}")
         return node
@@ -175,8 +177,17 @@ class SimulatedZooKeeper:
         each = {"A": 2, "B": 2, "P": 1}
         return await self._incarnation.call(lambda: sum(each.get(node.mode, 0) for node in self._kafka.nodes.values()))
 
-    async def delete(self, path: str) -> None:
-        raise AssertionError(f"nothing deletes {path} on the way forward")
+    async def partition_epoch(self) -> int:
+        return await self._incarnation.call(lambda: self._serving(self._kafka.tree.partition_epoch))
+
+    async def delete(self, path: str, version: int, controller_epoch: int) -> None:
+        await self._incarnation.stand_still("DELETE", path)
+        await self._incarnation.call(
+            lambda: self._serving(None) or self._kafka.tree.delete(path, version, controller_epoch))
+
+    async def raise_epoch(self, epoch: int, expected: int) -> None:
+        await self._incarnation.stand_still("PUT", "/controller_epoch")
+        await self._incarnation.call(lambda: self._serving(None) or self._kafka.tree.raise_epoch(epoch, expected))
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -187,7 +187,7 @@ class Kafka:
             self.kubelet.report(container.pod, ready=False, crashed=True)
             return
         self.starts[container.pod, mode] = self.starts.get((container.pod, mode), 0) + 1
-        node_id = broker_id if mode in ("A", "B", "C") else int(settings["node.id"])
+        node_id = broker_id if mode in ("A", "B", "C") else int(settings.get("node.id", -1))
         open_at = now + self._random.uniform(*((2.0, 4.0) if mode in ("P", "F") else (3.0, 8.0)))
         if mode == STOPPED:
             open_at = float("inf")

@@ -18,7 +18,6 @@ class ZooKeeperTree:
     """
 
     controller: ControllerNode | None = None
-    controller_version: int = 0
     controller_epoch: int = 0
     migration: MigrationNode | None = None
     registered: set[int] = field(default_factory=set)
@@ -39,8 +38,8 @@ class ZooKeeperTree:
     def take_over(self, node_id: int, *, ephemeral: bool, kraft_epoch: int) -> None:
         """A new controller writes `/controller` and counts `/controller_epoch` up."""
         self.controller_epoch += 1
-        self.controller_version += 1
-        self.controller = ControllerNode(node_id, ephemeral, kraft_epoch)
+        version = self.controller.version + 1 if self.controller is not None else 0
+        self.controller = ControllerNode(node_id, ephemeral, kraft_epoch, version)
 
     def claim(self, node_id: int, epoch: int, now: float) -> None:
         """A KRaft controller takes the cluster over; the offset that its predecessor reached stays."""
@@ -56,14 +55,13 @@ class ZooKeeperTree:
 
     # --- what the operator does ---------------------------------------------------------------------------------------
 
-    def delete(self, path: str, version: int) -> None:
-        """Delete `/migration` or `/controller` in this version; Fenced when it is another."""
+    def delete(self, path: str, version: int, controller_epoch: int) -> None:
+        """Delete `/migration` or `/controller` in this version and epoch; Fenced when it is another."""
         node = {"/migration": self.migration, "/controller": self.controller}[path]
         if node is None:
             return
-        there = self.migration.version if self.migration is node else self.controller_version
-        if version != there:
-            raise Fenced(f"{path} has version {there}, not {version}")
+        if (version, controller_epoch) != (node.version, self.controller_epoch):
+            raise Fenced(f"{path} has version {node.version} in epoch {self.controller_epoch}")
         content: dict[str, object] = {
             "epoch": self.controller_epoch, "partition_epoch": self.partition_epoch,
             "migration": self.migration is not None, "ephemeral": self.controller is not None and not self.claimed}

@@ -93,11 +93,11 @@ def only_our_hand(_: Memory, event: Event) -> Iterator[str]:
 
 
 def canary_first(memory: Memory, event: Event) -> Iterator[str]:
-    """K3: a batch of brokers ends when it has been healthy for its bake, without a break."""
+    """K3: a batch of brokers ends when it has been healthy for its bake, without a break; the way back has no bakes."""
     assert isinstance(event, Recorded)
     before, now = memory.standing, Standing(event.status)
     same = (before.place, before.attempt) == (now.place, now.attempt)
-    if not same or not before.batch_nodes or now.batch_nodes == before.batch_nodes:
+    if not same or now.backward or not before.batch_nodes or now.batch_nodes == before.batch_nodes:
         return
     brokers = all(name.rpartition("-")[0] in memory.broker_sets for name in before.batch_nodes)
     steps = (memory.spec.get("rollout") or {}).get("steps") or ()

@@ -106,7 +106,8 @@ class Standing:
         waiting = [(item["gate"], item["verdict"], item["reason"], item.get("subject"))
                    for item in self.status.get("waitingFor") or ()]
         conditions = [(item["type"], item["status"], item["reason"]) for item in self.status.get("conditions") or ()]
-        keys = ("observedGeneration", "phase", "planHash", "metadataState", "nodes", "approvals", "rollback", "findings")
+        keys = ("observedGeneration", "phase", "planHash", "metadataState", "nodes", "approvals", "rollback", "findings",
+                "highWatermark", "migrationNode")
         return self.position, waiting, conditions, [self.status.get(key) for key in keys]
 
 

@@ -143,6 +143,15 @@ class MigrationWorld:
     def finished(self) -> bool:
         return bool((self.status.get("progress") or {}).get("completeTime"))
 
+    @property
+    def phase(self) -> str:
+        return str(self.status.get("phase", ""))
+
+    def want(self, state: str, **spec: Any) -> None:
+        """What a person asks for: Running, Paused or RolledBack."""
+        self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState=state, **spec))
+        self.witness.wish()
+
     def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
         """What a person does who trusts the operator, with all steps or with some."""
         if ("kafkamigrations", NAME) not in self.api.objects:
@@ -201,6 +210,17 @@ class MigrationWorld:
         """Run until the migration is finished, approving what waits for it; False when killed before."""
         return self.live(self.approved_and(lambda: self.finished), **how)
 
+    def roll_back(self, **how: Any) -> bool:
+        """Ask for the way back, and run until it is done; False when killed before."""
+        self.want("RolledBack")
+        return self.live(lambda: self.phase == "RolledBack", **how)
+
+    def try_again(self, **how: Any) -> bool:
+        """Ask for another attempt, and run until it is finished; False when killed before."""
+        attempt = self.status["attempt"]
+        self.want("Running")
+        return self.live(self.approved_and(lambda: self.status["attempt"] > attempt and self.finished), **how)
+
     def approved_and(self, until: Callable[[], bool], only: tuple[str, ...] = ()) -> Callable[[], bool]:
         """Approve whatever waits for it, until something is so."""
 
@@ -234,7 +254,11 @@ class MigrationWorld:
             "steps": [step["name"] for step in self.status["steps"]],
             "conditions": {each["type"]: each["status"] for each in self.status["conditions"]},
         }
-        return EndState(files, stateful_sets, others, dict(self.kafka.starts), kafka, status)
+        starts: dict[tuple[str, str], int] = {}
+        for (pod, mode), times in self.kafka.starts.items():
+            which = "kafka-controller" if mode == "P" else pod     # who leads, and is rehearsed, is chance
+            starts[which, mode] = starts.get((which, mode), 0) + times
+        return EndState(files, stateful_sets, others, starts, kafka, status)
 
 
 async def operate(
