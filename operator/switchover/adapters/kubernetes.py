@@ -6,7 +6,7 @@ Nothing written here carries an ownerReference: deleting a migration must take n
 import asyncio
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,6 +29,7 @@ class KubernetesWorkloads:
         self._clock = clock
         self._nodes_refused_at = float("-inf")
         self._read_versions: dict[str, str] = {}
+        self._read_uids: dict[str, str] = {}       # path -> uid of what may be deleted one day
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -42,6 +43,7 @@ class KubernetesWorkloads:
             self._server.items(self._server.path("v1", "Pod")),
             self._server.items(self._server.path("policy/v1", "PodDisruptionBudget")),
         )
+        self._remember("policy/v1", "PodDisruptionBudget", budgets)
         uid = found["metadata"]["uid"]
         own = [pod for pod in pods if any(owner["uid"] == uid for owner in _metadata(pod, "ownerReferences", ()))]
         cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
@@ -115,6 +117,7 @@ class KubernetesWorkloads:
             found = await self._server.get(self._server.path("v1", "Secret", secret))
         except NotFound:
             return {}
+        self._remember("v1", "Secret", (found,))
         self._read_versions[secret] = found["metadata"]["resourceVersion"]
         return _decoded(found.get("data"))
 
@@ -124,12 +127,14 @@ class KubernetesWorkloads:
             found = await self._server.get(self._server.path("apps/v1", "ControllerRevision", name))
         except NotFound:
             return None
+        self._remember("apps/v1", "ControllerRevision", (found,))
         data: Mapping[str, Any] = found["data"]
         return data
 
     async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]:
         """Names of the claims that carry all the labels."""
         claims = await self._server.items(self._server.path("v1", "PersistentVolumeClaim"), labels)
+        self._remember("v1", "PersistentVolumeClaim", claims)
         return sorted(claim["metadata"]["name"] for claim in claims)
 
     async def manifest(self, api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
@@ -195,10 +200,24 @@ class KubernetesWorkloads:
             raise Fenced(f"{kind} {name}: {error}") from None
 
     async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
-        """Delete, dependants first: a StatefulSet is gone only when its pods are. Nothing to do when it does not exist."""
-        options: dict[str, Any] = {"propagationPolicy": "Foreground"}
-        await self._delete(self._server.path(api_version, kind, name), options | (
-            {"preconditions": {"uid": uid}} if uid else {}))
+        """Delete, dependants first: a StatefulSet is gone only when its pods are. Nothing to do when it does not exist.
+
+        Without a uid it is the object that was last read: an operator that stood still between deciding and deleting would
+        else delete what a later attempt has made under the same name.
+        """
+        path = self._server.path(api_version, kind, name)
+        uid = uid or self._read_uids.pop(path, "")
+        if not uid:
+            try:
+                uid = (await self._server.get(path))["metadata"]["uid"]
+            except NotFound:
+                return
+        await self._delete(path, {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}})
+
+    def _remember(self, api_version: str, kind: str, found: Iterable[Mapping[str, Any]]) -> None:
+        for item in found:
+            name = item["metadata"]["name"]
+            self._read_uids[self._server.path(api_version, kind, name)] = item["metadata"]["uid"]
 
     async def evict(self, pod: Pod) -> None:
         """Evict with a uid precondition; Refused carries the budget's words; a pod already gone is success."""
