@@ -364,10 +364,12 @@ async def test_apply_takes_over_what_a_user_applied(server: ApiServer, workloads
     await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
 
 
-async def test_what_came_after_the_last_reading_is_not_deleted(server: ApiServer, workloads: KubernetesWorkloads) -> None:
+async def test_what_came_after_the_last_reading_is_not_deleted(
+    server: ApiServer, workloads: KubernetesWorkloads, clock: Clock
+) -> None:
     await workloads.write_node_files("files", {"a": "1"}, {})
     await workloads.node_files("files")
-    another = KubernetesWorkloads(server, WallClock())
+    another = KubernetesWorkloads(server, clock)
     await another.delete_object("v1", "Secret", "files")
     await another.write_node_files("files", {"a": "2"}, {})
     await workloads.delete_object("v1", "Secret", "files")

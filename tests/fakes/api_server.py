@@ -2,8 +2,8 @@
 
 Passive: it moves when somebody asks. Behaviour was taken from the real one where tests/apiserver looks at the same
 things: resourceVersion and uid, generation, `/status` apart, JSON patch with tests (422), conflicts (409), finalizers,
-server-side apply reduced to "our keys replace", eviction under budgets (429), pods that take their time to end, deletion
-in the foreground, in the background or leaving orphans.
+server-side apply reduced to "our keys replace, and those that we give up go", eviction under budgets (429), pods that take
+their time to end, deletion in the foreground, in the background or leaving orphans.
 """
 
 import json
@@ -74,6 +74,7 @@ class FakeApi:
     on_write: Callable[[str, str, str, str, Any, Object], None] = lambda *_: None
     after_write: Callable[[], None] = lambda: None
     actor: Any = None
+    _applied: dict[tuple[str, str, str], Object] = field(default_factory=dict)
     _version: int = 0
     _uids: int = 0
 
@@ -150,7 +151,9 @@ class FakeApi:
         if method == "POST" and subresource != "eviction":
             return self._create(plural, body)
         if found is None and content_type.startswith("application/apply-patch"):
-            return self._create(plural, body)
+            created = self._create(plural, body)
+            self._applied[plural, name, created["metadata"]["uid"]] = copied(body)
+            return created
         if found is None:
             raise Problem(404, "NotFound", f"{plural} {name} not found")
         if subresource == "eviction":
@@ -201,7 +204,10 @@ class FakeApi:
         return self._store(plural, copied(body))
 
     def _patch(self, plural: str, found: Object, body: Any, subresource: str, content_type: str) -> Object:
-        return self._store(plural, self._patched(plural, found, body, subresource, content_type))
+        fresh = self._patched(plural, found, body, subresource, content_type)
+        if content_type.startswith("application/apply-patch"):
+            self._applied[plural, found["metadata"]["name"], found["metadata"]["uid"]] = copied(body)
+        return self._store(plural, fresh)
 
     def _patched(self, plural: str, found: Object, body: Any, subresource: str, content_type: str) -> Object:
         if content_type.startswith("application/json-patch"):
@@ -213,7 +219,9 @@ class FakeApi:
             precondition(found, body.get("metadata") or {})
             fresh = merged(found, body)
         else:
-            fresh = merged(found, body) | {key: body[key] for key in ("data",) if key in body}
+            mine = (plural, found["metadata"]["name"], found["metadata"]["uid"])
+            given_up = dropped(self._applied.get(mine, {}), body)
+            fresh = merged(merged(found, given_up), body) | {key: body[key] for key in ("data",) if key in body}
         if subresource == "status":
             fresh = copied(found) | {"status": fresh.get("status")}
         elif plural in self.watched:
@@ -234,7 +242,7 @@ class FakeApi:
 
     def _remove(self, plural: str, found: Object, propagation: str = "Background") -> None:
         fresh = copied(found)
-        if propagation == "Foreground":
+        if propagation == "Foreground" and plural == "statefulsets":       # the others have no dependants
             fresh["metadata"].setdefault("finalizers", []).append(FOREGROUND)
         if propagation == "Orphan":
             for pod in list(self.of("pods")):
@@ -269,7 +277,8 @@ class FakeApi:
             chosen = budget["spec"]["selector"]["matchLabels"].items()
             if not chosen <= labels(pod).items():
                 continue
-            healthy = sum(ready(each) and "deletionTimestamp" not in each["metadata"] for each in self.of("pods") if chosen <= labels(each).items())
+            healthy = sum(ready(each) and "deletionTimestamp" not in each["metadata"]
+                          for each in self.of("pods") if chosen <= labels(each).items())
             expected = sum(each["spec"]["replicas"] for each in self.of("statefulsets")     # a pod that is gone counts, too
                            if chosen <= each["spec"]["template"]["metadata"]["labels"].items())
             if expected - healthy >= budget["spec"]["maxUnavailable"]:
@@ -301,6 +310,15 @@ def ready(pod: Mapping[str, Any]) -> bool:
 def copied(data: Any) -> Any:
     """A copy of plain data; the simulation spends most of its time here, and `copy.deepcopy` takes ten times as long."""
     return marshal.loads(marshal.dumps(data))
+
+
+def dropped(before: Mapping[str, Any], now: Mapping[str, Any]) -> Object:
+    """A merge patch that takes away what an earlier apply had set and this one does not."""
+    found: Object = {key: None for key in before if key not in now}
+    for key in before.keys() & now.keys():
+        if isinstance(before[key], dict) and isinstance(now[key], dict) and (inner := dropped(before[key], now[key])):
+            found[key] = inner
+    return found
 
 
 def merged(base: Any, patch: Any) -> Any:

@@ -14,7 +14,8 @@ SAMPLES = {"DualWrite": 5}
 NODE, DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")
 PLACES = {
     "broker set": {"ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<", "HandOver>"},
-    "broker files": {"EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
+    "broker files": {"EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<",
+                     "ProvisionControllers<"},
     "broker pod": {"EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},
     "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},

@@ -107,7 +107,7 @@ class Standing:
                    for item in self.status.get("waitingFor") or ()]
         conditions = [(item["type"], item["status"], item["reason"]) for item in self.status.get("conditions") or ()]
         keys = ("observedGeneration", "phase", "planHash", "metadataState", "nodes", "approvals", "rollback", "findings",
-                "highWatermark", "migrationNode")
+                "highWatermark", "migrationNode", "clusterId")
         return self.position, waiting, conditions, [self.status.get(key) for key in keys]
 
 
@@ -173,7 +173,7 @@ class Memory:
             case Recorded():
                 self._record(event)
             case Effect():
-                self.quiet = False
+                self.quiet = self.quiet and event.resource in ("leases", "events", "kafkamigrations")
                 if event.resource == "pods":
                     self.restarted.add(event.name)
             case Leased():

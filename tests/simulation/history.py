@@ -47,6 +47,8 @@ class Witness:
         now, reader = self._api.now(), self._api.actor
         actor = f"{reader.identity}#{self.lives}" if reader is not None else ""
         if plural == "kafkamigrations" and subresource == "status":
+            if (migration := self._migration()) is None or migration["metadata"]["uid"] != found["metadata"]["uid"]:
+                return                                 # of another migration: what it does is not this one's
             before = self._jury.memory.standing.position
             self._jury.see(Recorded(now, found["metadata"]["uid"], found["status"], actor))
             self.moves += self._jury.memory.standing.position != before
