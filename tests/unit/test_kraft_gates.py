@@ -481,6 +481,7 @@ FINDINGS = [
     Finding("ZooKeeperUnused", "a ZooKeeper that does not tell", silent("zookeeper_connections", "zookeeper:2181"), U,
             "ZooKeeperUnverified", "zookeeper:2181"),
     Finding("WrittenBack", "metadata on its way to ZooKeeper", migration_node(offset=OFFSET - 4), W, "DualWriteBehind"),
+    Finding("WrittenBack", "metadata that only one side has", parity(difference=True), W, "MetadataDiffers"),
     Finding("WrittenBack", "controllers that died with metadata of their own", dead_and_behind, W,
             "MetadataNotInZooKeeper", "/migration"),
     Finding("WrittenBack", "controllers of which nothing is known", with_log_unknown, U, "MetadataLogUnknown"),

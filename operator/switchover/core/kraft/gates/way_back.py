@@ -3,6 +3,7 @@
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.dual_write import check_dual_write
+from switchover.core.kraft.gates.parity import check_parity
 from switchover.core.kraft.gates.read import samples, zookeeper_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
@@ -40,7 +41,8 @@ def check_written_back(picture: Picture) -> Verdict:
     if isinstance(log, Known):
         if log.value.migration_state is MigrationState.PRE_MIGRATION:
             return passed("/migration is stale: nothing was copied")
-        return check_dual_write(picture)
+        written = check_dual_write(picture)
+        return check_parity(picture) if written.outcome == "Pass" else written
     answers = [picture.facts.answers.get(node_id) for node_id in picture.controllers.values()]
     silent = sum(isinstance(answer, Known) and answer.value == NOT_LISTENING for answer in answers)
     if silent * 2 <= len(answers):
