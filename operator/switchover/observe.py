@@ -8,7 +8,7 @@ from typing import TypeVar
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.api.status import Direction
 from switchover.comparison import ParityWatch
-from switchover.core.kraft import modes, names
+from switchover.core.kraft import environment, modes, names, template
 from switchover.core.kraft.facts import (
     NOT_LISTENING,
     Address,
@@ -17,6 +17,7 @@ from switchover.core.kraft.facts import (
     KubernetesState,
     NodeAnswer,
     ServerConfiguration,
+    Workload,
     ZooKeeperState,
 )
 from switchover.core.kraft.picture import Picture
@@ -142,17 +143,16 @@ class Observer:
     async def _kubernetes(self, spec: KafkaMigrationSpec, attempt: int, lease_holder: str) -> KubernetesState:
         sets = [brokers.name for brokers in spec.brokers]
         controllers = spec.controllers.name
-        workloads, configurations, files, originals, own, claims = await asyncio.gather(
-            asyncio.gather(*(self._workloads.stateful_set(name) for name in sets)),
-            asyncio.gather(*(self._configuration(brokers) for brokers in spec.brokers)),
+        observed, files, originals, own, claims = await asyncio.gather(
+            asyncio.gather(*(self._broker_set(brokers) for brokers in spec.brokers)),
             asyncio.gather(*(self._workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
             asyncio.gather(*(self._workloads.original(names.original(name, attempt)) for name in sets)),
             self._workloads.stateful_set(controllers),
             self._workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
         )
         return KubernetesState(
-            brokers=dict(zip(sets, workloads, strict=True)),
-            configurations=dict(zip(sets, configurations, strict=True)),
+            brokers={name: workload for name, (workload, _) in zip(sets, observed, strict=True)},
+            configurations={name: configuration for name, (_, configuration) in zip(sets, observed, strict=True)},
             node_files=dict(zip((*sets, controllers), files, strict=True)),
             originals=dict(zip(sets, originals, strict=True)),
             controllers=own,
@@ -168,16 +168,29 @@ class Observer:
         except Refused as error:
             return str(error)
 
-    async def _configuration(self, brokers: BrokerSet) -> ServerConfiguration | str:
+    async def _broker_set(self, brokers: BrokerSet) -> tuple[Workload | None, ServerConfiguration | str]:
+        """A StatefulSet and its configuration or, as text, why that cannot be read."""
+        workload = await self._workloads.stateful_set(brokers.name)
+        try:
+            return workload, await self._configuration(brokers, workload)
+        except (Refused, template.Unsupported, environment.Unusable) as error:
+            return workload, str(error)
+
+    async def _configuration(self, brokers: BrokerSet, workload: Workload | None) -> ServerConfiguration | str:
         source = brokers.configuration
         reference = source.config_map_ref or source.secret_ref
-        if reference is None:
-            return "configuration by environment variables is not supported yet"
-        kind = "ConfigMap" if source.config_map_ref is not None else "Secret"
-        try:
+        if reference is not None:
+            kind = "ConfigMap" if source.config_map_ref is not None else "Secret"
             return await self._workloads.configuration(kind, reference.name, reference.key)
-        except Refused as error:
-            return str(error)
+        assert source.environment is not None, "the API wants one of the three"
+        if workload is None:
+            return f"StatefulSet {brokers.name} does not exist"
+        container = template.broker_container(workload, brokers)
+        sources = sorted(environment.sources(container))
+        read = await asyncio.gather(*(self._workloads.values(kind, name) for kind, name in sources))
+        variables = environment.resolve(container, dict(zip(sources, read, strict=True)), self._namespace)
+        told = f"environment of StatefulSet {brokers.name}"
+        return environment.read_configuration(told, variables, source.environment.prefix)
 
     # --- Kafka --------------------------------------------------------------------------------------------------------
 

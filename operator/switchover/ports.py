@@ -119,6 +119,10 @@ class Workloads(Protocol):
         """A key of a ConfigMap or Secret (`kind`); Refused names the object or key that does not exist."""
         ...
 
+    async def values(self, kind: str, name: str) -> Mapping[str, str] | None:
+        """All of a ConfigMap or Secret; None when it does not exist."""
+        ...
+
     async def client_properties(self, secret: str) -> Mapping[str, str]: ...
     async def node_files(self, secret: str) -> Mapping[str, str]:
         """The Secret that holds one file a pod; empty when it does not exist."""

@@ -74,6 +74,11 @@ def container(**changes: object) -> Change:
     return changed
 
 
+def by_environment(prefix: str = "KAFKA_") -> Change:
+    """The brokers' configuration is a container's variables; what is read from there stays the picture's."""
+    return wanted(brokers=[{"name": "kafka", "configuration": {"environment": {"prefix": prefix}}}])
+
+
 def zookeeper(**changes: object) -> Change:
     return lambda picture: spoil(picture, "zookeeper", **changes)
 
@@ -165,8 +170,13 @@ BAD = [
         "TemplateSupported", F, "TemplateUnsupported", "there is no container broker; the pod has: kafka"),
     Bad("a configuration that is not mounted", container(volumeMounts=[{"name": "data", "mountPath": "/var/lib/kafka"}]),
         "TemplateSupported", F, "TemplateUnsupported", "does not mount ConfigMap kafka-config"),
-    Bad("configuration by environment", wanted(brokers=[{"name": "kafka", "configuration": {"environment": {}}}]),
-        "TemplateSupported", F, "TemplateUnsupported", "environment variables"),
+    Bad("an entrypoint that cannot be wrapped", lambda picture: by_environment()(container(command=[])(picture)),
+        "TemplateSupported", F, "TemplateUnsupported", "has no command"),
+    Bad("a variable that the command sets", lambda picture: by_environment()(
+        container(command=["sh", "-c", "export KAFKA_PROCESS_ROLES=x; exec run"])(picture)), "Configuration", F,
+        "OverriddenOnCommandLine", "process.roles"),
+    Bad("a property to change that the image has no variable for", lambda picture: by_environment("KAFKA_CFG_")(
+        appended("zookeeper.a-b=x")(picture)), "Configuration", F, "TemplateUnsupported", "cannot express"),
     # the configuration itself
     Bad("a file that is none", configured("listeners=\\u00zz"), "Configuration", F, "ConfigurationMalformed",
         "ConfigMap kafka-config"),

@@ -9,7 +9,7 @@ import pytest
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft import disks, names, template
 from switchover.core.kraft.facts import Workload
-from switchover.core.kraft.template import Unsupported, configuration_mount, is_ours, original_manifest, patch
+from switchover.core.kraft.template import Unsupported, check_supported, is_ours, original_manifest, patch
 from unit.pictures import Cluster, moment, stateful_set, workload_of
 
 PODS = ("kafka-0", "kafka-1", "kafka-2")
@@ -228,20 +228,28 @@ def no_volumes() -> dict[str, Any]:
     return manifest
 
 
+def no_command() -> dict[str, Any]:
+    manifest = stateful_set()
+    del container_of(manifest)["command"]
+    return manifest
+
+
 UNSUPPORTED = {
     "no such container": (directory, brokers(container="broker"), "there is no container broker; the pod has: kafka"),
     "no mount of it": (no_mount, brokers(), "container kafka does not mount ConfigMap kafka-config"),
     "another key by subPath": (another_key, brokers(), "nor its key server.properties by subPath"),
     "a mount by expression": (by_expression, brokers(), "does not mount ConfigMap kafka-config"),
     "no volumes at all": (no_volumes, brokers(), "does not mount ConfigMap kafka-config"),
-    "environment": (directory, brokers(configuration={"environment": {}}), "environment variables is not supported yet"),
+    "an environment, and no command": (no_command, brokers(configuration={"environment": {}}), "has no command"),
 }
 
 
 @pytest.mark.parametrize(("manifest_of", "own", "told"), UNSUPPORTED.values(), ids=UNSUPPORTED)
 def test_what_cannot_be_taken_over_is_refused_in_words(manifest_of, own, told):
     with pytest.raises(Unsupported) as refusal:
-        configuration_mount(workload(manifest_of()), own)
+        check_supported(workload(manifest_of()), own)
+    with pytest.raises(Unsupported):
+        patch(workload(manifest_of()), own, PODS, OTHER_KEYS)
     assert told in str(refusal.value)
 
 

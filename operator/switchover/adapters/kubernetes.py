@@ -85,14 +85,10 @@ class KubernetesWorkloads:
 
     async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
         """A key of a ConfigMap or Secret; Refused names the object or key that does not exist."""
-        try:
-            found = await self._server.get(self._server.path("v1", kind, name))
-        except NotFound:
-            raise Refused(f"{kind} {name} does not exist in namespace {self._server.namespace}") from None
-        if kind == "Secret":
-            texts = _decoded(found.get("data"))
-        else:
-            texts = dict(found.get("data") or {}) | _decoded(found.get("binaryData"))
+        found = await self.values(kind, name)
+        if found is None:
+            raise Refused(f"{kind} {name} does not exist in namespace {self._server.namespace}")
+        texts = dict(found)
         if key not in texts:
             there = ", ".join(sorted(texts)) or "none"
             raise Refused(f"{kind} {name} has no key {key}; its keys: {there}")
@@ -102,6 +98,16 @@ class KubernetesWorkloads:
         except UnicodeEncodeError:
             raise Refused(f"key {key} of {kind} {name} is not UTF-8 text") from None
         return ServerConfiguration(f"{kind} {name} key {key}", text, texts)
+
+    async def values(self, kind: str, name: str) -> Mapping[str, str] | None:
+        """All of a ConfigMap or Secret; None when it does not exist."""
+        try:
+            found = await self._server.get(self._server.path("v1", kind, name))
+        except NotFound:
+            return None
+        if kind == "Secret":
+            return _decoded(found.get("data"))
+        return dict(found.get("data") or {}) | _decoded(found.get("binaryData"))
 
     async def client_properties(self, secret: str) -> Mapping[str, str]:
         """Every key of the Secret is a client property; Refused when the Secret does not exist."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from switchover.api.kafka_migration import BrokerSet
 from switchover.core.effects import Apply, Effect, PatchStatefulSet, WriteNodeFiles
 from switchover.core.kraft import controllers, modes, names, preflight, template
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
@@ -48,7 +49,10 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
     gates to tell, not for us to fight over.
     """
     state = state_of(picture)
-    if state is None or any(picture.position.nodes[name].assigned != "A" for name in picture.brokers):
+    zookeeper = picture.facts.zookeeper
+    if state is None or not isinstance(zookeeper, Known):
+        return ()
+    if any(picture.position.nodes[name].assigned != "A" for name in picture.brokers):
         return ()
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():
@@ -63,7 +67,8 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
             return files
         else:
             try:
-                operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys)
+                operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys,
+                                            zookeeper.value.cluster_id)
             except template.Unsupported:
                 continue                               # changed since Preflight: the gate TemplateIsOurs tells it
             effects.append(PatchStatefulSet(name, operations, "own file for each pod, pods replaced by eviction only"))
@@ -103,19 +108,21 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     effects: list[Effect] = []
-    for name in picture.broker_sets:
+    for name, brokers in picture.broker_sets.items():
         configuration = state.configurations.get(name)
         if not isinstance(configuration, ServerConfiguration):
             continue
         text, voters = configuration.text, picture.voters
 
-        def rendered(pod: str, text: str = text, voters: Voters | None = voters) -> str | None:
+        def rendered(pod: str, own: BrokerSet = brokers, text: str = text, voters: Voters | None = voters) -> str | None:
             record = picture.position.nodes[pod]
             if record.assigned == "A":
-                return text
-            return modes.render_broker(text, record.assigned, record.node_id, voters) if voters is not None else None
+                return template.node_file(own, text, text)
+            if voters is None:
+                return None
+            return template.node_file(own, text, modes.render_broker(text, record.assigned, record.node_id, voters))
 
-        files = _files(state, name, picture.pods_of(name), rendered, configuration.other_keys)
+        files = _files(state, name, picture.pods_of(name), rendered, configuration.other_keys, brokers)
         if files is not None and files != state.node_files.get(name):
             effects.append(WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)))
     return tuple(effects)
@@ -147,11 +154,11 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
 
 
 def _files(state: KubernetesState, workload: str, pods: Iterable[str], rendered: Callable[[str], str | None],
-           others: Mapping[str, str]) -> dict[str, str] | None:
+           others: Mapping[str, str], brokers: BrokerSet | None = None) -> dict[str, str] | None:
     """Every pod's file beside the other keys. One that cannot be rendered now stays as written; None where none was."""
     files = dict(others)
     for pod in pods:
-        key = template.file_key(pod)
+        key = template.file_key(pod, brokers)
         text = rendered(pod)
         if text is None:
             text = state.node_files.get(workload, {}).get(key)

@@ -28,9 +28,10 @@ Leftover overrides of broker.id (equal), zookeeper.connect and inter.broker.prot
 
 _ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.format.version", "broker.id",
                    "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")
-_BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
-                "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
-                "reserved.broker.max.id")
+BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
+               "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
+               "reserved.broker.max.id")
+"""Keys that no controller has; only their values may differ from broker to broker."""
 _MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
                    "sasl.mechanism.inter.broker.protocol")
 
@@ -111,9 +112,9 @@ def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_di
         if "inter.broker.listener.name" not in file:
             changes["inter.broker.listener.name"] = file.get("security.inter.broker.protocol", "PLAINTEXT")
         changes[MIGRATION_FLAG] = "true"
-        return _edit(file, (*_BROKER_ONLY, "security.inter.broker.protocol", *_moved_stores(voters)), changes)
+        return _edit(file, (*BROKER_ONLY, "security.inter.broker.protocol", *_moved_stores(voters)), changes)
     if mode == "F":
-        return _edit(file, (*_BROKER_ONLY, *_MIGRATION_ONLY, *_moved_stores(voters)), changes)
+        return _edit(file, (*BROKER_ONLY, *_MIGRATION_ONLY, *_moved_stores(voters)), changes)
     raise ValueError(f"a controller has no mode {mode!r}")
 
 

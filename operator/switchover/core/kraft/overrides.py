@@ -1,15 +1,18 @@
-"""What a broker's command line says against its file."""
+"""What a broker's command line says against its file or environment."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
+from switchover.core.kraft import environment
 
-def overrides(container: Mapping[str, object]) -> dict[str, str]:
-    """The keys that a container's command line overrides (`--override key=value`, kafka.Kafka).
 
-    A command is often one string for a shell, so words are looked for inside of every argument.
+def overrides(container: Mapping[str, object], prefix: str = "") -> dict[str, str]:
+    """The keys that a container's command line overrides: `--override key=value` (kafka.Kafka), and variables it assigns.
+
+    A command is often one string for a shell, so words are looked for inside of every argument. `prefix` is that of an
+    image's variables, where the configuration comes from there.
     """
-    found: dict[str, str] = {}
+    found = environment.assigned(container, prefix) if prefix else {}
     arguments = [*_strings(container.get("command")), *_strings(container.get("args"))]
     words = [word for word in " ".join(arguments).split() if word != "\\"]     # a shell's line goes on after a backslash
     for flag, following in zip_longest(words, words[1:], fillvalue=""):

@@ -1,8 +1,9 @@
 """The one change of a brokers' StatefulSet: each pod mounts its own file, and pods are replaced only by eviction.
 
-The user's configuration mount gives way to a Secret of ours at the same path with `subPathExpr`, the update strategy to
-OnDelete (feasibility-modes.md, with its traps), the JVM's name cache is cut short, and an init container reports what only
-the disk tells. Volumes of the user stay.
+The user's configuration mount gives way to a Secret of ours at the same path with `subPathExpr` (where the configuration is
+environment variables, the container's command is wrapped instead: environment.py), the update strategy to OnDelete
+(feasibility-modes.md, with its traps), the JVM's name cache is cut short, and an init container reports what only the disk
+tells. Volumes of the user stay.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import disks, name_cache, names
+from switchover.core.kraft import disks, environment, name_cache, names
 from switchover.core.kraft.facts import Workload
 
 VOLUME = "switchover-node-files"
 POD_NAME = "SWITCHOVER_POD_NAME"
 ON_DELETE = {"type": "OnDelete"}
+_POD_NAME = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
 
 
 class Unsupported(Exception):
@@ -54,15 +56,26 @@ def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
     if workload.update_strategy.get("type") != "OnDelete":
         return False
     containers = workload.template["spec"].get("containers", [])
-    mounts = next((c.get("volumeMounts", []) for c in containers if c["name"] == brokers.container), ())
+    container: Mapping[str, Any] = next((each for each in containers if each["name"] == brokers.container), {})
+    if brokers.configuration.environment is not None and not environment.is_wrapped(container.get("command", [])):
+        return False
+    mounts = container.get("volumeMounts", [])
     return any(mount["name"] == VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts)
+
+
+def check_supported(workload: Workload, brokers: BrokerSet) -> None:
+    """Raises Unsupported in words when `patch` could not take the template over."""
+    if brokers.configuration.environment is None:
+        configuration_mount(workload, brokers)
+    elif not broker_container(workload, brokers).get("command"):
+        raise Unsupported(f"container {brokers.container} has no command: Kubernetes does not know the entrypoint of its"
+                          " image, so nothing can be put before it")
 
 
 def configuration_mount(workload: Workload, brokers: BrokerSet) -> ConfigurationMount:
     """The user's mount of their configuration. Raises Unsupported in words when there is none that can be replaced."""
     reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
-    if reference is None:
-        raise Unsupported("configuration by environment variables is not supported yet: give configMapRef or secretRef")
+    assert reference is not None, "configuration by environment variables is mounted nowhere"
     kind = "ConfigMap" if brokers.configuration.config_map_ref else "Secret"
     index, container = _container(workload.template, brokers.container)
     volumes = {
@@ -83,50 +96,76 @@ def configuration_mount(workload: Workload, brokers: BrokerSet) -> Configuration
         " by subPath: its configuration may be written by something else at start, which cannot be taken over")
 
 
-def file_key(pod: str) -> str:
-    """The key of a pod's own file in the Secret."""
-    return f"{pod}.properties"
+def file_key(pod: str, brokers: BrokerSet | None = None) -> str:
+    """The key of a pod's own file in the Secret; controllers are of no broker set, and have a properties file."""
+    by_environment = brokers is not None and brokers.configuration.environment is not None
+    return f"{pod}.sh" if by_environment else f"{pod}.properties"
+
+
+def node_file(brokers: BrokerSet, user: str, rendered: str) -> str:
+    """A broker's own file, of the server.properties that the user has and the one that its mode wants."""
+    source = brokers.configuration.environment
+    return rendered if source is None else environment.changes(user, rendered, source.prefix)
 
 
 def _volume(workload: Workload, brokers: BrokerSet, pods: Iterable[str], other_keys: Iterable[str]) -> dict[str, Any]:
     reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
-    assert reference is not None
+    file = reference.key if reference is not None else environment.FILE
     items = []
     for pod in pods:
-        items.append({"key": file_key(pod), "path": f"{pod}/{reference.key}"})
+        items.append({"key": file_key(pod, brokers), "path": f"{pod}/{file}"})
         items += [{"key": key, "path": f"{pod}/{key}"} for key in sorted(other_keys)]
     return {"name": VOLUME, "secret": {"secretName": names.node_files(workload.name), "items": items}}
 
 
-def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str],
-          other_keys: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that takes the template over; its tests fail when the mount or strategy is not what was read.
+def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str], other_keys: Iterable[str],
+          cluster_id: str = "") -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that takes the template over; its tests fail when the container or strategy is not what was read.
 
-    `other_keys` are the further keys of the user's ConfigMap or Secret, which every pod goes on seeing.
+    `other_keys` are the further keys of the user's ConfigMap or Secret, which every pod goes on seeing. Images that are
+    configured by variables want CLUSTER_ID in KRaft mode. Raises Unsupported in words.
     """
+    check_supported(workload, brokers)
+    index, container = _container(workload.template, brokers.container)
+    pod = workload.template["spec"]
+    base = "/spec/template/spec"
+    variables = [_POD_NAME]
+    if brokers.configuration.environment is None:
+        changes: dict[str, Any] = {"volumeMounts": _mounts_of_file(workload, brokers)}
+    else:
+        changes = {"volumeMounts": _mounts_of_environment(container), "command": environment.wrapped(container["command"])}
+        variables.append({"name": "CLUSTER_ID", "value": cluster_id})
+    ours = {variable["name"] for variable in variables}
+    # A variable must stand before those that use it, and ours use no other: first is always right.
+    changes["env"] = [*variables, *name_cache.short([item for item in container.get("env", []) if item["name"] not in ours])]
+    volumes = [item for item in pod.get("volumes", []) if item["name"] != VOLUME]
+    init_containers = [item for item in pod.get("initContainers", []) if item["name"] != disks.CONTAINER]
+    return (
+        {"op": "test", "path": f"{base}/containers/{index}", "value": container},
+        {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
+        *({"op": "add", "path": f"{base}/containers/{index}/{field}", "value": value} for field, value in changes.items()),
+        {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, pods, other_keys)]},
+        {"op": "add", "path": f"{base}/initContainers", "value": [*init_containers, disks.init_container(pod, container)]},
+        {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
+    )
+
+
+def _mounts_of_file(workload: Workload, brokers: BrokerSet) -> list[Mapping[str, Any]]:
+    """The container's mounts with the pod's own file or directory where the user's configuration was."""
     found = configuration_mount(workload, brokers)
     reference = brokers.configuration.config_map_ref or brokers.configuration.secret_ref
     assert reference is not None
-    base = "/spec/template/spec"
-    mount_path = f"{base}/containers/{found.container}/volumeMounts/{found.mount}"
     expression = f"$({POD_NAME})/{reference.key}" if found.single_file else f"$({POD_NAME})"
     mount = {"name": VOLUME, "mountPath": found.manifest["mountPath"], "subPathExpr": expression, "readOnly": True}
-    container = workload.template["spec"]["containers"][found.container]
-    variable = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
-    environment = name_cache.short([item for item in container.get("env", []) if item["name"] != POD_NAME])
-    volumes = [item for item in workload.template["spec"].get("volumes", []) if item["name"] != VOLUME]
-    others = [item for item in workload.template["spec"].get("initContainers", []) if item["name"] != disks.CONTAINER]
-    report = disks.init_container(workload.template["spec"], container)
-    return (
-        {"op": "test", "path": mount_path, "value": found.manifest},
-        {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
-        {"op": "replace", "path": mount_path, "value": mount},
-        # A variable must stand before those that use it, and ours is used by no other: first is always right.
-        {"op": "add", "path": f"{base}/containers/{found.container}/env", "value": [variable, *environment]},
-        {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, pods, other_keys)]},
-        {"op": "add", "path": f"{base}/initContainers", "value": [*others, report]},
-        {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
-    )
+    mounts = workload.template["spec"]["containers"][found.container]["volumeMounts"]
+    return [mount if position == found.mount else other for position, other in enumerate(mounts)]
+
+
+def _mounts_of_environment(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The container's mounts and the pod's own directory, in which the wrapped command looks for its file."""
+    others = [mount for mount in container.get("volumeMounts", []) if mount["name"] != VOLUME]
+    mount = {"name": VOLUME, "mountPath": environment.DIRECTORY, "subPathExpr": f"$({POD_NAME})", "readOnly": True}
+    return [*others, mount]
 
 
 def original_manifest(workload: Workload, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from switchover.api.kafka_migration import BrokerSet
 from switchover.api.meta import OnFailure
 from switchover.core.gate import Verdict, fail, info, unknown, warn
-from switchover.core.kraft import modes, template
+from switchover.core.kraft import environment, modes, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import Configured, Unseen, check, configured, kubernetes, several, workloads
@@ -45,6 +46,12 @@ def find_unusable_files(picture: Picture) -> Iterator[Verdict]:
             yield fail("TemplateUnsupported", f"StatefulSet {name}: {reason}", subject=f"StatefulSet {name}",
                        unblocks="correct spec.brokers[].container")
             return
+        try:
+            _try_environment(picture, brokers, configuration.text)
+        except environment.Unusable as reason:
+            yield fail("TemplateUnsupported", f"StatefulSet {name}: {reason}", subject=f"StatefulSet {name}",
+                       unblocks="choose a spec.controllers.listener.name of letters and digits alone")
+            return
         size = max(workload.replicas, picture.spec.controllers.replicas) * len(configuration.text) + sum(
             map(len, configuration.other_keys.values()))
         if size > SECRET_BYTES:
@@ -55,13 +62,20 @@ def find_unusable_files(picture: Picture) -> Iterator[Verdict]:
         yield from _contradictions(picture, broker_set)
 
 
+def _try_environment(picture: Picture, brokers: BrokerSet, text: str) -> None:
+    """Raises Unusable where a mode changes a property that the image has no variable for."""
+    if picture.voters is not None:
+        for mode in ("B", "C"):
+            template.node_file(brokers, text, modes.render_broker(text, mode, 0, picture.voters))
+
+
 def _contradictions(picture: Picture, found: Configured) -> Iterator[Verdict]:
     source, keys, listener = found.source, found.keys, picture.spec.controllers.listener.name
     if changed := sorted(modes.BROKER_KEYS & set(found.overridden)):
         yield fail("OverriddenOnCommandLine", f"the command line overrides {several(changed)}, which the migration must"
                    " change in the file; the command line would win", subject=several(changed),
                    observed=several(found.overridden[key] for key in changed),
-                   unblocks=f"take --override {changed[0]} out of the container's command")
+                   unblocks=f"take {changed[0]} out of the container's command")
     if "process.roles" in keys:
         yield fail("AlreadyKRaft", f"{source} sets process.roles: these brokers do not run on ZooKeeper", subject=source,
                    observed=keys["process.roles"], unblocks="nothing to migrate")

@@ -34,10 +34,12 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
 def find_unsupported_templates(picture: Picture) -> Iterator[Verdict]:
     for name, brokers, workload in workloads(picture):
         try:
-            template.configuration_mount(workload, brokers)
+            template.check_supported(workload, brokers)
         except template.Unsupported as reason:
-            yield fail("TemplateUnsupported", f"StatefulSet {name}: {reason}", subject=f"StatefulSet {name}",
-                       unblocks="mount the configuration as a directory, or its key by subPath")
+            by_variables = brokers.configuration.environment is not None
+            cure = ("write the image's own entrypoint into the container's command, for instance /etc/confluent/docker/run"
+                    if by_variables else "mount the configuration as a directory, or its key by subPath")
+            yield fail("TemplateUnsupported", f"StatefulSet {name}: {reason}", subject=f"StatefulSet {name}", unblocks=cure)
 
 
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:

@@ -110,4 +110,6 @@ def configured(picture: Picture) -> Iterator[Configured]:
         except (ValueError, template.Unsupported) as reason:
             raise Unseen(unknown("NotObserved", f"{configuration.source} cannot be used: {reason}",
                                  subject=configuration.source)) from None
-        yield Configured(workload, configuration.source, configuration.text, keys, overrides(container))
+        by_variables = brokers.configuration.environment
+        overridden = overrides(container, by_variables.prefix if by_variables is not None else "")
+        yield Configured(workload, configuration.source, configuration.text, keys, overridden)
