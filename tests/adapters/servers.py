@@ -186,9 +186,14 @@ class KafkaServer(Server):
     script = "kafka-server-start.sh"
     question = struct.pack(">ihhih", 10, 18, 0, 1, -1)          # ApiVersions version 0, no client id
 
-    def __init__(self, directory: Path, address: Address, *, heap: str = "256m") -> None:
+    def __init__(self, directory: Path, address: Address, *, heap: str = "256m",
+                 variables: Mapping[str, str] | None = None) -> None:
         super().__init__(directory, address)
         self.heap = heap
+        self._variables = variables if variables is not None else {}
+
+    def _environment(self) -> dict[str, str]:
+        return super()._environment() | self._variables
 
     def format(self, cluster_id: str, properties: str, *, release: str = "3.9") -> None:
         """`kafka-storage.sh format`: needed once for controllers, and for brokers of a cluster born in KRaft mode."""

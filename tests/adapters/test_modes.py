@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shlex
 import shutil
 import socket
 import time
@@ -23,12 +24,14 @@ from confluent_kafka.admin import (
 )
 
 from adapters.clusters import COMMON
-from adapters.servers import KafkaServer, ZooKeeperServer, loopback
+from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, loopback
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.core.kraft import environment
+from switchover.core.kraft.environment import variable_of
 from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
-from switchover.core.kraft.modes import ControllerListener, Voters, render_broker, render_controller
+from switchover.core.kraft.modes import ControllerListener, Voters, properties, render_broker, render_controller
 from switchover.ports import Access, Unreachable
 
 RECORDS = 200
@@ -97,6 +100,9 @@ class Story:
     def controller_file(self, node: int, mode: str) -> str:
         return render_controller(
             self.file, mode, node, self.voters(node), str(self.directory / f"controller-{node}" / "data"))
+
+    def take_over(self, cluster_id: str) -> None:
+        """The change of the template, which keeps the id for images that want it."""
 
     async def state(self) -> ZooKeeperState:
         return await self.tree.state()
@@ -192,6 +198,49 @@ class Story:
             server.kill()
 
 
+IMAGE = r"""
+file=$1
+: >"$file"
+env -0 | while IFS= read -r -d "" item; do
+    name=${item%%=*}
+    case $name in KAFKA_LIBS | KAFKA_HEAP_OPTS | KAFKA_OPTS) continue ;; KAFKA_*) ;; *) continue ;; esac
+    key=$(printf %s "${name#KAFKA_}" | sed 's/___/-/g; s/__/%/g; s/_/./g; s/%/_/g' | tr '[:upper:]' '[:lower:]')
+    printf '%s=%s\n' "$key" "${item#*=}" >>"$file"
+done
+if [ -n "${KAFKA_PROCESS_ROLES-}" ]; then
+    told=$("$BIN/kafka-storage.sh" format --cluster-id="${CLUSTER_ID:?}" -c "$file" 2>&1) || case $told in
+        *"already formatted"*) ;; *) echo "$told"; exit 1 ;; esac
+fi
+exec "$BIN/kafka-server-start.sh" "$file"
+"""
+"""What images such as confluentinc/cp-kafka do at start, in KRaft mode, too: format what is not formatted."""
+
+
+class EnvironmentStory(Story):
+    """The same with an image that makes server.properties of its variables; the file of a mode is a piece of shell."""
+
+    async def begin(self, file: str) -> None:
+        variables = [{"name": variable_of(key, "KAFKA_"), "value": value} for key, value in properties(file).items()]
+        found = environment.resolve({"env": variables}, {}, "kafka")
+        self.own = {variable["name"]: variable["value"] for variable in variables}
+        self.own["BIN"] = str(KAFKA / "bin")
+        self.broker = KafkaServer(self.directory / "broker", self.broker.address, variables=self.own)
+        own_file = str(self.broker.directory / "server.properties")              # where `start` puts what it is given
+        command = environment.wrapped(["bash", "-c", IMAGE, "image", str(self.directory / "written.properties")])
+        command = [word.replace(f"{environment.DIRECTORY}/{environment.FILE}", own_file) for word in command]
+        entrypoint = self.directory / "entrypoint"
+        entrypoint.write_text(f"#!/bin/sh\nexec {shlex.join(command)}\n")
+        entrypoint.chmod(0o755)
+        self.broker.script = str(entrypoint)
+        await super().begin(environment.read_configuration("the environment", found, "KAFKA_").text)
+
+    def take_over(self, cluster_id: str) -> None:
+        self.own["CLUSTER_ID"] = cluster_id
+
+    def broker_file(self, mode: str) -> str:
+        return environment.changes(self.file, super().broker_file(mode), "KAFKA_")
+
+
 @pytest.fixture
 async def stories() -> AsyncIterator[list[Story]]:
     told: list[Story] = []
@@ -256,14 +305,16 @@ reserved.broker.max.id=1000
     assert admin.describe_acls(anything).result(30) == [], "there is an authorizer; without one this is an error"
 
 
-async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story]) -> None:
-    """The shortest file there is, to C and back to the user's own file."""
-    story = Story(tmp_path, 1, "PLAINTEXT", {})
+@pytest.mark.parametrize("style", [Story, EnvironmentStory], ids=["file", "environment"])
+async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story], style: type[Story]) -> None:
+    """The shortest configuration there is, to C and back to the user's own."""
+    story = style(tmp_path, 1, "PLAINTEXT", {})
     stories.append(story)
     await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
                                f"log.dirs={tmp_path / 'broker' / 'data'}\n"
                                f"zookeeper.connect={story.zookeeper.address}/kafka\n")
     before = await story.state()
+    story.take_over(before.cluster_id)
     await story.start_controllers()
     await story.migrate_to_dual_write()
     await story.move_to_kraft()
@@ -287,10 +338,9 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     assert state.controller_epoch > before.controller_epoch
     story.create_topic("back-in-zookeeper")             # the ZooKeeper controller works, and the broker knows it
     started = time.monotonic()
-    assert story.broker_file("A") == story.file
     story.broker.stop(60)
     assert time.monotonic() - started < 60
-    story.broker.start(story.file)
+    story.broker.start(story.broker_file("A"))
     await story.has_kept_everything()
     answer = await story.brokers.api_versions(story.broker.address)
     assert not answer.zk_migration_ready
