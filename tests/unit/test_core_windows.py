@@ -1,0 +1,163 @@
+"""When windows are open, in every zone's own hours, and when what takes so long may start at the latest."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from cronsim import CronSim
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from switchover.api.meta import Window
+from switchover.core.windows import first_fit, next_stretch, open_now
+
+HOUR = 3600
+
+
+def window(cron: str, hours: float, zone: str = "UTC", name: str = "night") -> Window:
+    return Window(name=name, cron=cron, duration_seconds=int(hours * HOUR), time_zone=zone)
+
+
+def at(text: str) -> float:
+    """Seconds of a moment such as 2026-03-29T01:30+01:00; without an offset it is UTC."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def told(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+NIGHT = window("0 1 * * 1-5", 4)                       # Monday to Friday, 01:00 to 05:00
+
+
+@pytest.mark.parametrize(("now", "closes"), [
+    ("2026-11-23T00:59:59", None),
+    ("2026-11-23T01:00:00", "2026-11-23T05:00"),
+    ("2026-11-23T04:59:59", "2026-11-23T05:00"),
+    ("2026-11-23T05:00:00", None),
+    ("2026-11-21T02:00:00", None),                     # a Saturday
+])
+def test_a_window_is_open_from_its_opening_until_its_duration_is_over(now, closes):
+    found = open_now([NIGHT], at(now), 60)
+    assert told(found.closes if found else None) == closes
+
+
+@pytest.mark.parametrize(("windows", "now", "seconds", "closes"), [
+    ([window("0 1 * * *", 2), window("0 2 * * *", 3, name="late")], "2026-11-23T01:30", 4 * HOUR, "2026-11-23T05:00"),
+    ([window("0 1 * * *", 2), window("0 3 * * *", 1, name="next")], "2026-11-23T01:30", 4 * HOUR, "2026-11-23T04:00"),
+    ([window("0 1 * * *", 2), window("1 3 * * *", 1, name="gap")], "2026-11-23T01:30", 4 * HOUR, "2026-11-23T03:00"),
+    ([window("0 1 * * *", 6), window("0 2 * * *", 1, name="inner")], "2026-11-23T02:30", 4 * HOUR, "2026-11-23T07:00"),
+    ([window("0 0 * * *", 30)], "2026-11-23T02:00", 3 * HOUR, "2026-11-24T06:00"),       # yesterday's is open, too
+    ([window("* * * * *", 1 / 60)], "2026-11-23T02:00", 600, "2026-11-23T02:10"),        # for ever, a minute at a time
+])
+def test_windows_that_overlap_or_touch_are_one_stretch(windows, now, seconds, closes):
+    found = open_now(windows, at(now), seconds)
+    assert found is not None
+    assert told(found.closes) == closes
+
+
+def test_the_window_named_is_the_one_that_stays_open_to_the_end():
+    found = open_now([window("0 1 * * *", 2), window("0 2 * * *", 3, name="late")], at("2026-11-23T01:30"), 4 * HOUR)
+    assert found is not None
+    assert found.window.name == "late"
+
+
+@pytest.mark.parametrize(("now", "seconds", "start"), [
+    ("2026-11-23T02:00", HOUR, "2026-11-23T02:00"),
+    ("2026-11-23T04:00", HOUR, "2026-11-23T04:00"),     # just in time: this is the latest start
+    ("2026-11-23T04:01", HOUR, "2026-11-24T01:00"),
+    ("2026-11-27T04:01", HOUR, "2026-11-30T01:00"),     # Friday to Monday
+    ("2026-11-23T02:00", 4 * HOUR + 1, None),
+])
+def test_what_starts_can_end_before_the_window_closes(now, seconds, start):
+    found = first_fit([NIGHT], at(now), seconds)
+    assert told(found.opens if found else None) == start
+
+
+def test_a_longer_window_is_found_behind_shorter_ones():
+    windows = [NIGHT, window("0 10 * * 6", 8, name="saturday")]
+    found = first_fit(windows, at("2026-11-23T02:00"), 6 * HOUR)
+    assert found is not None
+    assert (told(found.opens), found.window.name) == ("2026-11-28T10:00", "saturday")
+
+
+def test_windows_far_away_and_never():
+    leap = [window("0 0 29 2 *", 1)]
+    found = next_stretch(leap, at("2026-11-23T00:00"), 60)
+    assert found is not None
+    assert told(found.opens) == "2028-02-29T00:00"
+    assert next_stretch([], at("2026-11-23T00:00"), 60) is None
+
+
+# --- clocks that change -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cron", "zone", "after", "opens", "closes"), [
+    # Berlin, 2026-03-29: 02:00 CET is 03:00 CEST. Berlin, 2026-10-25: 03:00 CEST is 02:00 CET.
+    ("0 1 * * *", "Europe/Berlin", "2026-03-28T12:00", "2026-03-29T01:00+01:00", "2026-03-29T06:00+02:00"),
+    ("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00", "2026-03-29T03:00+02:00", "2026-03-29T07:00+02:00"),
+    ("0 1 * * *", "Europe/Berlin", "2026-10-24T12:00", "2026-10-25T01:00+02:00", "2026-10-25T04:00+01:00"),
+    ("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00", "2026-10-25T02:30+02:00", "2026-10-25T05:30+01:00"),
+    # New York, 2026-03-08 and 2026-11-01
+    ("30 2 * * *", "America/New_York", "2026-03-08T00:00", "2026-03-08T03:00-04:00", "2026-03-08T07:00-04:00"),
+    ("30 1 * * *", "America/New_York", "2026-11-01T00:00", "2026-11-01T01:30-04:00", "2026-11-01T04:30-05:00"),
+    # Lord Howe changes by half an hour (2026-04-05: 02:00 is 01:30), Kathmandu never does
+    ("45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00", "2026-04-05T01:45+11:00", "2026-04-05T05:15+10:30"),
+    ("0 1 * * *", "Asia/Kathmandu", "2026-03-29T00:00", "2026-03-30T01:00+05:45", "2026-03-30T05:00+05:45"),
+])
+def test_four_hours_are_four_hours_when_clocks_change(cron, zone, after, opens, closes):
+    found = next_stretch([window(cron, 4, zone)], at(after), 60)
+    assert found is not None
+    assert (told(found.opens), told(found.closes)) == (told(at(opens)), told(at(closes)))
+
+
+@pytest.mark.parametrize(("now", "is_open"), [
+    ("2026-10-25T02:14+02:00", False),
+    ("2026-10-25T02:16+02:00", True),
+    ("2026-10-25T02:10+01:00", True),                   # the second 02:10: it opened 55 minutes ago
+    ("2026-10-25T02:16+01:00", False),                  # and does not open again
+])
+def test_in_the_hour_that_comes_twice_a_window_opens_once(now, is_open):
+    assert (open_now([window("15 2 * * *", 1, "Europe/Berlin")], at(now), 60) is not None) == is_open
+
+
+CRONS = ("0 1 * * *", "30 2 * * *", "15 1,2,3 * * *", "*/20 * * * *", "0 */5 * * *", "0 0-5 * * *", "5 2 * * 0", "7 3 L * *")
+CHANGES = ("2026-03-29T01:00", "2026-10-25T01:00", "2026-03-08T07:00", "2026-11-01T06:00", "2026-04-04T15:00",
+           "2026-10-03T15:30")
+"""When clocks change, in one zone or another."""
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/St_Johns")
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(CRONS), st.sampled_from(ZONES), st.sampled_from(CHANGES),
+       st.integers(-8 * HOUR, 8 * HOUR), st.integers(60, 3 * HOUR))
+def test_open_is_what_the_openings_one_after_the_other_say(cron, zone, near, offset, duration):
+    """Against the plain definition: list the openings of the days before, see whether one of them is still open."""
+    now = at(near) + offset
+    own = Window(name="w", cron=cron, duration_seconds=duration, time_zone=zone)
+    ahead = CronSim(cron, datetime.fromtimestamp(now, ZoneInfo(zone)) - timedelta(days=40))
+    openings = []
+    while not openings or openings[-1] <= now + 40 * 24 * HOUR:
+        openings.append(next(ahead).timestamp())
+    assert (open_now([own], now, 0) is not None) == any(o <= now < o + duration for o in openings)
+    following = next_stretch([own], now, 0)
+    assert following is not None
+    assert following.opens == min(o for o in openings if o > now)
+
+
+# --- what is refused ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cron", "zone", "words"), [
+    ("61 * * * *", "UTC", "must be a cron expression that can come true: bad minute"),
+    ("0 0 30 2 *", "UTC", "must be a cron expression that can come true: bad day-of-month"),
+    ("0 0 * * MOO", "UTC", "must be a cron expression that can come true: bad day-of-week"),
+    ("0 1 * * *", "Europe/Berln", "there is no time zone Europe/Berln: it must be an IANA name, such as Europe/Berlin"),
+    ("0 1 * * *", "Europe", "there is no time zone Europe"),
+])
+def test_a_window_that_nobody_can_follow_is_refused_in_words(cron, zone, words):
+    with pytest.raises(ValidationError) as refused:
+        window(cron, 1, zone)
+    assert words in refused.value.errors()[0]["msg"]
