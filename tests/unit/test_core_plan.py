@@ -230,6 +230,32 @@ def test_paused_nothing_moves_and_nothing_is_done(position, world, direction):
     assert "Paused" in reasons(decision)
 
 
+@pytest.mark.parametrize(("scene", "judged"), [
+    (Scene(at("Seal")), {"ReadyToSeal", "Sealed"}),
+    (moving(), {"Healthy", "SafeToEvict", "Moved"}),
+    (moving(assigned="AAA", batch=("n0",), runs="AAA"), {"Healthy", "SafeToEvict", "Moved"}),
+    (moving(batch=("n0",), runs="BAA"), {"Healthy", "InSync", "Moved"}),
+    (moving(assigned="BBB"), {"Healthy", "Moved"}),
+], ids=["before a step", "before a batch", "before an eviction", "after a batch", "before the end"])
+def test_paused_every_gate_that_would_be_asked_is_judged_and_told(scene, judged):
+    for name in sorted(judged):
+        walk = Walk(scene.position, scene.world)
+        decision = walk.decide(intent(paused=True), **{name: CLOSED[0]})
+        assert judged | {"Paused"} <= decision.judged.keys()
+        assert (decision.position, decision.effects) == (scene.position, ())
+        assert {"Paused", CLOSED[0].reason} <= reasons(decision), name
+
+
+@pytest.mark.parametrize("gate_name", ["Healthy", "InSync"])
+def test_a_bake_in_which_a_gate_closes_during_a_pause_begins_anew(gate_name):
+    scene = moving(batch=("n0",), runs="BAA")
+    walk = Walk(replace(scene.position, batch=replace(scene.position.batch, proven=NOW)), scene.world)
+    assert walk.decide(intent(paused=True)).position.batch.proven == NOW
+    assert walk.decide(intent(paused=True), now=NOW + 1, **{gate_name: CLOSED[0]}).position.batch.proven is None
+    healthy = walk.decide(intent(paused=True), now=NOW + 100)
+    assert healthy.position.batch.proven is None, "a pause proves nothing"
+
+
 def test_paused_it_keeps_watching():
     decision = Walk(at("Move", opened=True), MADE).decide(intent(paused=True), Healthy=CLOSED[0])
     assert reasons(decision) == {"Paused", "Waiting"}

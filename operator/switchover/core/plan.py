@@ -146,8 +146,9 @@ def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stall
 
 
 def _counts(item: Judgement) -> bool:
-    """Waiting that is meant to be long (bake, soak, retention) is no reason to call a step stalled."""
-    return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval", "ApprovalVoid"}
+    """Waiting that is meant to be long (bake, soak, retention, closed windows) is no reason to call a step stalled."""
+    return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval", "ApprovalVoid",
+                                       "OutsideWindow", "WindowTooShort", "NoWindowFits"}
 
 
 def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
@@ -172,10 +173,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
                                subject=step.name, unblocks="set desiredState to Running to go on"))
         return at, (), ""
     if intent.paused and not leg.critical(picture):
-        judge.all_open((*leg.watch, *leg.done), picture)
-        judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",
-                                 unblocks="set desiredState to Running"))
-        return at, (), ""
+        return _stand(leg, picture, judge, now)
     if at.opened is None:
         return _open(step, leg, picture, intent, judge, now)
     if not judge.all_open(leg.watch, picture):
@@ -193,6 +191,24 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(leg.done, picture):
         return at, (), ""
     return _leave(plan, index, at, now), (), f"{step.name} done"
+
+
+def _stand(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    """Paused: every gate is judged as if it went on, and no move is made but one: a bake in which a gate closed is void."""
+    at = picture.position
+    if at.opened is None:
+        judge.all_open(leg.enter, picture)
+    judge.all_open(leg.watch, picture)
+    spoilt = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in leg.watch)
+    if at.opened is not None:
+        moves = (roll(rollout, picture, judge, now) for rollout in _in_turn(leg, at))
+        batch = next((move.position.batch for move in moves if not move.complete), None)
+        spoilt = spoilt or (batch is not None and batch.proven is None)
+    judge.all_open(leg.done, picture)
+    judge.add("Paused", wait("Paused", "the migration is paused and keeps watching", unblocks="set desiredState to Running"))
+    if spoilt and at.batch is not None and at.batch.proven is not None:
+        return replace(at, batch=replace(at.batch, proven=None)), (), "a gate closed in the pause: the bake starts anew"
+    return at, (), ""
 
 
 def _in_turn(leg: Leg[P], at: Position) -> tuple[Rollout[P], ...]:
