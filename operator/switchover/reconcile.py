@@ -34,8 +34,9 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.status import PREFLIGHT, invalid_status, next_status, telling
 from switchover.core.observed import Known
+from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
-from switchover.core.status import Spent, entered_of, position_of
+from switchover.core.status import entered_of, paces_of, position_of, spent_of
 from switchover.leftovers import leftovers
 from switchover.observe import Observer
 from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
@@ -102,7 +103,7 @@ class Reconciler:
         holder = await self._hold(migration)
         picture = Picture(name, self._namespace, migration.metadata.uid, migration.spec,
                           position_of(migration.status, PREFLIGHT, now), Facts(), now,
-                          migration.status.high_watermark, entered_of(migration.status.steps))
+                          migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status))
         facts = await memory.observer.facts(picture, holder)
         holder = holder or await self._hold(migration, facts)
         picture = replace(picture, facts=_with_holder(facts, holder), now=self._clock.now())
@@ -168,7 +169,7 @@ class Reconciler:
         passed, memory.last_pass = max(0.0, picture.now - memory.last_pass), picture.now
         memory.spent = spend(memory.spent, passed, picture.position, decision)
         memory.modes.update(_modes(picture))
-        left = remaining(migration, decision)
+        left = remaining(picture, decision)
         status = next_status(migration, picture, decision, memory.spent, left, memory.modes)
         moved = decision.position != picture.position
         due = picture.now - memory.last_record >= HEARTBEAT_SECONDS
@@ -247,12 +248,11 @@ class Reconciler:
         if memory is not None and memory.uid == migration.metadata.uid:
             return memory
         await self._forget(name)
-        progress = migration.status.progress
         memory = _Memory(
             migration.metadata.uid,
             await self._connect(migration.spec),
             modes={node.name: node.observed for node in migration.status.nodes},
-            spent=Spent(progress.active_seconds, progress.gate_wait_seconds, progress.human_wait_seconds),
+            spent=spent_of(migration.status.progress),
             last_pass=self._clock.now(),
         )
         self._memories[name] = memory

@@ -13,10 +13,10 @@ from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Judgement, Streak, Verdict, fail, gravest, info, passed, unknown, wait, warn
+from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
 from switchover.core.status import (
     HISTORY_KEPT,
-    Spent,
     findings_of,
     history_of,
     nodes_of,

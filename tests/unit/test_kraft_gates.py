@@ -115,7 +115,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
                     lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "RestartIsSafe", "AllInSync",
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
-                     "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials"), to_b),
+                     "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
     **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced", "Parity"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
@@ -137,6 +137,8 @@ BY_CLOCK_OR_SPEC = {
     "Retained": "compares the clock with the record alone",
     "BackupsTaken": "compares the spec with the record alone",
     "Supported": "reads the spec alone",
+    "WindowsFit": "has nothing to compare while there are no windows",
+    "WithinWindow": "has nothing to compare while there are no windows",
 }
 """Gates that observe nothing, so that nothing they need can be unknown."""
 
@@ -476,6 +478,9 @@ FINDINGS = [
             "ControllerFlagged", "controller 3001"),
     Finding("DualWriteEnded", "a heartbeat a moment ago", migration_node(mtime=NOW - 1), W, "StillDualWriting",
             "/migration"),
+    Finding("WithinWindow", "a window that opens at night",
+            lambda p: replace(p, spec=spec_of(windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 3600}])), W,
+            "OutsideWindow", "night"),
     Finding("ZooKeeperUnused", "a client of ZooKeeper",
             lambda p: spoil_each(p, "zookeeper_connections", lambda _: 2), W, "ZooKeeperInUse", "zookeeper:2181"),
     Finding("ZooKeeperUnused", "a ZooKeeper that does not tell", silent("zookeeper_connections", "zookeeper:2181"), U,

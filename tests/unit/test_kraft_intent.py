@@ -9,10 +9,10 @@ from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.core.gate import Judgement, Streak, Verdict, wait
 from switchover.core.kraft.intent import intent_of
-from switchover.core.kraft.pace import remaining, spend
+from switchover.core.kraft.pace import spend
+from switchover.core.pace import Spent
 from switchover.core.plan import Decision
-from switchover.core.position import NodeRecord, Position
-from switchover.core.status import Spent
+from switchover.core.position import Position
 from unit.pictures import NOW, migration
 from unit.small_plan import MAKE
 
@@ -89,31 +89,9 @@ WAITING = {"AllInSync": wait("OutOfSync", "not yet")}
     (decision(**WAITING), Spent(gates=5)),
     (decision(Approval=wait("AwaitingApproval", "held")), Spent(human=5)),
     (decision(Paused=wait("Paused", "paused"), **WAITING), Spent(human=5)),
+    (decision(WithinWindow=wait("OutsideWindow", "closed"), **WAITING), Spent(human=5)),
+    (decision(WithinWindow=wait("WindowTooShort", "closes soon")), Spent(human=5)),
     (decision(replace(AT, finished=True)), Spent()),
-], ids=["acting", "moving", "a gate", "a hold", "a pause", "at the end"])
+], ids=["acting", "moving", "a gate", "a hold", "a pause", "outside of windows", "too late in a window", "at the end"])
 def test_time_goes_where_it_was_spent(decided, spent):
     assert spend(Spent(), 5.0, AT, decided) == spent
-
-
-def nodes(brokers: str, controllers: str) -> dict[str, NodeRecord]:
-    return {**{f"kafka-{index}": NodeRecord(index, mode) for index, mode in enumerate(brokers)},
-            **{f"kafka-controller-{index}": NodeRecord(3000 + index, mode) for index, mode in enumerate(controllers)}}
-
-
-def paced(seconds: int | None) -> KafkaMigration:
-    own = migration(soakSeconds=1000).manifest()
-    steps = [{"name": "EnableMigration", "seconds": seconds}] if seconds is not None else []
-    return KafkaMigration.model_validate({**own, "status": {"steps": steps}})
-
-
-def test_what_is_left_is_counted_in_restarts_at_the_pace_so_far():
-    at = replace(AT, nodes=nodes("BBB", "PPP"))
-    assert remaining(paced(20), decision(at)) == 6 * 10 + 1000
-    assert remaining(paced(20), decision(replace(AT, nodes=nodes("CCC", "PFF")))) == 10
-
-
-def test_nobody_can_tell_before_a_pace_or_while_a_person_is_waited_for():
-    at = replace(AT, nodes=nodes("BBB", "PPP"))
-    assert remaining(paced(None), decision(at)) is None
-    assert remaining(paced(20), decision(at, Approval=wait("AwaitingApproval", "held"))) is None
-    assert remaining(paced(20), decision(replace(at, step="HandOver"))) is None

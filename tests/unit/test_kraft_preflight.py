@@ -162,9 +162,12 @@ BAD = [
     Bad("a cluster that another migration moves", kubernetes(lease_holder="uid-of-another/operator"), "ClusterIsFree", F,
         "ClusterIsTaken", "another migration"),
     # what this version does not do
-    Bad("a window", wanted(windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 3600}]), "Supported", F,
-        "NotSupportedYet", "spec.windows"),
     Bad("an automatic rollback", wanted(onFailure="RollBack"), "Supported", F, "NotSupportedYet", "spec.onFailure"),
+    # windows
+    Bad("a window too short for the canary", wanted(
+        windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 240}], rollout={"steps": [
+            {"pods": 1, "bakeSeconds": 300}]}), "WindowsFit", F, "NoWindowFits", "CopyMetadata needs 510 s"),
+    # templates
     Bad("a container of another name", wanted(brokers=[{
         "name": "kafka", "container": "broker", "configuration": {"configMapRef": {"name": "kafka-config"}}}]),
         "TemplateSupported", F, "TemplateUnsupported", "there is no container broker; the pod has: kafka"),

@@ -16,9 +16,10 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.kraft.status import invalid_status, metadata_state, next_status, zookeeper_is_unused
 from switchover.core.observed import Unknown
+from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from switchover.core.status import Spent, position_of
+from switchover.core.status import position_of
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 

@@ -17,8 +17,9 @@ from switchover.api.meta import (
     SecretRef,
     TopicName,
 )
+from switchover.api.plan_preview import PlanPreview
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Time, Unique, WorkloadName, matches
-from switchover.api.status import Count, MigrationStatus, Name
+from switchover.api.status import Count, MigrationStatus, Name, Seconds
 
 
 class KafkaMigrationStep(StrEnum):
@@ -225,6 +226,19 @@ class NodeStatus(Model):
     """False from the choice of its batch until that batch is done: until then it may run in either mode."""
 
 
+class RestartPace(Model):
+    """How long batches took to come back in one mode, from their first eviction until their gates had passed."""
+
+    name: NodeMode
+    """The mode that they were restarted into."""
+    batches: Count
+    """Number of batches measured, in all attempts."""
+    average_seconds: Seconds
+    """Their average; estimates count with it."""
+    slowest_seconds: Seconds
+    """The slowest of them; a batch starts only if it could be as slow and still end within the window."""
+
+
 class KafkaMigrationStatus(MigrationStatus):
     """What is on record and what was observed."""
 
@@ -242,6 +256,10 @@ class KafkaMigrationStatus(MigrationStatus):
     """Pods of brokers put on record to be replaced, over all attempts."""
     controller_restarts: Count = 0
     """Pods of controllers put on record to be replaced, over all attempts."""
+    plan: PlanPreview | None = None
+    """What will be done, as Preflight computed it: restarts, configuration and time."""
+    restarts: Annotated[tuple[RestartPace, ...], Field(max_length=8), Unique("name")] = ()
+    """How long restarts took, by mode."""
 
 
 class KafkaMigration(Model):

@@ -85,13 +85,16 @@ class Progress(Model):
     complete_time: Time | None = None
     """When the last step of this direction was done; the migration stands at that end of its plan."""
     estimated_completion_time: Time | None = None
-    """Estimate; absent while it waits for a person."""
+    """When the migration has succeeded (or is rolled back), were every approval given at once: restarts at the pace
+    measured so far, bakes, soak, and the times in which windows are closed. Absent while it waits for a person."""
     active_seconds: Seconds = 0
     """Time in which something was being done."""
     gate_wait_seconds: Seconds = 0
     """Time spent waiting for gates and bakes."""
     human_wait_seconds: Seconds = 0
     """Time spent paused, outside of windows, or waiting for an approval."""
+    batch_seconds: Seconds = 0
+    """Time from the first eviction of the batch on record until its gates had passed, so far; without human waits."""
 
 
 class WaitingFor(Model):
@@ -138,7 +141,7 @@ class Rollback(Model):
     available: bool = True
     """False from the point of no return on."""
     estimated_seconds: Seconds | None = None
-    """How long the way back would take from here."""
+    """How long the way back would take from here, or still takes: the restarts that it needs, at the measured pace."""
     lost_at_step: Annotated[str, Clipped(63)] = ""
     """The step whose first effect ended the way back."""
     failure: Annotated[str, Clipped(128)] = ""

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 from pydantic import ValidationError
 
@@ -12,13 +13,15 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import Connections
+from switchover.core.kraft.estimate import direction_seconds, rollback_seconds
 from switchover.core.kraft.facts import Facts
 from switchover.core.kraft.intent import intent_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
+from switchover.core.kraft.preview import changes, lines, preview, shown
 from switchover.core.kraft.status import PREFLIGHT
 from switchover.core.plan import Decision, decide
-from switchover.core.status import entered_of, findings_of, position_of
+from switchover.core.status import entered_of, findings_of, paces_of, position_of
 from switchover.ports import Clock, Migrations, Refused
 from switchover.reconcile import Connect
 from switchover.settings import Settings
@@ -52,7 +55,7 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
     now = clock.now()
     at = position_of(migration.status, PREFLIGHT, now)
     picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now,
-                      migration.status.high_watermark, entered_of(migration.status.steps))
+                      migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status))
     observer = await connect(migration.spec)
     try:
         picture = replace(picture, facts=await observer.facts(picture, ""), now=clock.now())
@@ -69,6 +72,7 @@ def _told(picture: Picture, decision: Decision) -> Iterator[str]:
         yield f"batch {at.batch.index}: {', '.join(at.batch.nodes)}"
     for name, record in sorted(at.nodes.items()):
         yield f"node {record.node_id} {name}: assigned {record.assigned}"
+    yield from _estimated(picture)
     for name, judgement in decision.judged.items():
         verdict = judgement.verdict
         subject = f" [{verdict.subject}]" if verdict.subject else ""
@@ -80,9 +84,45 @@ def _told(picture: Picture, decision: Decision) -> Iterator[str]:
         yield f"finding {finding.severity} {finding.code}{subject} {finding.message}"
         if finding.cure:
             yield f"     cure: {finding.cure}"
+    if at.step == PREFLIGHT:
+        yield from _previewed(picture)
     if decision.position != at:
         yield f"next: record: {decision.note}"
     for effect in decision.effects:
         yield f"next: {effect}"
     if decision.position == at and not decision.effects:
         yield "next: wait"
+
+
+def _estimated(picture: Picture) -> Iterator[str]:
+    """How long it goes on, and how long the way back would take. Windows are reckoned with, waits for approvals are not."""
+    left = direction_seconds(picture)
+    yield f"left: {_duration(left)}" if left is not None else "left: nobody can tell"
+    if PLAN.can_go_back(picture.position):
+        yield f"back from here: {_duration(rollback_seconds(picture))}"
+
+
+def _previewed(picture: Picture) -> Iterator[str]:
+    """The plan with every node's configuration, restart by restart; secret values are hidden."""
+    found = preview(picture)
+    if found is None:
+        return
+    yield f"plan: {found.restarts} restarts, {_duration(found.estimated_seconds)}"
+    yield (f"  {found.basis.value.lower()}: {found.broker_restart_seconds} s for a batch of brokers and"
+           f" {found.controller_restart_seconds} s for a controller")
+    for step in found.steps:
+        hold = ", waits for an approval" if step.hold else ""
+        yield f"  {step.name}: {step.restarts} restarts, {_duration(step.estimated_seconds)}{hold}"
+    for own in found.nodes:
+        yield f"  {own.name}: {own.nodes} pods, {own.restarts_each} restarts each"
+    for change in changes(picture):
+        yield f"configuration of {change.workload} in mode {change.mode}:"
+        for line in lines(change):
+            yield f"  {line}"
+        for key, values in change.own.items():
+            each = ", ".join(f"{pod} {shown(key, new) if new is not None else 'none'}" for pod, (_, new) in values.items())
+            yield f"    {key}: {each}"
+
+
+def _duration(seconds: float) -> str:
+    return f"about {timedelta(seconds=round(seconds))}"

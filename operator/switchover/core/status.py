@@ -1,11 +1,11 @@
 """Between the position that decisions rest on and the status that people read: one place to read it, one to fold it."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from switchover.api.kafka_migration import KafkaMigrationStatus, NodeMode, NodeStatus
+from switchover.api.kafka_migration import KafkaMigrationStatus, NodeMode, NodeStatus, RestartPace
 from switchover.api.status import (
     Direction,
     Finding,
@@ -18,6 +18,7 @@ from switchover.api.status import (
 )
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Judgement
+from switchover.core.pace import Pace, Spent
 from switchover.core.position import Batch, NodeRecord, Position
 
 WAITING_SHOWN = 20
@@ -67,13 +68,23 @@ def entered_of(steps: Iterable[StepRecord]) -> dict[str, float]:
     return {step.name: step.start_time.timestamp() for step in steps if step.start_time is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Seconds of the migration so far: something was done, gates or bakes were waited for, a person was waited for."""
+def spent_of(progress: Progress) -> Spent:
+    """The time on record: what an operator that has just started counts on from."""
+    return Spent(progress.active_seconds, progress.gate_wait_seconds, progress.human_wait_seconds, progress.batch_seconds)
 
-    active: float = 0.0
-    gates: float = 0.0
-    human: float = 0.0
+
+def paces_of(status: KafkaMigrationStatus) -> Mapping[str, Pace]:
+    """The restarts that were measured, by mode."""
+    return {item.name.value: Pace(item.batches, item.average_seconds, item.slowest_seconds) for item in status.restarts}
+
+
+def restarts_of(paces: Mapping[str, Pace]) -> tuple[RestartPace, ...]:
+    """The restarts that were measured, to be read again after the operator's own restart."""
+    return tuple(
+        RestartPace(name=NodeMode(mode), batches=pace.batches, average_seconds=round(pace.average),
+                    slowest_seconds=math.ceil(pace.slowest))
+        for mode, pace in sorted(paces.items())
+    )
 
 
 def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spent, remaining: float | None,
@@ -105,6 +116,7 @@ def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spe
         active_seconds=int(spent.active),
         gate_wait_seconds=int(spent.gates),
         human_wait_seconds=int(spent.human),
+        batch_seconds=int(spent.batch),
     )
 
 

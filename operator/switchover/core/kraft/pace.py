@@ -1,27 +1,32 @@
-"""How the time of a migration was spent, and how much is left as far as this plan can tell."""
+"""How the time of a KafkaMigration is spent, pass by pass."""
 
 from dataclasses import replace
 
-from switchover.api.kafka_migration import KafkaMigration
-from switchover.core.kraft import names
-from switchover.core.kraft.status import succeeded
+from switchover.core.kraft.estimate import direction_seconds
+from switchover.core.kraft.picture import Picture
+from switchover.core.pace import Spent, batch_time
 from switchover.core.plan import Decision
 from switchover.core.position import Position
-from switchover.core.status import Spent
 
-ROLLS = ("EnableMigration", "MoveBrokers")
-"""Steps whose time tells the pace of a broker."""
+WAITS_FOR_WINDOWS = frozenset({"OutsideWindow", "WindowTooShort", "NoWindowFits"})
 
 
-def _waits_for_a_person(decision: Decision) -> bool:
+def waits_for_a_person(decision: Decision) -> bool:
+    """Paused, or before an approval: nobody can tell for how long."""
     return bool({"Approval", "Paused"} & decision.judged.keys())
 
 
+def waits_for_a_window(decision: Decision) -> bool:
+    return any(item.verdict.reason in WAITS_FOR_WINDOWS for item in decision.judged.values())
+
+
 def spend(spent: Spent, seconds: float, before: Position, decision: Decision) -> Spent:
-    """`spent` with the seconds since the last pass put where they belong."""
+    """`spent` with the seconds since the last pass put where they belong. Windows are a person's wish, like a pause."""
     if decision.position.finished:
         return spent
-    if _waits_for_a_person(decision):
+    human = waits_for_a_person(decision) or waits_for_a_window(decision)
+    spent = replace(spent, batch=batch_time(spent.batch, seconds, before, decision.position, human))
+    if human:
         return replace(spent, human=spent.human + seconds)
     waits = any(not item.open for item in decision.judged.values())
     if decision.effects or decision.position != before or not waits:
@@ -29,19 +34,8 @@ def spend(spent: Spent, seconds: float, before: Position, decision: Decision) ->
     return replace(spent, gates=spent.gates + seconds)
 
 
-def remaining(migration: KafkaMigration, decision: Decision) -> float | None:
-    """Seconds until the end: restarts at the pace so far, and the soak.
-
-    None while a person is waited for, and before the first step that moves brokers has shown a pace.
-    """
-    at = decision.position
-    if _waits_for_a_person(decision) or succeeded(decision):
+def remaining(picture: Picture, decision: Decision) -> float | None:
+    """Seconds until the end of the direction on record; None while a person is waited for, and while nobody can tell."""
+    if decision.position.finished or waits_for_a_person(decision):
         return None
-    paces = [step.seconds for step in migration.status.steps if step.name in ROLLS and step.seconds]
-    own = names.controller_pods(migration.spec)
-    brokers = [record.assigned for name, record in at.nodes.items() if name not in own]
-    if not paces or len(brokers) < 2:
-        return None
-    restarts = sum({"A": 2, "B": 1}.get(mode, 0) for mode in brokers)
-    restarts += sum(record.assigned == "P" for name, record in at.nodes.items() if name in own)
-    return restarts * paces[0] / (len(brokers) - 1) + (0 if "C" in brokers else migration.spec.soak_seconds)
+    return direction_seconds(picture.at(decision.position))

@@ -9,6 +9,7 @@ from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Fact
 from switchover.core.kraft.listener import Unusable, same_login
 from switchover.core.kraft.modes import Voters, properties
 from switchover.core.observed import Known, Observed, Unknown
+from switchover.core.pace import Pace
 from switchover.core.position import Position
 
 LEADER_AND_ISR, UPDATE_METADATA, DESCRIBE_QUORUM = 4, 6, 55
@@ -19,7 +20,8 @@ PRODUCE = 0
 class Picture:
     """Everything that a decision about a KafkaMigration may rest on. Times are seconds since the epoch.
 
-    `entered` tells when each step of the plan was entered last, as far as it was.
+    `entered` tells when each step of the plan was entered last, as far as it was; `paces` of each mode how long batches
+    took to come back in it, as far as they were measured.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Picture:
     high_watermark: int = -1
     """The newest one that was seen while the metadata log said MIGRATION: so much must be in ZooKeeper; -1 for none."""
     entered: Mapping[str, float] = field(default_factory=dict)
+    paces: Mapping[str, Pace] = field(default_factory=dict)
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""

@@ -22,6 +22,7 @@ from switchover.core.kraft.gates import (
 )
 from switchover.core.kraft.gates import way_back as to_zookeeper
 from switchover.core.kraft.gates.parity import PARITY
+from switchover.core.kraft.gates.windows import WITHIN_WINDOW
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Observed
 from switchover.core.plan import Leg, Plan, Step
@@ -63,18 +64,20 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
-TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER, AFTER_A_BROKER)
-LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER, AFTER_A_BROKER)
-TO_C = brokers("C", nodes.brokers_to_c, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
-               (*AFTER_A_KRAFT_BROKER, PARITY))
+TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, (WITHIN_WINDOW, *BEFORE_A_BROKER), AFTER_A_BROKER)
+LAST_TO_B = brokers("B", nodes.the_last_to_b, (WITHIN_WINDOW, *BEFORE_A_BROKER), AFTER_A_BROKER)
+TO_C = brokers(
+    "C", nodes.brokers_to_c,
+    (WITHIN_WINDOW, *BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
+    (*AFTER_A_KRAFT_BROKER, PARITY))
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
 REHEARSED = controllers(
     "P", way_back.to_rehearse, sizes=nodes.one_by_one, restart=True,
-    before=(quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
+    before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
     after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
 TO_F = controllers(
     "F", nodes.controllers_to_f, sizes=nodes.one_by_one,
-    before=(quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
+    before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
     after=(quorum.CONTROLLER_FINALIZED, *AFTER_A_CONTROLLER))
 
 # --- The way back -------------------------------------------------------------------------------------------------------
@@ -97,7 +100,7 @@ PLAN: Plan[Picture] = Plan((
     Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
     Step("ProvisionControllers",
          forward=Leg(
-             enter=(preflight.BROKERS_IDENTIFIED,),
+             enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_everything,
              watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision,
@@ -106,7 +109,8 @@ PLAN: Plan[Picture] = Plan((
              goal=way_back.remove_controllers, rollouts=(STOPPED,), done=(to_zookeeper.CONTROLLERS_GONE,),
              one_way=True, critical=way_back.is_critical)),
     Step("EnableMigration",
-         forward=Leg(watch=BROKER_WATCH, goal=goals.take_templates_over, rollouts=(TO_B_BUT_LAST,)),
+         forward=Leg(
+             enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over, rollouts=(TO_B_BUT_LAST,)),
          back=Leg(
              enter=(to_zookeeper.WRITTEN_BACK,),
              goal=way_back.give_back,
@@ -115,7 +119,7 @@ PLAN: Plan[Picture] = Plan((
              one_way=True, critical=way_back.is_critical)),
     Step("CopyMetadata",
          forward=Leg(
-             enter=(disks.TOPIC_IDS_ON_DISK,),
+             enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK),
              watch=(*TAKEN_OVER, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
@@ -124,7 +128,8 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
-         forward=Leg(watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
+         forward=Leg(
+             enter=(WITHIN_WINDOW,), watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(workloads.REPLICAS_UNCHANGED, credentials.LISTENER_CREDENTIALS), rollouts=(BACK_TO_B,))),
     Step("Soak",
          forward=Leg(
@@ -134,8 +139,9 @@ PLAN: Plan[Picture] = Plan((
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
     Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
-        enter=(registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP, registration.NOBODY_FENCED,
-               replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY, backups.BACKUPS_TAKEN),
+        enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
+               registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
+               backups.BACKUPS_TAKEN),
         watch=(groups.GROUPS_HEALTHY, credentials.LISTENER_CREDENTIALS),
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),

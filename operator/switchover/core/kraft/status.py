@@ -9,15 +9,17 @@ from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity
 from switchover.core import status as fold
 from switchover.core.kraft import names
+from switchover.core.kraft.estimate import rollback_seconds
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.kraft.preview import preview
 from switchover.core.observed import Known
+from switchover.core.pace import Spent, with_batch
 from switchover.core.plan import Decision
 from switchover.core.position import Position
-from switchover.core.status import Spent
 
 PREFLIGHT, FINALIZE, RELEASE = "Preflight", "Finalize", "ReleaseZooKeeper"
 STEPS = tuple(step.name for step in PLAN.steps)
@@ -61,6 +63,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     again = at.attempt != old.attempt
     hashed = _plan_hash(migration, picture.uid, at)
     lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
+    can_go_back = not lost and PLAN.can_go_back(at)
     first = waiting[0] if waiting else None
     findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
     approvals = _accepted(migration, at, hashed, now)
@@ -83,10 +86,14 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         waiting_for_count=len(waiting),
         waiting_for_summary="" if first is None else f"{first.reason} {first.subject}".strip(),
         gates=fold.streaks_of(decision.judged),
-        rollback=Rollback(available=not lost and PLAN.can_go_back(at), lost_at_step=lost, failure=at.failure),
+        rollback=Rollback(
+            available=can_go_back, estimated_seconds=round(rollback_seconds(picture.at(at))) if can_go_back else None,
+            lost_at_step=lost, failure=at.failure),
         approvals=approvals,
+        restarts=fold.restarts_of(with_batch(picture.paces, picture.position, at, spent.batch)),
         steps=fold.steps_of(old.steps, picture.position, at, now),
         history=fold.history_of(old.history, picture.position, at, note, now),
+        plan=(preview(picture) or old.plan) if picture.position.step == PREFLIGHT else old.plan,
         findings=findings,
         conditions=_conditions(migration, picture, decision, lost, findings),
     )
@@ -117,8 +124,9 @@ def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
         status.metadata_state,
         status.nodes,
         status.approvals,
-        status.rollback,
         status.migration_node,
+        status.plan and status.plan.evolve(estimated_completion_time=None),
+        (status.rollback.available, status.rollback.lost_at_step, status.rollback.failure),
         [(item.code, item.severity, item.subject) for item in status.findings],
         [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
         [(item.type, item.status, item.reason) for item in status.conditions],

@@ -6,7 +6,7 @@ which do not, each with its cure. docs/preflight.md lists them.
 
 from switchover.core.gate import Gate
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight import cluster, configuration, live, objects, residue, security
+from switchover.core.kraft.preflight import cluster, configuration, live, objects, residue, security, windows
 from switchover.core.kraft.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
 from switchover.core.kraft.preflight.reading import broker_workloads as broker_workloads
 
@@ -17,4 +17,5 @@ GATES: tuple[Gate[Picture], ...] = (
     *residue.CHECKS,
     *cluster.CHECKS,
     *live.CHECKS,
+    *windows.CHECKS,
 )

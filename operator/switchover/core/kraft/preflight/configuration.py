@@ -19,7 +19,6 @@ def find_unsupported(picture: Picture) -> Iterator[Verdict]:
     """What the API already knows and this version does not do yet is refused here, never ignored."""
     spec = picture.spec
     unsupported = {
-        "spec.windows": bool(spec.windows),
         "spec.onFailure RollBack": spec.on_failure is OnFailure.ROLL_BACK,
     }
     for field, asked in unsupported.items():

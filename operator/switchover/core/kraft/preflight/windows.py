@@ -1,0 +1,30 @@
+"""The windows: whatever starts within one fits into one of them."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Verdict, fail
+from switchover.core.kraft.estimate import STEPS, work_of
+from switchover.core.kraft.gates.windows import START_SECONDS
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preflight.reading import check, kubernetes
+from switchover.core.windows import first_fit
+
+
+def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
+    """The step that needs most in one piece, if no window has it: it would wait for ever."""
+    windows = picture.spec.windows
+    if not windows:
+        return
+    kubernetes(picture)                                        # it tells how many brokers there are
+    pieces = [work for step in STEPS for work in work_of(picture, step, slowest=True) if work.disrupts]
+    longest = max(pieces, key=lambda work: work.seconds, default=None)
+    if longest is None:
+        return
+    needed = longest.seconds + START_SECONDS
+    if first_fit(windows, picture.now, needed) is None:
+        yield fail("NoWindowFits", f"{longest.step} needs {needed:.0f} s in one piece, and no window is open for so long",
+                   subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s",
+                   unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
+
+
+CHECKS = (check("WindowsFit", find_too_short_windows, "everything fits into a window"),)

@@ -1,0 +1,131 @@
+"""Windows and the preview, by the real operator in virtual time: nothing starts outside, what is under way ends."""
+
+from typing import Any
+
+import pytest
+
+from fakes.api_server import Object
+from simulation.migration_world import NAME, MigrationWorld
+from switchover.api.meta import Window
+from switchover.api.status import Direction
+from switchover.core.windows import open_now
+
+DAY = 24 * 3600.0
+NIGHT = {"name": "night", "cron": "0 15 * * *", "durationSeconds": 300}
+"""The world begins at 14:14 UTC. 300 s are enough for everything in one piece, and too short for a whole migration."""
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def with_spec(world: MigrationWorld, **spec: Any) -> None:
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(spec))
+
+
+class Replaced:
+    """Looks at every pod that is replaced: which batch it belongs to, and whether a window was open then."""
+
+    def __init__(self, world: MigrationWorld, window: dict[str, Any]) -> None:
+        self.world = world
+        self.windows = (Window.model_validate(window),)
+        self.outside: list[str] = []
+        self.days: set[int] = set()
+        self._begun: set[object] = set()
+        judge = world.api.on_write
+
+        def look(plural: str, name: str, subresource: str, found: Object) -> None:
+            judge(plural, name, subresource, found)
+            if plural == "pods":
+                self._look(name)
+
+        world.api.on_write = look
+
+    def _look(self, pod: str) -> None:
+        progress, now = self.world.status["progress"], self.world.timeline.now()
+        whole = progress["step"] if progress["step"] in ("CopyMetadata", "Finalize") else None
+        unit = whole or (progress["step"], progress["batchStartTime"])
+        open_ = open_now(self.windows, now, 0) is not None
+        self.days.add(int(now // DAY))
+        if not open_ and unit not in self._begun:
+            self.outside.append(f"{pod} of {unit}")
+        self._begun.add(unit)
+
+
+def waits_for(world: MigrationWorld, reason: str) -> bool:
+    return any(item["reason"] == reason for item in world.status.get("waitingFor") or ())
+
+
+def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_the_next_day(world: MigrationWorld) -> None:
+    with_spec(world, windows=[NIGHT])
+    replaced = Replaced(world, NIGHT)
+    assert world.live(lambda: waits_for(world, "OutsideWindow"), limit=600)
+    assert world.step == "ProvisionControllers"
+    assert world.status["phase"] == "Running"
+    assert not world.kafka.starts.get(("kafka-controller-0", "P")), "nothing is created before the window opens"
+
+    def second_is_slow() -> bool:
+        """As soon as the second broker of MoveBrokers starts, it is made to take until the window has closed."""
+        progress = world.status.get("progress") or {}
+        slow = [pod for pod in progress.get("batchNodes", ()) if world.kafka.starts.get((pod, "C"))]
+        if not slow or progress["step"] != "MoveBrokers" or progress["batch"] != 2:
+            return False
+        night = open_now(replaced.windows, world.timeline.now(), 0)
+        assert night is not None
+        node = world.kafka.nodes[slow[0]]
+        node.open_at, node.in_sync_at = night.closes + 20, night.closes + 25
+        return True
+
+    assert world.live(second_is_slow, limit=DAY)
+    (slow,) = world.status["progress"]["batchNodes"]
+    assert world.live(lambda: world.step == "MoveBrokers" and waits_for(world, "OutsideWindow"), limit=1200)
+    assert world.kafka.nodes[slow].mode == "C"
+    assert world.kafka.nodes[slow].ready, "the batch that was under way has ended"
+    progress = world.status["progress"]
+    assert not progress.get("batchNodes"), "and the next has not begun"
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "OutsideWindow")
+    assert "night opens at" in told["message"]
+    before = progress["humanWaitSeconds"]
+    assert world.live(lambda: world.status["progress"]["humanWaitSeconds"] > before + 60)
+    assert world.status["phase"] == "Running"
+    assert {each["type"]: each["status"] for each in world.status["conditions"]}["Stalled"] == "False"
+    starts = dict(world.kafka.starts)
+    slowest = {each["name"]: each["slowestSeconds"] for each in world.status["restarts"]}
+    assert slowest["C"] > 25, "the pace that the next batches are reckoned with"
+    world.timeline.wait(23 * 3600 - 900)
+    assert world.kafka.starts == starts
+    assert world.run_to_the_end(limit=4 * DAY)
+    assert replaced.outside == []
+    assert len(replaced.days) >= 2
+
+
+def test_a_window_may_be_lifted_at_any_time(world: MigrationWorld) -> None:
+    with_spec(world, windows=[NIGHT])
+    assert world.live(lambda: waits_for(world, "OutsideWindow"))
+    with_spec(world, windows=[])
+    assert world.run_to_the_end()
+
+
+def test_the_way_back_waits_for_no_window(world: MigrationWorld) -> None:
+    assert world.live(lambda: world.step == "MoveBrokers" and world.kafka.starts.get(("kafka-1", "C")) == 1)
+    with_spec(world, windows=[NIGHT], desiredState="RolledBack")
+    assert world.live(lambda: world.kafka.starts.get(("kafka-1", "B")) == 2)
+    assert open_now((Window.model_validate(NIGHT),), world.timeline.now(), 0) is None
+    assert world.status["progress"]["direction"] == Direction.BACKWARD
+
+
+def test_planned_shows_everything_and_touches_nothing(world: MigrationWorld) -> None:
+    with_spec(world, desiredState="Planned")
+    before = {key: found for key, found in world.api.objects.items() if key[0] != "kafkamigrations"}
+    assert world.live(lambda: world.status.get("phase") == "Planned" and bool(world.status.get("plan")))
+    assert world.live(lambda: False or world.timeline.now() > 1_790_000_400)
+    written = {write.text.split()[1] for write in world.api.writes}
+    assert written == {"kafkamigrations", "leases"}, [write.text for write in world.api.writes]
+    on_itself = {write.text for write in world.api.writes if "kafkamigrations" in write.text}
+    assert all(text.endswith(" status") or text == f"PATCH kafkamigrations {NAME}" for text in on_itself), on_itself
+    assert {key: found for key, found in world.api.objects.items()
+            if key[0] not in ("kafkamigrations", "leases", "events")} == before
+    plan = world.status["plan"]
+    assert plan["restarts"] == 2 * 3 + 3 + 1
+    assert not world.status.get("planHash"), "the spec may still change"
