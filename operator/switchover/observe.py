@@ -3,12 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.api.status import Direction
+from switchover.ask import known
 from switchover.comparison import ParityWatch
 from switchover.core.kraft import environment, modes, names, template
+from switchover.core.kraft.examination import Examination
 from switchover.core.kraft.facts import (
     NOT_LISTENING,
     Address,
@@ -22,7 +25,8 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.ports import Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Unreachable, Workloads, ZooKeeper
+from switchover.examine import Examiner
+from switchover.ports import Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
 
 T = TypeVar("T")
 
@@ -42,6 +46,7 @@ WINDOW_SECONDS = 600.0
 """How far the samples of a group reach back."""
 
 BROKER_SETTINGS_IN = ("Preflight", "ProvisionControllers")
+EXAMINED_IN = ("Preflight",)
 TOPIC_TREE_IN = ("Preflight",)
 CONNECTIONS_IN = ("ReleaseZooKeeper",)
 PARITY_IN = ("DualWrite", "MoveBrokers", "Soak", "Finalize")
@@ -51,7 +56,7 @@ PARITY_BACK_IN = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers",
 class Observer:
     """Everything of one migration that is looked at. Addresses of brokers and samples of groups are kept in memory."""
 
-    def __init__(self, namespace: str, workloads: Workloads, nodes: KafkaNodes, admin: KafkaAdmin,
+    def __init__(self, namespace: str, workloads: Workloads, survey: Survey, nodes: KafkaNodes, admin: KafkaAdmin,
                  zookeeper: ZooKeeper, clock: Clock) -> None:
         self._namespace = namespace
         self._workloads = workloads
@@ -59,6 +64,7 @@ class Observer:
         self._admin = admin
         self.zookeeper = zookeeper
         self._clock = clock
+        self._examiner = Examiner(survey, nodes, zookeeper, clock)
         self._addresses: dict[int, Address] = {}
         self._minima: Known[Mapping[str, int]] | None = None
         self._parity = ParityWatch(zookeeper.metadata, clock)
@@ -93,6 +99,7 @@ class Observer:
             connections = then.create_task(self._connections(step in CONNECTIONS_IN))
             settings = then.create_task(self._settings(brokers if step in BROKER_SETTINGS_IN else ()))
             groups = then.create_task(self._groups(spec))
+            examination = then.create_task(self._examination(picture, kubernetes.result(), brokers))
         seen = views.result()
         topics = {p.topic for view in seen.values() if isinstance(view, Known) for p in view.value.partitions}
         return Facts(
@@ -109,19 +116,19 @@ class Observer:
             min_insync=await self._min_insync(topics),
             broker_settings=settings.result(),
             groups=groups.result(),
+            examination=examination.result(),
         )
+
+    async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
+                           brokers: Mapping[int, Address | None]) -> Examination:
+        if picture.position.step not in EXAMINED_IN:
+            return Examination()
+        return await self._examiner.examine(picture, kubernetes, brokers)
 
     # --- one reading --------------------------------------------------------------------------------------------------
 
     async def _known(self, reading: Awaitable[T], seconds: float) -> Observed[T]:
-        at = self._clock.now()
-        try:
-            async with asyncio.timeout(seconds):
-                return Known(await reading, at)
-        except (Unreachable, Refused) as error:
-            return Unknown(str(error))
-        except TimeoutError:
-            return Unknown(f"no answer within {seconds:.0f} s")
+        return await known(reading, seconds, self._clock)
 
     async def _if(self, wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
         return await self._known(read(), READ_SECONDS) if wanted else NOT_ASKED
@@ -133,7 +140,7 @@ class Observer:
             if address is None:
                 return Unknown(f"no broker tells the address of broker {node_id}")
             answer = await self._known(ask(address), NODE_SECONDS)
-            return answer if isinstance(answer, Known) else Unknown(f"node {node_id} at {address}: {answer.why}")
+            return answer if isinstance(answer, Known) else replace(answer, why=f"node {node_id} at {address}: {answer.why}")
 
         found = await asyncio.gather(*(one(node_id, address) for node_id, address in nodes.items()))
         return dict(zip(nodes, found, strict=True))
@@ -242,7 +249,7 @@ class Observer:
         if not samples or now - samples[-1].at >= SAMPLE_SECONDS:
             sample = await self._known(self._admin.group_offsets(name), GROUP_SECONDS)
             if not isinstance(sample, Known):
-                return Unknown(f"group {name}: {sample.why}")
+                return replace(sample, why=f"group {name}: {sample.why}")
             samples.append(sample.value)
         while samples[0].at < now - WINDOW_SECONDS:
             samples.popleft()

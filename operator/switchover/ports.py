@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from switchover.core.kraft.examination import BrokerExamination, StorageClasses, TemplateChange, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
     BrokerView,
@@ -64,6 +65,10 @@ class KafkaNodes(Protocol):
         """Follow the metadata log from where the last call ended to the high watermark, from the leader."""
         ...
 
+    async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
+        """What a broker tells of itself in Preflight; Refused names the right that our user lacks."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -106,6 +111,14 @@ class ZooKeeper(Protocol):
 
     async def raise_epoch(self, epoch: int, expected: int) -> None:
         """Set `/controller_epoch`; Fenced when it is not `expected` any more."""
+        ...
+
+    async def rights(self) -> ZooKeeperRights:
+        """What our credentials may do with the nodes that a rollback writes, by their ACLs."""
+        ...
+
+    async def server_mode(self, server: Address) -> str:
+        """standalone, leader, follower or observer, by the four-letter word `srvr`; Refused where it does not tell."""
         ...
 
     async def close(self) -> None: ...
@@ -170,6 +183,30 @@ class Workloads(Protocol):
         ...
 
     async def release_lease(self, name: str, holder: str) -> None: ...
+
+
+class Survey(Protocol):
+    """What Preflight asks of Kubernetes; nothing of it changes anything."""
+
+    async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
+        """Of those that exist (API version, kind, name): "Kind name" -> its label app.kubernetes.io/managed-by or ""."""
+        ...
+
+    async def missing_rights(self) -> tuple[str, ...]:
+        """Which rights that a migration needs we do not have, in words such as `patch statefulsets.apps`."""
+        ...
+
+    async def storage_classes(self) -> StorageClasses:
+        """Refused without the right to read them, which no Role can give: they belong to no namespace."""
+        ...
+
+    async def classes_in_use(self) -> frozenset[str]:
+        """Storage classes of the bound volume claims in our namespace."""
+        ...
+
+    async def try_patch(self, stateful_set: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
+        """Dry run of a JSON patch, admission included; Refused in the words of whoever refuses it."""
+        ...
 
 
 class Migrations(Protocol):

@@ -8,6 +8,7 @@ from fakes.incarnation import Incarnation
 from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, METADATA_3_9, Kafka, Node
 from fakes.kubelet import address
 from fakes.quorum_log import QuorumLog, as_metadata
+from switchover.core.kraft.examination import BrokerExamination, LogDirectory, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
     BrokerView,
@@ -50,6 +51,15 @@ class SimulatedNodes:
 
     async def log(self, voters: Mapping[int, Address]) -> LogImage:
         return await self._incarnation.call(lambda: self._log(voters))
+
+    async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
+        """A broker that runs on the file that it started with; our user may do everything."""
+        def answer() -> BrokerExamination:
+            settings = self._listening(broker).settings
+            directories = tuple(LogDirectory(path, offline=False) for path in settings["log.dirs"].split(","))
+            return BrokerExamination(settings, directories, frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
+
+        return await self._incarnation.call(answer)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -188,6 +198,14 @@ class SimulatedZooKeeper:
     async def raise_epoch(self, epoch: int, expected: int) -> None:
         await self._incarnation.stand_still("PUT", "/controller_epoch")
         await self._incarnation.call(lambda: self._serving(None) or self._kafka.tree.raise_epoch(epoch, expected))
+    async def rights(self) -> ZooKeeperRights:
+        everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
+        rights = ZooKeeperRights(dict.fromkeys(("/", "/controller_epoch"), everything), {})
+        return await self._incarnation.call(lambda: self._serving(rights))
+
+    async def server_mode(self, server: Address) -> str:
+        return await self._incarnation.call(lambda: self._serving("follower"))
+
 
     async def close(self) -> None:
         """Nothing is open."""

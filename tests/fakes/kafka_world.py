@@ -43,6 +43,7 @@ class Node:
     started_at: float
     open_at: float
     in_sync_at: float
+    settings: Mapping[str, str]        # what it started with: its file and the command line
     ready: bool = False
     names: ControllerNode | None = None
     told_at: float | None = None
@@ -192,7 +193,8 @@ class Kafka:
         if mode == STOPPED:
             open_at = float("inf")
         self.nodes[container.pod] = Node(container.pod, node_id, mode, now, open_at,
-                                         open_at + self._random.uniform(2.0, 5.0))
+                                         open_at + self._random.uniform(2.0, 5.0),
+                                         settings | {"broker.id": str(broker_id)})
         if mode in ("P", "F"):
             listed = settings["controller.quorum.voters"].split(",")
             self.voters = frozenset(int(voter.partition("@")[0]) for voter in listed)

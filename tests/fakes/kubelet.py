@@ -144,7 +144,8 @@ class Kubelet:
             if ("persistentvolumeclaims", claim_name) not in self.api.objects:
                 labels = {**spec["selector"]["matchLabels"], **(claim["metadata"].get("labels") or {})}
                 self.api.add("v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim_name,
-                             metadata={"labels": labels, "finalizers": [PROTECTION]})
+                             metadata={"labels": labels, "finalizers": [PROTECTION]},
+                             spec={"storageClassName": "standard"}, status={"phase": "Bound"})
         template = json.loads(json.dumps(spec["template"]))
         metadata = {
             "labels": {**template["metadata"]["labels"], "controller-revision-hash": revision},

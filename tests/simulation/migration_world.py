@@ -22,6 +22,7 @@ from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
@@ -97,13 +98,14 @@ class MigrationWorld:
         container = {
             "name": "kafka", "image": "kafka:3.9",
             "command": ["sh", "-c", "exec kafka-server-start.sh /etc/kafka/server.properties --override broker.id=$ID"],
-            "volumeMounts": [{"name": "config", "mountPath": "/etc/kafka"}],
+            "volumeMounts": [{"name": "config", "mountPath": "/etc/kafka"}, {"name": "data", "mountPath": "/var/lib/kafka"}],
         }
         volumes = [{"name": "config", "configMap": {"name": "kafka-config"}}]
         template = {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}}
         self.api.add("apps/v1", "StatefulSet", "statefulsets", "kafka", spec={
             "replicas": 3, "serviceName": "kafka", "selector": {"matchLabels": LABELS}, "template": template,
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}})
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}}]})
         self.api.add("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "kafka",
                      spec={"maxUnavailable": 1, "selector": {"matchLabels": LABELS}})
 
@@ -270,8 +272,8 @@ async def operate(
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
     async def observer(spec: KafkaMigrationSpec) -> Observer:
-        return Observer(NAMESPACE, workloads, SimulatedNodes(incarnation, kafka), SimulatedAdmin(incarnation, kafka),
-                        SimulatedZooKeeper(incarnation, kafka), timeline)
+        return Observer(NAMESPACE, workloads, KubernetesSurvey(server), SimulatedNodes(incarnation, kafka),
+                        SimulatedAdmin(incarnation, kafka), SimulatedZooKeeper(incarnation, kafka), timeline)
 
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)

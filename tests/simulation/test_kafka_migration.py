@@ -277,6 +277,32 @@ def exported(world: MigrationWorld) -> list[Document]:
     return documents
 
 
+def test_a_strategy_changed_back_stops_all_evictions_and_names_who_did_it(world: MigrationWorld) -> None:
+    """Every pod has the update revision by then, so Kubernetes restarts none by itself."""
+    until_step(world, "MoveBrokers", 1)
+
+    def revert(found: Object) -> None:
+        found["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+        found["metadata"]["managedFields"] = [{
+            "manager": "argocd-controller", "operation": "Apply", "time": "2026-11-21T10:00:00Z",
+            "fieldsV1": {"f:spec": {"f:updateStrategy": {"f:type": {}}}}}]
+        tracked = {"argocd.argoproj.io/tracking-id": "streaming:apps/StatefulSet:sim/kafka"}
+        found["metadata"].setdefault("annotations", {}).update(tracked)
+
+    def restore(found: Object) -> None:
+        found["spec"]["updateStrategy"] = {"type": "OnDelete"}
+
+    world.api.edit("statefulsets", "kafka", revert)
+    assert world.live(lambda: waits_for(world, "RevertedByGitOps"), limit=10)
+    quiet_for(world, 120)
+    (told,) = (item for item in world.status["waitingFor"] if item["reason"] == "RevertedByGitOps")
+    assert told["message"].startswith("argocd-controller (apply) for Argo CD Application streaming changed strategy")
+    assert told["unblocks"].startswith("argocd app set streaming --sync-policy none; then kubectl")
+    world.api.edit("statefulsets", "kafka", restore)
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
 def test_zookeeper_out_of_sight_stops_and_comes_back(world: MigrationWorld) -> None:
     until_step(world, "MoveBrokers", 1)
     world.kafka.zookeeper_hidden = True

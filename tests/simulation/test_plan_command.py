@@ -9,6 +9,7 @@ from simulation.migration_world import NAME, MigrationWorld
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cli.plan import explain
 from switchover.observe import Observer
@@ -23,8 +24,8 @@ def told(world: MigrationWorld, name: str) -> list[str]:
 
     async def observer(spec: KafkaMigrationSpec) -> Observer:
         kafka = world.kafka
-        return Observer(NAMESPACE, workloads, SimulatedNodes(incarnation, kafka), SimulatedAdmin(incarnation, kafka),
-                        SimulatedZooKeeper(incarnation, kafka), world.timeline)
+        return Observer(NAMESPACE, workloads, KubernetesSurvey(server), SimulatedNodes(incarnation, kafka),
+                        SimulatedAdmin(incarnation, kafka), SimulatedZooKeeper(incarnation, kafka), world.timeline)
 
     loop = VirtualLoop()
     world.timeline.begin(loop)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -28,7 +29,15 @@ from switchover.core.effects import (
     RaiseEpoch,
     WriteNodeFiles,
 )
-from switchover.core.kraft import names
+from switchover.core.kraft import names, template
+from switchover.core.kraft.examination import (
+    BrokerExamination,
+    Examination,
+    LogDirectory,
+    StorageClasses,
+    TemplateChange,
+    ZooKeeperRights,
+)
 from switchover.core.kraft.facts import (
     NOT_LISTENING,
     Address,
@@ -76,9 +85,13 @@ KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1
 CONTROLLER = dict.fromkeys((1, *range(52, 56), 62, 63, 70), 5) | {1: 17}
 
 
+@cache
+def _manifests() -> tuple[dict[str, Any], ...]:
+    return tuple(yaml.safe_load_all(MANIFESTS.read_text(encoding="utf-8")))
+
+
 def _manifest(kind: str, name: str) -> dict[str, Any]:
-    found = yaml.safe_load_all(MANIFESTS.read_text(encoding="utf-8"))
-    return next(item for item in found if item["kind"] == kind and item["metadata"]["name"] == name)
+    return deepcopy(next(item for item in _manifests() if item["kind"] == kind and item["metadata"]["name"] == name))
 
 
 def server_properties() -> str:
@@ -183,8 +196,34 @@ class Cluster:
             min_insync=self._known({"orders": 2}),
             broker_settings={
                 node_id: self._known({"inter.broker.protocol.version": "3.9-IV0"}) for node_id in BROKERS.values()},
+            examination=self._examination(),
             groups={"orders": self._known((GroupSample(self.now - 1, {("orders", 0): (90, 100)}),
                                            GroupSample(self.now, {("orders", 0): (100, 110)})))},
+        )
+
+    def _examination(self) -> Examination:
+        """Preflight's own facts."""
+        brokers = {
+            broker_id: BrokerExamination(
+                loads(server_properties()) | {"broker.id": str(broker_id), "advertised.listeners": f"INTERNAL://{name}"},
+                (LogDirectory("/var/lib/kafka/data", offline=False),),
+                frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
+            for name, broker_id in BROKERS.items()
+        }
+        workload = self.workload()
+        operations = [] if template.is_ours(workload, spec_of().brokers[0]) else template.patch(
+            workload, spec_of().brokers[0], BROKERS, ["log4j.properties"])
+        after = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])["spec"]
+        everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
+        return Examination(
+            brokers={broker_id: self._known(told) for broker_id, told in brokers.items()},
+            zookeeper_rights=self._known(ZooKeeperRights(dict.fromkeys(("/", "/controller_epoch"), everything), {})),
+            zookeeper_modes={"zookeeper:2181": self._known("leader")},
+            objects=self._known({}),
+            missing_rights=self._known(()),
+            storage_classes=self._known(StorageClasses(frozenset({"standard"}), "standard")),
+            classes_in_use=self._known(frozenset({"standard"})),
+            template_changes={"kafka": self._known(TemplateChange(after["template"], after["updateStrategy"]))},
         )
 
     def _known(self, value: Any) -> Known[Any]:
@@ -196,7 +235,7 @@ class Cluster:
             name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
             update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
             service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
-            applied_by=self.applied_by)
+            applied_by=self.applied_by, claim_templates=("data",))
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",

@@ -1,19 +1,22 @@
 """Preflight: each kind of bad input is refused in words, by the gate that it concerns, before anything is touched."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict
 from switchover.core.kraft import preflight
+from switchover.core.kraft.examination import BrokerExamination, LogDirectory, StorageClasses, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
     ControllerNode,
+    Manager,
     MigrationNode,
     ServerConfiguration,
     ZooKeeperTopic,
@@ -55,6 +58,10 @@ def kubernetes(**changes: object) -> Change:
 
 def configured(text: str, **other_keys: str) -> Change:
     return kubernetes(configurations={"kafka": ServerConfiguration("ConfigMap kafka-config", text, other_keys)})
+
+
+def without(key: str) -> Change:
+    return configured("\n".join(line for line in server_properties().splitlines() if not line.startswith(key)))
 
 
 def appended(line: str) -> Change:
@@ -100,13 +107,56 @@ def protocol(version: str, *brokers: int) -> Change:
         picture, "broker_settings", lambda _: {"inter.broker.protocol.version": version}, *brokers)
 
 
+def examined(item: str, known: object) -> Change:
+    """One of the facts that Preflight alone asks for, changed."""
+    def changed(picture: Picture) -> Picture:
+        observed = known if isinstance(known, Unknown) else Known(known, NOW)
+        return with_fact(picture, "examination", replace(picture.facts.examination, **{item: observed}))
+
+    return changed
+
+
+def told_by_brokers(change: Callable[[BrokerExamination], BrokerExamination], *only: int) -> Change:
+    """What brokers tell of themselves, changed."""
+    def changed(picture: Picture) -> Picture:
+        brokers = {broker: Known(change(told.value), NOW) if not only or broker in only else told
+                   for broker, told in picture.facts.examination.brokers.items()}
+        return with_fact(picture, "examination", replace(picture.facts.examination, brokers=brokers))
+
+    return changed
+
+
+def static(settings: Mapping[str, str], *only: int) -> Change:
+    """Brokers run with other static settings than their file has; "" takes one away."""
+    def changed(told: BrokerExamination) -> BrokerExamination:
+        merged = {**told.static_settings, **settings}
+        return replace(told, static_settings={key: value for key, value in merged.items() if value})
+
+    return told_by_brokers(changed, *only)
+
+
+def dry_run(result: Unknown | None) -> Change:
+    """The dry run of the template change: an answer that is none, or an admission that keeps the old strategy."""
+    def changed(picture: Picture) -> Picture:
+        known = picture.facts.examination.template_changes["kafka"]
+        told = result or replace(known, value=replace(known.value, update_strategy={"type": "RollingUpdate"}))
+        return with_fact(picture, "examination", replace(picture.facts.examination, template_changes={"kafka": told}))
+
+    return changed
+
+
+def disks(*directories: LogDirectory) -> Change:
+    return told_by_brokers(lambda told: replace(told, log_directories=directories), 1)
+
+
 def replicas(topic: str, *assignment: int) -> Change:
     def changed(view):
         return replace(view, partitions=tuple(
             replace(item, topic=topic, leader=assignment[0], replicas=assignment, isr=assignment)
             for item in view.partitions))
 
-    return lambda picture: with_fact(spoil_each(picture, "views", changed), "min_insync", Known({topic: 1}, NOW))
+    return lambda picture: with_fact(
+        spoil(spoil_each(picture, "views", changed), "zookeeper_topics", topics={}), "min_insync", Known({topic: 1}, NOW))
 
 
 def both(first: Change, second: Change) -> Change:
@@ -191,8 +241,8 @@ BAD = [
         "MigrationAlreadyConfigured", "begun by hand"),
     Bad("a listener with the controllers' name", appended("listeners=INTERNAL://:9092,CONTROLLER://:9095"),
         "Configuration", F, "ListenerNameTaken", "CONTROLLER"),
-    Bad("broker ids that Kafka generates", lambda picture: container(args=[], command=["start"])(
-        appended("broker.id.generation.enable=true")(picture)), "BrokerIds", F, "GeneratedBrokerId", "generate"),
+    Bad("broker ids that Kafka generates", static({"broker.id": "-1"}, 0, 2), "BrokerIds", F, "GeneratedBrokerId",
+        "broker 0, 2"),
     Bad("a file that is too large", configured("#" * 350_000), "Configuration", F, "ConfigurationTooLarge", "too large"),
     Bad("a file that is too large for many brokers",
         lambda picture: configured("#" * 110_000)(workload(replicas=10)(picture)), "Configuration", F,
@@ -206,9 +256,9 @@ BAD = [
         "/controller"),
     Bad("nobody who is the controller", zookeeper(controller=None), "Residue", W, "NoController", "/controller"),
     Bad("controllers that exist already", lambda picture: spoil(
-        picture, "kubernetes", controllers=replace(workload_of(picture), name="kafka-controller")), "Residue", F, "Residue",
+        picture, "kubernetes", controllers=replace(workload_of(picture), name="kafka-controller")), "Names", F, "Residue",
         "StatefulSet kafka-controller exists"),
-    Bad("volumes of earlier controllers", kubernetes(controller_claims=("data-kafka-controller-0",)), "Residue", F,
+    Bad("volumes of earlier controllers", kubernetes(controller_claims=("data-kafka-controller-0",)), "Names", F,
         "Residue", "data-kafka-controller-0"),
     # who is who
     Bad("a pod that no broker registers for", registered(1, "10.0.0.7"), "Membership", W, "BrokersNotIdentified", "kafka-1"),
@@ -274,6 +324,102 @@ BAD += [
         "NodesAuthorized", F, "ControllersNotAuthorized", r"User:CN=controllers,OU=Kafka,O=Shop\, Inc.,C=DE"),
 ]
 
+# Who else is there, and what is in the way of an eviction.
+MOUNTED_ELSEWHERE = [{"name": "config", "mountPath": "/etc/kafka"}, {"name": "scratch", "mountPath": "/var/lib/kafka"}]
+
+
+def on_a_volume(**kind: object) -> Change:
+    """The brokers' data lies on a volume of the pod."""
+    def changed(picture: Picture) -> Picture:
+        picture = container(volumeMounts=MOUNTED_ELSEWHERE)(picture)
+        template = workload_of(picture).template
+        volumes = [*template["spec"]["volumes"], {"name": "scratch", **kind}]
+        return spoil_workload(picture, template={**template, "spec": {**template["spec"], "volumes": volumes}})
+
+    return changed
+
+
+FLUX = {"kustomize.toolkit.fluxcd.io/name": "kafka", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
+FLUX_HELM = {"helm.toolkit.fluxcd.io/name": "kafka", "helm.toolkit.fluxcd.io/namespace": "flux-system"}
+ARGO = {"argocd.argoproj.io/tracking-id": "streaming:apps/StatefulSet:kafka/kafka"}
+
+
+def written_by(name: str, *parts: str, subresource: str = "", at: float = NOW) -> Manager:
+    return Manager(name, "Update", subresource, at, frozenset(parts))
+
+
+BAD += [
+    Bad("another operator's StatefulSet", workload(owner="Kafka my-cluster"), "Ownership", F, "OwnedByAnotherOperator",
+        "Kafka my-cluster"),
+    Bad("Flux that would put everything back", workload(marks=FLUX), "Ownership", F, "GitOpsConflict",
+        "Flux Kustomization flux-system/kafka"),
+    Bad("two budgets", workload(budgets=("kafka", "everything")), "Budgets", F, "SeveralBudgets", "kafka, everything"),
+    Bad("a budget that allows nothing", workload(strict_budgets=("kafka",)), "Budgets", F, "BudgetAllowsNothing",
+        "PodDisruptionBudget kafka"),
+    Bad("data in an emptyDir", on_a_volume(emptyDir={}), "BrokerVolumes", F, "BrokerDataIsVolatile", "an emptyDir"),
+    Bad("data in the container", appended("log.dirs=/var/lib/kafka/data,/opt/more"), "BrokerVolumes", F,
+        "BrokerDataIsVolatile", "/opt/more"),
+    Bad("data where Kafka puts it by default", configured("zookeeper.connect=zookeeper:2181"), "BrokerVolumes", F,
+        "BrokerDataIsVolatile", "/tmp/kafka-logs"),
+]
+
+# What is asked in Preflight alone.
+TWO = (LogDirectory("/a", offline=False), LogDirectory("/b", offline=False))
+NO_READ = ZooKeeperRights({"/": frozenset({"READ"}), "/controller_epoch": frozenset({"READ", "WRITE"})}, {})
+BAD += [
+    Bad("a reading that is refused", lambda picture: with_fact(
+        picture, "min_insync", Unknown("our user needs DESCRIBE_CONFIGS", refused=True)), "Readable", F, "ReadingRefused",
+        "DESCRIBE_CONFIGS"),
+    Bad("rights that are missing in Kubernetes", examined("missing_rights", ("create pods/eviction", "patch secrets")),
+        "KubernetesRights", F, "KubernetesRightMissing", "create pods/eviction, patch secrets"),
+    Bad("rights in Kubernetes that nobody tells", examined("missing_rights", Unknown("no answer")), "KubernetesRights", U,
+        "NotObserved", "rights"),
+    Bad("a user who may not read the metadata log", told_by_brokers(
+        lambda told: replace(told, operations=frozenset({"DESCRIBE"})), 2), "KafkaRights", F, "KafkaRightMissing",
+        "on broker 2 our user may not DESCRIBE_CONFIGS or CLUSTER_ACTION"),
+    Bad("ZooKeeper rights that are missing", examined("zookeeper_rights", NO_READ), "ZooKeeperRights", F,
+        "ZooKeeperRightMissing", "the ACL of / "),
+    Bad("ZooKeeper rights that nobody tells", examined("zookeeper_rights", Unknown("no answer")), "ZooKeeperRights", U,
+        "ZooKeeperUnknown", "rights"),
+    Bad("brokers of another cluster", lambda picture: spoil_each(
+        picture, "views", lambda view: replace(view, cluster_id="another"), 1), "OneCluster", F, "ClusterIdsDiffer",
+        "broker 1 is of cluster another"),
+    Bad("a Service with the controllers' name", examined("objects", {"Service kafka-controller": ""}), "Names", F, "Residue",
+        "Service kafka-controller"),
+    Bad("our own Secret of an earlier attempt", examined("objects", {"Secret kafka-controller-switchover": "switchover"}),
+        "Names", F, "Residue", "Secret kafka-controller-switchover"),
+    Bad("somebody's Secret with our name", examined("objects", {"Secret kafka-switchover": "Helm"}), "Names", F, "NameTaken",
+        "Secret kafka-switchover"),
+    Bad("a storage class that does not exist", wanted(controllers={"storage": {"size": "1Gi", "storageClassName": "fast"}}),
+        "Storage", F, "StorageClassMissing", "fast"),
+    Bad("storage classes that nobody tells", examined("storage_classes", Unknown("no answer")), "Storage", U, "NotObserved",
+        "storage classes"),
+    Bad("no default storage class", examined("storage_classes", StorageClasses(frozenset({"a"}), "")), "Storage", F,
+        "StorageClassMissing", "default"),
+    Bad("a policy that refuses the change", dry_run(Unknown("admission webhook says no", refused=True)), "TemplateChange", F,
+        "ChangeRefused", "admission webhook says no"),
+    Bad("a dry run that failed", dry_run(Unknown("no answer")), "TemplateChange", U, "NotObserved", "no answer"),
+    Bad("a webhook that undoes the change", dry_run(None), "TemplateChange", F, "ChangeUndone", "strategy"),
+    Bad("an offline disk", disks(LogDirectory("/a", offline=True)), "Disks", F, "LogDirOffline",
+        "log directory /a of broker 1"),
+    Bad("many disks and an old protocol", lambda picture: disks(*TWO)(protocol("3.6-IV2")(picture)), "Disks", F,
+        "JbodNeedsNewerProtocol", "broker 1"),
+    Bad("a protocol version within a release", protocol("3.7-IV1"), "Versions", F, "ProtocolVersionUnsupported", "3.7-IV4"),
+    Bad("a topic that our user may not see", topics(topics={"secret": ZooKeeperTopic("id", {0: (0, 1, 2)})}), "TopicsSeen",
+        W, "TopicsHidden", "secret"),
+    # the file against the brokers that run
+    Bad("another disk than the file's", static({"log.dirs": "/elsewhere"}, 1), "ConfigurationIsLive", F, "FileIsNotLive",
+        "broker 1"),
+    Bad("a setting that only the file has", appended("super.users=User:admin"), "ConfigurationIsLive", F, "FileIsNotLive",
+        "super.users is not set, and User:admin in the file"),
+    Bad("a setting that the file lost", static({"broker.rack": "a"}), "ConfigurationIsLive", F, "FileIsNotLive",
+        "broker.rack is a, and not set in the file"),
+    Bad("an override that is not what runs", container(args=["--override", "broker.id=7"]), "ConfigurationIsLive", F,
+        "FileIsNotLive", "broker.id is 0, and 7"),
+    Bad("a broker that tells nothing of itself", lambda picture: with_fact(picture, "examination", replace(
+        picture.facts.examination, brokers={})), "ConfigurationIsLive", U, "SettingsUnknown", "broker 0"),
+]
+
 # What a command line of the user may override, and what it must not.
 BAD += [
     Bad(f"an override of {key}", container(args=["--override", f"{key}=x"]), "Configuration", F, "OverriddenOnCommandLine",
@@ -293,8 +439,9 @@ def test_bad_input_is_refused_in_words(bad: Bad):
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.what)
 def test_no_other_gate_breaks_on_bad_input(bad: Bad):
+    picture = bad.spoil(moment("Preflight"))
     for gate in preflight.GATES:
-        assert gate.check(bad.spoil(moment("Preflight"))).message
+        assert gate.check(picture).message
 
 
 # What is told and shuts nothing: (what, change, gate, severity, code).
@@ -306,6 +453,32 @@ TOLD = [
         wanted(gates={"acceptedTopics": ["logs"]})(picture)), "Health", Severity.WARNING, "TopicStandsStill"),
     ("nodes that may not be read", lambda picture: spoil_pod(picture, "kafka-1", cordoned=None), "NodesSeen",
      Severity.WARNING, "NodesUnseen"),
+    ("an autoscaler", workload(managers=(written_by("kube-controller-manager", "replicas", subresource="scale"),)),
+     "Ownership", Severity.WARNING, "AutoscalerOwnsReplicas"),
+    ("Argo CD by its tracking id", workload(marks=ARGO), "Ownership", Severity.WARNING, "GitOpsOwned"),
+    ("Argo CD by its label", workload(marks={"app.kubernetes.io/instance": "streaming"}, managers=(
+        written_by("argocd-controller", "mounts"),)), "Ownership", Severity.WARNING, "GitOpsOwned"),
+    ("a HelmRelease of Flux", workload(marks=FLUX_HELM), "Ownership", Severity.WARNING, "GitOpsOwned"),
+    ("Flux that was told", workload(marks={**FLUX, "kustomize.toolkit.fluxcd.io/reconcile": "disabled"}), "Ownership",
+     Severity.INFO, "GitOpsTolerates"),
+    ("a HelmRelease that was told", workload(marks={**FLUX_HELM, "helm.toolkit.fluxcd.io/driftDetection": "disabled"}),
+     "Ownership", Severity.INFO, "GitOpsTolerates"),
+    ("Helm", workload(marks={"meta.helm.sh/release-name": "kafka"}), "Ownership", Severity.INFO, "HelmOwned"),
+    ("kubectl", workload(managers=(written_by("kubectl-client-side-apply", "mounts", "strategy"),)), "Ownership",
+     Severity.INFO, "WrittenBefore"),
+    ("a ZooKeeper server alone", lambda picture: with_fact(picture, "examination", replace(
+        picture.facts.examination, zookeeper_modes={"zookeeper:2181": Known("standalone", NOW)})), "Ensemble",
+     Severity.WARNING, "SingleZooKeeper"),
+    ("a low epoch", lambda picture: picture, "Ensemble", Severity.INFO, "LowControllerEpoch"),
+    ("a right that an address may give", examined("zookeeper_rights", replace(NO_READ, unjudged={"/": ("ip",)})),
+     "ZooKeeperRights", Severity.WARNING, "ZooKeeperRightUnsure"),
+    ("ids that were generated once", zookeeper(generated_ids=True), "BrokerIds", Severity.INFO, "IdsWereGenerated"),
+    ("a replication that differs", static({"default.replication.factor": "2"}, 0), "ConfigurationIsLive", Severity.WARNING,
+     "FileDiffers"),
+    ("a storage class that cannot be seen", examined("storage_classes", Unknown("forbidden", refused=True)), "Storage",
+     Severity.INFO, "StorageClassUnseen"),
+    ("no budget", workload(budgets=()), "Budgets", Severity.WARNING, "NoBudget"),
+    ("data on a node", on_a_volume(hostPath={"path": "/data"}), "BrokerVolumes", Severity.WARNING, "BrokerDataIsOnANode"),
     ("the size of the metadata", lambda picture: picture, "Topics", Severity.INFO, "MetadataSize"),
 ]
 
@@ -320,8 +493,9 @@ def test_what_shuts_nothing_is_told(change, gate, severity, code):
 
 
 def test_what_shuts_nothing_is_not_found_where_it_is_not():
-    codes = {finding.reason for gate in preflight.GATES for finding in gate.check(moment("Preflight")).findings}
-    assert codes == {"MetadataSize"}
+    picture = moment("Preflight")
+    codes = {finding.reason for gate in preflight.GATES for finding in gate.check(picture).findings}
+    assert codes == {"MetadataSize", "LowControllerEpoch"}
 
 
 def test_every_gate_of_preflight_finds_something():
@@ -345,18 +519,16 @@ def test_many_culprits_are_one_finding_that_counts_them():
 
 
 def test_one_gate_tells_everything_it_finds():
-    picture = zookeeper(migration=COPIED, controller=None)(kubernetes(controller_claims=("data-0",))(moment("Preflight")))
-    assert [subject for _, subject in findings("Residue", picture)] == ["claim data-0", "/migration", "/controller"]
+    picture = zookeeper(migration=COPIED, controller=None)(moment("Preflight"))
+    assert [subject for _, subject in findings("Residue", picture)] == ["/migration", "/controller"]
     assert check("Residue", picture).reason == "Residue", "the gravest speaks for all: a fail before a wait"
 
 
 def test_what_was_found_before_something_unseen_is_told_too():
-    picture = zookeeper(migration=COPIED)(moment("Preflight"))
-    picture = with_fact(picture, "kubernetes", Unknown("the API server does not answer"))
-    verdict = check("Residue", picture)
-    assert verdict.outcome is U
-    picture = with_fact(zookeeper(migration=COPIED)(moment("Preflight")), "zookeeper", Unknown("no answer"))
-    assert check("Residue", kubernetes(controller_claims=("data-0",))(picture)).outcome is F
+    picture = kubernetes(controller_claims=("data-0",))(moment("Preflight"))
+    picture = examined("objects", Unknown("no answer"))(picture)
+    assert check("Names", picture).outcome is F
+    assert [finding.outcome for finding in check("Names", picture).findings] == [F, U]
 
 
 # --- what Preflight must not mind ---------------------------------------------------------------------------------------
@@ -377,7 +549,20 @@ FINE: dict[str, tuple[str, Change]] = {
     "generated ids switched on and ids given": ("BrokerIds", appended("broker.id.generation.enable=true")),
     "a protocol version with its -IV": ("Versions", protocol("3.9-IV0")),
     "the oldest protocol version that can migrate": ("Versions", protocol("3.6")),
-    "no protocol version in the file": ("ConfigurationIsLive", configured("zookeeper.connect=zookeeper:2181")),
+    "no protocol version in the file": ("ConfigurationIsLive", without("inter.broker.protocol.version")),
+    "a value with a space after its comma": ("ConfigurationIsLive", static({
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT, CLIENTS:PLAINTEXT"})),
+    "a value that a shell makes up": ("ConfigurationIsLive", lambda picture: static({"broker.rack": "a"})(
+        appended("broker.rack=${env:RACK}")(picture))),
+    "the other name of a setting": ("ConfigurationIsLive", static({"log.dirs": "", "log.dir": "/var/lib/kafka/data"})),
+    "our own Secret for the brokers": ("Names", examined("objects", {"Secret kafka-switchover": "switchover"})),
+    "many disks": ("Disks", disks(*TWO)),
+    "a storage class that bound claims use": ("Storage", lambda picture: examined(
+        "storage_classes", Unknown("no", refused=True))(wanted(
+            controllers={"storage": {"size": "1Gi", "storageClassName": "standard"}})(picture))),
+    "a label of Helm's that says nothing about Argo CD": ("Ownership", workload(marks={"app.kubernetes.io/instance": "a"})),
+    "data on a claim of the pod": ("BrokerVolumes", on_a_volume(persistentVolumeClaim={"claimName": "data"})),
+    "data on a volume whose place a shell decides": ("BrokerVolumes", appended("log.dirs=/data/$HOSTNAME")),
     "a topic with one replica that the user accepts": ("Health", lambda picture: replicas("logs", 1)(
         wanted(gates={"acceptedTopics": ["logs"]})(picture))),
     "two replicas of which one is enough": ("Health", replicas("logs", 0, 1)),
@@ -393,6 +578,26 @@ def test_every_pod_needs_its_own_copy_of_the_file():
     just_fits = configured("#" * 300_000)
     assert check("Configuration", just_fits(moment("Preflight"))).outcome is Outcome.PASS
     assert check("Configuration", just_fits(workload(replicas=4)(moment("Preflight")))).reason == "ConfigurationTooLarge"
+
+
+# --- what is to be pasted -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("marks", "stanza"), [
+    (ARGO, "ignoreDifferences: [{group: apps, kind: StatefulSet, name: kafka, namespace: kafka,"
+           " managedFieldsManagers: [switchover]}] and syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}"),
+    (FLUX, "kubectl --namespace kafka annotate statefulset kafka kustomize.toolkit.fluxcd.io/reconcile=disabled"),
+    (FLUX_HELM, "kubectl --namespace kafka annotate statefulset kafka helm.toolkit.fluxcd.io/driftDetection=disabled"),
+])
+def test_a_tool_that_would_revert_comes_with_the_stanza_against_it(marks, stanza):
+    (finding,) = check("Ownership", workload(marks=marks)(moment("Preflight"))).findings
+    assert stanza in finding.unblocks
+
+
+@pytest.mark.parametrize("text", [item.split(" and ")[index] for item in [
+    check("Ownership", workload(marks=ARGO)(moment("Preflight"))).findings[0].unblocks] for index in (0, 1)])
+def test_argos_stanza_is_yaml(text):
+    assert isinstance(yaml.safe_load(text.removesuffix(" in the spec of the Application")), dict)
 
 
 # --- overrides on the command line --------------------------------------------------------------------------------------

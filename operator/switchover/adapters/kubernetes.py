@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from switchover.adapters import ownership
 from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound, OverBudget
 from switchover.adapters.applied import applied_by
-from switchover.adapters.pods import read_pod, selects
+from switchover.adapters.pods import never_allows, read_pod, selects
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
 from switchover.ports import Clock, Fenced, Refused, Unreachable
@@ -48,6 +49,7 @@ class KubernetesWorkloads:
         own = [pod for pod in pods if any(owner["uid"] == uid for owner in _metadata(pod, "ownerReferences", ()))]
         cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
         labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
+        own_budgets = [budget for budget in budgets if selects(budget["spec"].get("selector"), labels)]
         return Workload(
             name=name,
             uid=uid,
@@ -57,11 +59,16 @@ class KubernetesWorkloads:
             update_revision=(found.get("status") or {}).get("updateRevision", ""),
             service_name=found["spec"].get("serviceName", ""),
             claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
-            budgets=tuple(
-                budget["metadata"]["name"] for budget in budgets if selects(budget["spec"].get("selector"), labels)
-            ),
+            budgets=tuple(budget["metadata"]["name"] for budget in own_budgets),
             pods={pod["metadata"]["name"]: read_pod(pod, cordoned) for pod in own},
             applied_by=applied_by(found),
+            marks=ownership.marks(found),
+            managers=ownership.managers(found),
+            owner=ownership.owner(found),
+            claim_templates=tuple(
+                claim["metadata"]["name"] for claim in found["spec"].get("volumeClaimTemplates") or ()
+            ),
+            strict_budgets=tuple(budget["metadata"]["name"] for budget in own_budgets if never_allows(budget)),
         )
 
     async def _cordoned(self, nodes: set[str]) -> frozenset[str] | None:

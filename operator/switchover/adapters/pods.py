@@ -31,6 +31,14 @@ def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return value is None
 
 
+def never_allows(budget: Mapping[str, Any]) -> bool:
+    """Whether a PodDisruptionBudget allows no disruption even while every pod is healthy, as its controller reckons."""
+    status = budget.get("status") or {}
+    current = status.get("observedGeneration") == budget["metadata"].get("generation")
+    expected, desired = status.get("expectedPods", 0), status.get("desiredHealthy", 0)
+    return current and bool(0 < expected <= desired)
+
+
 def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None) -> Pod:
     """A pod of the API as a fact; `cordoned` are the nodes that are, None when that cannot be known."""
     status = pod.get("status") or {}

@@ -17,9 +17,11 @@ from kio.schema.types import TopicName
 from kio.static.primitive import i32
 
 from switchover import __version__
+from switchover.adapters.wire_broker import examine_broker
 from switchover.adapters.wire_connection import CLIENT_ID, connected, succeeded
 from switchover.adapters.wire_log import MetadataLog
 from switchover.adapters.wire_security import security
+from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.ports import Refused, Unreachable
@@ -107,6 +109,11 @@ class KafkaWire:
                               f"{sorted(voters)} known here")
         async with connected(leader, self._security, self._seconds) as connection:
             return await self._log.follow(leader, connection, quorum.leader_epoch)
+
+    async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
+        """Settings, log directories and our rights, as a broker tells them."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            return await examine_broker(broker, connection, broker_id)
 
     async def close(self) -> None:
         """Nothing stays open between two questions."""

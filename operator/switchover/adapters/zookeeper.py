@@ -28,16 +28,19 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
+from kazoo.security import ACL
 
-from switchover.adapters import znodes
+from switchover.adapters import znode_rights, znodes
 from switchover.adapters.zookeeper_security import TlsHandler, credentials, tls
 from switchover.adapters.zookeeper_tree import Node, TreeReader
+from switchover.core.kraft.examination import ZooKeeperRights
 from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
 from switchover.metadata.parity import TreeReading
 from switchover.ports import Access, Fenced, Refused, Unreachable
 
 SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
 EPOCH = "/controller_epoch"
+RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
 BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
 
 T = TypeVar("T")
@@ -67,6 +70,7 @@ class KazooZooKeeper:
         self._seconds = seconds
         self._tls = tls(access.properties)
         self._options = credentials(access.properties)
+        self._identities = znode_rights.identities(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
         self._handler = TlsHandler(self._tls)
@@ -113,6 +117,14 @@ class KazooZooKeeper:
     async def raise_epoch(self, epoch: int, expected: int) -> None:
         """Set `/controller_epoch`; Fenced when it is not `expected` any more (KAFKA-20488)."""
         await self._call(lambda deadline: self._raise_epoch(deadline, epoch, expected))
+    async def rights(self) -> ZooKeeperRights:
+        """What our credentials may do with the chroot's root and `/controller_epoch`, by their ACLs."""
+        return await self._call(self._rights)
+
+    async def server_mode(self, server: Address) -> str:
+        """standalone, leader, follower or observer; Refused where the answer is not ZooKeeper's."""
+        answer = await asyncio.to_thread(_srvr_of, server, self._tls, time.monotonic() + self._seconds)
+        return _told(server, answer, "Mode")
 
     async def close(self) -> None:
         """End the session; waits no longer than any other call."""
@@ -173,6 +185,18 @@ class KazooZooKeeper:
             except ValueError as error:
                 malformed.append(f"{path}: {error}")
         return ZooKeeperTopics(topics, tuple(sorted(deletes or ())), moving, tuple(malformed))
+
+    def _rights(self, deadline: float) -> ZooKeeperRights:
+        client = self._connected(deadline)
+        asked = {path: client.get_acls_async(path) for path in RIGHTS_ON}
+        acls: dict[str, Sequence[ACL]] = {}
+        for path, result in asked.items():
+            try:
+                acls[path] = (self._answer(deadline, path, result) or ((), None))[0]
+            except Refused:
+                acls[path] = ()                                    # who may not even read it may not write it either
+        return ZooKeeperRights({path: znode_rights.granted(acl, self._identities) for path, acl in acls.items()},
+                               {path: znode_rights.unjudged(acl) for path, acl in acls.items()})
 
     def _partition_epoch(self, deadline: float) -> int:
         client = self._connected(deadline)
@@ -340,14 +364,29 @@ def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: floa
     return answer.decode(errors="replace")
 
 
+def _srvr_of(server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
+    try:
+        return _srvr(server.host, server, tls, deadline)
+    except OSError as error:
+        raise Unreachable(f"ZooKeeper server {server}: {error}") from error
+
+
 def _others(server: Address, answer: str) -> int:
+    told = _told(server, answer, "Connections")
+    if not told.isdecimal():
+        raise Refused(f"ZooKeeper server {server} tells {told!r} as its connections")
+    return max(0, int(told) - 1)
+
+
+def _told(server: Address, answer: str, wanted: str) -> str:
+    """What a server says of itself in its answer to `srvr`."""
     for line in answer.splitlines():
         name, _, value = line.partition(":")
-        if name == "Connections" and value.strip().isdecimal():
-            return max(0, int(value) - 1)
+        if name == wanted:
+            return value.strip()
     if "not currently serving" in answer:
         raise Unreachable(f"ZooKeeper server {server} is not serving requests now")
-    raise Refused(f"ZooKeeper server {server} does not tell its connections: srvr was answered {answer[:200]!r}")
+    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: srvr was answered {answer[:200]!r}")
 
 
 def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.kafka_migration import KafkaMigrationSpec
@@ -16,8 +17,9 @@ from switchover.ports import Access, Clock
 class Connections:
     """`reconcile.Connect` on the real adapters."""
 
-    def __init__(self, namespace: str, workloads: KubernetesWorkloads, clock: Clock) -> None:
+    def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock) -> None:
         self._namespace = namespace
+        self._survey = survey
         self._workloads = workloads
         self._clock = clock
 
@@ -28,6 +30,7 @@ class Connections:
         return Observer(
             self._namespace,
             self._workloads,
+            self._survey,
             KafkaWire(kafka),
             ConfluentKafkaAdmin(Access(spec.kafka.bootstrap_servers, kafka)),
             KazooZooKeeper(Access(spec.zookeeper.connect, zookeeper)),

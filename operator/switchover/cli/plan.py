@@ -11,6 +11,7 @@ from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import Connections
 from switchover.core.kraft.estimate import direction_seconds, rollback_seconds
@@ -34,7 +35,7 @@ async def explain_from_here(settings: Settings, name: str) -> list[str]:
     server = await connect(settings.namespace, settings.kubeconfig)
     try:
         migrations = KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
-        connections = Connections(settings.namespace, KubernetesWorkloads(server, clock), clock)
+        connections = Connections(settings.namespace, KubernetesWorkloads(server, clock), KubernetesSurvey(server), clock)
         return await explain(name, settings.namespace, migrations, connections, clock)
     finally:
         await server.close()

@@ -11,6 +11,7 @@ from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import GROUP, VERSION
 from switchover.cli.connections import Connections
 from switchover.handlers import Loops, kopf_settings, register
@@ -32,7 +33,7 @@ async def run_operator(settings: Settings) -> None:
     ProcessCollector(registry=metrics_registry)
     metrics = Metrics(metrics_registry, time.monotonic)
     measured = MeasuredMigrations(migrations, metrics)
-    connections = Connections(settings.namespace, workloads, clock)
+    connections = Connections(settings.namespace, workloads, KubernetesSurvey(server), clock)
     reconciler = Reconciler(
         settings.namespace, settings.identity, measured, workloads, connections, clock, metrics.migrations)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)

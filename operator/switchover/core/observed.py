@@ -16,9 +16,13 @@ class Known(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing could be observed; `why` names the culprit in words that a person on call can use."""
+    """Nothing could be observed; `why` names the culprit in words that a person on call can use.
+
+    `refused` when the other side understood and said no: it will go on saying so until a person acts.
+    """
 
     why: str
+    refused: bool = False
 
 
 Observed = Known[T_co] | Unknown

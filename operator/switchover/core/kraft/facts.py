@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from switchover.core.kraft.examination import Examination
 from switchover.core.observed import NOT_ASKED, Observed
 from switchover.metadata.image import BrokerRegistration as BrokerRegistration
 from switchover.metadata.image import LogImage as LogImage
@@ -179,6 +180,20 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class Manager:
+    """An entry of an object's managedFields: who wrote which of the parts that matter here, and when last.
+
+    `parts` are of: volumes, mounts, command, strategy, replicas. `subresource` is "scale" for autoscalers and kubectl scale.
+    """
+
+    name: str
+    operation: str                    # Apply or Update
+    subresource: str
+    at: float                         # seconds since the epoch; 0.0 when the API server does not tell
+    parts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A StatefulSet and its pods, read in this pass."""
 
@@ -193,6 +208,11 @@ class Workload:
     budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
     pods: Mapping[str, Pod]
     applied_by: tuple[str, ...] = ()  # who but us applied a manifest that has the template we made
+    marks: Mapping[str, str] = field(default_factory=dict)     # labels and annotations of GitOps tools
+    managers: tuple[Manager, ...] = ()
+    owner: str = ""                   # its controller by ownerReference, "Kafka my-cluster"; "" when nobody's
+    claim_templates: tuple[str, ...] = ()                      # names of its volumeClaimTemplates
+    strict_budgets: tuple[str, ...] = ()                       # those of `budgets` that never allow a disruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +270,4 @@ class Facts:
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
     broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
     groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
+    examination: Examination = field(default_factory=Examination)                             # in Preflight only

@@ -48,19 +48,39 @@ def broker_container(workload: Workload, brokers: BrokerSet) -> Mapping[str, Any
     return _container(workload.template, brokers.container)[1]
 
 
-def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
-    """Whether volume, mount and strategy all are what `patch` made them; a template changed back half-way is not."""
-    volume = next((v for v in workload.template["spec"].get("volumes", []) if v["name"] == VOLUME), None)
-    if volume is None or volume.get("secret", {}).get("secretName") != names.node_files(workload.name):
-        return False
-    if workload.update_strategy.get("type") != "OnDelete":
-        return False
+def volume_below(workload: Workload, container: Mapping[str, Any], path: str) -> str:
+    """The kind of volume that a path of a container lies on, such as emptyDir; "" for the container's own file system."""
+    mounts = [mount for mount in container.get("volumeMounts", [])
+              if f"{path.rstrip('/')}/".startswith(f"{mount['mountPath'].rstrip('/')}/")]
+    if not mounts:
+        return ""
+    name = max(mounts, key=lambda mount: len(mount["mountPath"]))["name"]
+    if name in workload.claim_templates:
+        return "persistentVolumeClaim"
+    volumes = workload.template["spec"].get("volumes", [])
+    volume: Mapping[str, Any] = next((volume for volume in volumes if volume["name"] == name), {})
+    return next((kind for kind in volume if kind != "name"), "")
+
+
+def changed_back(workload: Workload, brokers: BrokerSet) -> tuple[str, ...]:
+    """Which of volumes, mounts, command and strategy are not what `patch` made them."""
+    volume: Mapping[str, Any] = next((v for v in workload.template["spec"].get("volumes", []) if v["name"] == VOLUME), {})
     containers = workload.template["spec"].get("containers", [])
     container: Mapping[str, Any] = next((each for each in containers if each["name"] == brokers.container), {})
-    if brokers.configuration.environment is not None and not environment.is_wrapped(container.get("command", [])):
-        return False
     mounts = container.get("volumeMounts", [])
-    return any(mount["name"] == VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts)
+    by_file = brokers.configuration.environment is None
+    ours = {
+        "volumes": volume.get("secret", {}).get("secretName") == names.node_files(workload.name),
+        "mounts": any(mount["name"] == VOLUME and POD_NAME in mount.get("subPathExpr", "") for mount in mounts),
+        "command": by_file or environment.is_wrapped(container.get("command", [])),
+        "strategy": workload.update_strategy.get("type") == "OnDelete",
+    }
+    return tuple(part for part, is_so in ours.items() if not is_so)
+
+
+def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
+    """Whether volume, mount and strategy all are what `patch` made them; a template changed back half-way is not."""
+    return not changed_back(workload, brokers)
 
 
 def check_supported(workload: Workload, brokers: BrokerSet) -> None:

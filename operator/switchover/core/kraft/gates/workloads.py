@@ -1,7 +1,10 @@
 """What must hold of StatefulSets, pods and nodes."""
 
+from collections.abc import Sequence
+
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
-from switchover.core.kraft import template
+from switchover.core.kraft import gitops, names, template
+from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.gates.read import samples
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
@@ -17,12 +20,30 @@ def check_template_is_ours(picture: Picture) -> Verdict:
         if workload is None:
             return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
                         unblocks="create it again as it was")
-        if not template.is_ours(workload, brokers):
-            return fail("RevertedByGitOps",
-                        f"somebody changed mount, volume or update strategy of StatefulSet {name} back: a pod that starts"
-                        " now would not find its configuration, so no pod is evicted", subject=name,
-                        unblocks="stop the tool that applies the old manifest (suspend its sync) and restore the template")
+        if changed := template.changed_back(workload, brokers):
+            return _reverted(picture, workload, changed)
     return passed("the brokers' templates are ours")
+
+
+def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> Verdict:
+    """Who did it, what it means, and what to do: keep them off, then give back what they took."""
+    name, writer, tool = workload.name, gitops.last_writer(workload, changed), gitops.tool_of(workload, picture.namespace)
+    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
+    if tool is not None:
+        who += f" for {tool}"
+    meaning = "a pod that starts now would not find its configuration, so no pod is evicted"
+    if "strategy" in changed:
+        meaning = "Kubernetes itself may restart its pods now, one after the other, ungated"
+    stop = tool.suspend if tool is not None else "stop whatever applies the old manifest"
+    kubectl, cure = f"kubectl --namespace {picture.namespace}", [stop]
+    if "strategy" in changed:
+        cure.append(f"{kubectl} patch statefulset {name} --type merge --patch"
+                    """ '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'""")
+    if {"volumes", "mounts", "command"} & {*changed}:
+        cure.append(f"{kubectl} rollout undo statefulset {name}")
+    return fail("RevertedByGitOps", f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
+                subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
+                unblocks="; then ".join(cure))
 
 
 def check_replicas_unchanged(picture: Picture) -> Verdict:

@@ -6,16 +6,32 @@ which do not, each with its cure. docs/preflight.md lists them.
 
 from switchover.core.gate import Gate
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight import cluster, configuration, live, objects, residue, security, windows
+from switchover.core.kraft.preflight import (
+    cluster,
+    configuration,
+    drift,
+    ensemble,
+    live,
+    objects,
+    ownership,
+    residue,
+    rights,
+    security,
+    windows,
+)
 from switchover.core.kraft.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
 from switchover.core.kraft.preflight.reading import broker_workloads as broker_workloads
 
 GATES: tuple[Gate[Picture], ...] = (
     *configuration.CHECKS,
     *security.CHECKS,
+    *rights.CHECKS,
     *objects.CHECKS,
+    *ownership.CHECKS,
     *residue.CHECKS,
+    *ensemble.CHECKS,
     *cluster.CHECKS,
     *live.CHECKS,
     *windows.CHECKS,
+    *drift.CHECKS,
 )

@@ -62,6 +62,18 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
                observed=f"{partitions} partitions")
 
 
+def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
+    """A broker leaves out of its Metadata, without a word, what our user may not see."""
+    shown = {partition.topic for view in picture.facts.views.values() if isinstance(view, Known)
+             for partition in view.value.partitions}
+    found = topics(picture)
+    hidden = sorted(name for name, topic in found.topics.items()
+                    if name not in shown and topic.assignment and name not in found.pending_deletes)
+    if hidden:
+        yield wait("TopicsHidden", f"no broker shows us {several(hidden)}, which ZooKeeper has", subject=several(hidden),
+                   observed=f"{len(hidden)} topics", unblocks="our user may DESCRIBE and DESCRIBE_CONFIGS every topic")
+
+
 def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     """Every replica in sync as every broker sees it, and no topic that can never spare a broker."""
     brokers = sorted(pods(picture).values())
@@ -118,6 +130,7 @@ def _stable(picture: Picture) -> int:
 CHECKS = (
     check("Membership", find_strangers, "every replica lives on a broker of this migration"),
     check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way"),
+    check("TopicsSeen", find_hidden_topics, "the brokers show every topic"),
     check("Health", find_ill_health, "all replicas in sync", samples=_stable),
 )
 BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)

@@ -1,17 +1,21 @@
-"""What the brokers run with: their release, mode, protocol version and ids, and whether the file says the same."""
+"""What the brokers run with: their release, mode, protocol version, ids and disks, and whether the file says the same."""
 
 from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Verdict, fail, unknown
+from switchover.core.gate import Verdict, fail, info, unknown
 from switchover.core.kraft import modes
+from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, configured, pods
+from switchover.core.kraft.preflight.reading import Unseen, check, pods, several, zookeeper
 from switchover.core.observed import Known, Unknown
 
 FETCH = 1
 FETCH_OF_3_9 = 17
 """Kafka 3.9 is the first release whose brokers speak Fetch v17, and the last one with ZooKeeper (FetchRequest.json)."""
 PROTOCOL = "inter.broker.protocol.version"
+FINAL_PROTOCOLS = {"3.6": "3.6-IV2", "3.7": "3.7-IV4", "3.8": "3.8-IV0", "3.9": "3.9-IV0"}
+"""What a release stands for: the controllers are formatted with it, and a broker with another one is refused."""
+JBOD_FROM = "3.7"
 
 
 def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
@@ -48,35 +52,57 @@ def _protocol_trouble(protocols: Mapping[int, str]) -> Iterator[Verdict]:
         yield fail("ProtocolVersionUnsupported", "a migration needs inter.broker.protocol.version 3.6 or newer",
                    subject=PROTOCOL, observed=too_old[0], threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                    unblocks="raise it to 3.9 on every broker")
+    for version in sorted({version for version in protocols.values() if "-" in version}):
+        final = FINAL_PROTOCOLS.get(version.split("-")[0], version)
+        if version != final:
+            yield fail("ProtocolVersionUnsupported", f"inter.broker.protocol.version {version} is not the last one of its"
+                       " release: the controllers would refuse such a broker", subject=PROTOCOL, observed=version,
+                       threshold=final, unblocks=f"set it to {version.split('-')[0]} on every broker")
+
+
+def _examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
+    """What every broker told of itself."""
+    for broker_id in sorted(pods(picture).values()):
+        told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(told, Known):
+            raise Unseen(unknown("BrokerSilent", told.why, subject=f"broker {broker_id}"))
+        yield broker_id, told.value
 
 
 def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
-    for found in configured(picture):
-        generates = found.keys.get("broker.id.generation.enable", "").strip() == "true"
-        if generates and "broker.id" not in {*found.keys, *found.overridden}:
-            yield fail("GeneratedBrokerId", f"{found.source} lets Kafka generate broker ids, which a migration refuses",
-                       subject=found.source, unblocks="give each broker its id explicitly")
+    """A broker that was given no id shows -1 as its static broker.id, or none: the default."""
+    generated = [broker_id for broker_id, told in _examined(picture)
+                 if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))]
+    if generated:
+        yield fail("GeneratedBrokerId", f"Kafka generated the id of broker {several(generated)}, which a migration refuses",
+                   subject=f"broker {several(generated)}", observed="broker.id is not set",
+                   unblocks="give each broker the id that it has explicitly, as broker.id, and restart it")
+    elif zookeeper(picture).generated_ids:
+        yield info("IdsWereGenerated", "Kafka generated broker ids once; every broker has an explicit one now",
+                   subject="/brokers/seqid")
 
 
-def find_drift(picture: Picture) -> Iterator[Verdict]:
-    """The file's protocol version is the one the brokers run with: mode B must register with exactly that one."""
-    for found in configured(picture):
-        filed = found.keys.get(PROTOCOL, "").split("-")[0].strip()
-        if not picture.facts.broker_settings:
-            raise Unseen(unknown("SettingsUnknown", "no broker was asked for its settings"))
-        for broker_id, settings in sorted(picture.facts.broker_settings.items()):
-            if not isinstance(settings, Known):
-                yield unknown("SettingsUnknown", settings.why, subject=f"broker {broker_id}")
-                continue
-            live = settings.value.get(PROTOCOL, "").split("-")[0]
-            if filed and live != filed:
-                yield fail("FileIsNotLive", f"broker {broker_id} does not run with what {found.source} says",
-                           subject=PROTOCOL, observed=live, threshold=filed,
-                           unblocks="restart the brokers with this file, or correct it")
+def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
+    """In migration mode a broker stops when one of its log directories fails (KAFKA-16431)."""
+    several_dirs = []
+    for broker_id, told in _examined(picture):
+        if offline := [directory.path for directory in told.log_directories if directory.offline]:
+            yield fail("LogDirOffline", f"log directory {several(offline)} of broker {broker_id} is offline",
+                       subject=f"broker {broker_id}", observed=several(offline), threshold="none offline",
+                       unblocks="repair or replace the disk and restart the broker, or take the directory out of log.dirs")
+        if len(told.log_directories) > 1:
+            several_dirs.append(broker_id)
+    for broker_id in several_dirs:
+        settings = picture.facts.broker_settings.get(broker_id)
+        release = settings.value.get(PROTOCOL, "").split("-")[0] if isinstance(settings, Known) else ""
+        if release in modes.METADATA_LEVELS and release < JBOD_FROM:
+            yield fail("JbodNeedsNewerProtocol", f"broker {broker_id} has several log directories, which KRaft knows from"
+                       f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
+                       threshold=JBOD_FROM, unblocks="raise inter.broker.protocol.version to 3.9 on every broker")
 
 
 CHECKS = (
     check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated"),
-    check("BrokerIds", find_generated_ids, "every broker has an id of its own"),
-    check("ConfigurationIsLive", find_drift, "the brokers run with what the files say"),
+    check("BrokerIds", find_generated_ids, "every broker was given its id"),
+    check("Disks", find_bad_disks, "every log directory is online"),
 )

@@ -1,12 +1,16 @@
 """What must be there in Kubernetes, and be ours to change."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from switchover.core.gate import Verdict, fail, wait, warn
+from switchover.core.gate import Verdict, fail, info, unknown, wait, warn
 from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, kubernetes, workloads
+from switchover.core.kraft.preflight.reading import Unseen, check, configured, kubernetes, several, workloads
+from switchover.core.observed import Known, Unknown
+
+DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 
 
 def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
@@ -58,9 +62,97 @@ def find_nodes_unseen(picture: Picture) -> Iterator[Verdict]:
                    cure="install the chart with rbac.readNodes=true, or drain no node while a migration runs")
 
 
+def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
+    """An eviction is refused for ever where two budgets select a pod, or where one allows no disruption at all."""
+    for name, _, workload in workloads(picture):
+        subject = f"StatefulSet {name}"
+        if len(workload.budgets) > 1:
+            yield fail("SeveralBudgets", f"the pods of StatefulSet {name} have more than one PodDisruptionBudget"
+                       f" ({several(workload.budgets)}): Kubernetes refuses to evict such a pod", subject=subject,
+                       observed=len(workload.budgets), threshold=1, unblocks="delete all of them but one")
+        for budget in workload.strict_budgets:
+            yield fail("BudgetAllowsNothing", f"PodDisruptionBudget {budget} allows no disruption even while every pod of"
+                       f" {subject} is healthy: no broker could be evicted", subject=f"PodDisruptionBudget {budget}",
+                       unblocks="set its maxUnavailable to 1, without minAvailable")
+        if not workload.budgets:
+            yield warn("NoBudget", f"no PodDisruptionBudget selects the pods of StatefulSet {name}: a drain may take brokers"
+                       " away while others are being moved", subject=subject,
+                       cure="create one with maxUnavailable 1")
+
+
+def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
+    """Every log directory of a broker lies on a volume that outlives its pod: an eviction would empty it otherwise."""
+    for found in configured(picture):
+        keys = {**found.keys, **found.overridden}
+        directories = [item.strip() for item in (keys.get("log.dirs") or keys.get("log.dir") or DEFAULT_LOG_DIR).split(",")]
+        for directory in directories:
+            if "$" in directory:
+                continue                                             # what a shell makes of it cannot be told from here
+            kind = template.volume_below(found.workload, found.container, directory)
+            name = f"StatefulSet {found.workload.name}"
+            if kind in ("", "emptyDir"):
+                where = "the container's own file system" if not kind else "an emptyDir"
+                yield fail("BrokerDataIsVolatile", f"{directory} of {name} lies on {where}: each eviction loses the broker's"
+                           " replicas", subject=name, observed=kind, threshold="persistentVolumeClaim",
+                           unblocks="move log.dirs to a volume from a claim")
+            elif kind == "hostPath":
+                yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
+                           " another node has lost its replicas", subject=name, observed=kind,
+                           cure="see that each broker's pod can be scheduled to its own node alone")
+
+
+def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
+    """The controllers' volumes need a storage class; those of the cluster may be hidden from a Role."""
+    examined, wanted = picture.facts.examination, picture.spec.controllers.storage.storage_class_name
+    classes = examined.storage_classes
+    if isinstance(classes, Known):
+        if wanted and wanted not in classes.value.existing:
+            yield fail("StorageClassMissing", f"storage class {wanted} of the controllers does not exist", subject=wanted,
+                       observed=several(sorted(classes.value.existing)) or "none", threshold=wanted,
+                       unblocks="correct spec.controllers.storage.storageClassName, or create it")
+        elif wanted is None and not classes.value.default:
+            yield fail("StorageClassMissing", "no storage class is the default, and spec.controllers.storage names none",
+                       subject="storage class", observed=several(sorted(classes.value.existing)) or "none",
+                       unblocks="name one in spec.controllers.storage.storageClassName")
+        return
+    if not classes.refused:
+        raise Unseen(unknown("NotObserved", classes.why, subject="storage classes"))
+    used = examined.classes_in_use
+    if not (isinstance(used, Known) and wanted in used.value):
+        there = several(sorted(used.value)) if isinstance(used, Known) and used.value else "none"
+        yield info("StorageClassUnseen", "whether the controllers' storage class exists cannot be seen from this namespace;"
+                   f" bound claims here use: {there}", subject=wanted or "the default storage class",
+                   cure="see `kubectl get storageclasses`")
+
+
+def find_refused_change(picture: Picture) -> Iterator[Verdict]:
+    """The one change of each template, as the API server and its admission would make it: a dry run."""
+    for name, brokers, workload in workloads(picture):
+        if template.is_ours(workload, brokers):
+            continue
+        change = picture.facts.examination.template_changes.get(name, Unknown(f"no dry run was made on StatefulSet {name}"))
+        subject = f"StatefulSet {name}"
+        if not isinstance(change, Known):
+            if change.refused:
+                yield fail("ChangeRefused", f"the one change that the migration makes to {subject} is refused: {change.why}",
+                           subject=subject, unblocks="have the policy or webhook allow it for Switchover's account")
+            else:
+                yield unknown("NotObserved", change.why, subject=subject)
+            continue
+        changed = replace(workload, template=change.value.template, update_strategy=change.value.update_strategy)
+        if undone := template.changed_back(changed, brokers):
+            yield fail("ChangeUndone", f"admission undoes the change of {several(undone)} that the migration makes to"
+                       f" {subject}", subject=subject, observed=several(undone),
+                       unblocks="have the mutating webhook leave that StatefulSet alone")
+
+
 CHECKS = (
     check("ObjectsExist", find_missing_objects, "StatefulSets and configurations exist"),
     check("TemplateSupported", find_unsupported_templates, "the configuration mounts can be taken over"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
+    check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
+    check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods"),
+    check("Storage", find_storage_trouble, "the controllers' storage class exists"),
+    check("TemplateChange", find_refused_change, "a dry run of the template change succeeds"),
     check("ClusterIsFree", find_another_migration, "no other migration moves this cluster"),
 )

@@ -1,7 +1,7 @@
 """How a check of Preflight reads the facts: what is not known raises `Unseen`, and no check passes that could not look."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.gate import Gate, Verdict, gravest, unknown
@@ -91,6 +91,7 @@ class Configured(NamedTuple):
     """A StatefulSet with its configuration: the keys of the file, and those that its command line overrides."""
 
     workload: Workload
+    container: Mapping[str, Any]
     source: str
     text: str
     keys: Mapping[str, str]
@@ -112,4 +113,4 @@ def configured(picture: Picture) -> Iterator[Configured]:
                                  subject=configuration.source)) from None
         by_variables = brokers.configuration.environment
         overridden = overrides(container, by_variables.prefix if by_variables is not None else "")
-        yield Configured(workload, configuration.source, configuration.text, keys, overridden)
+        yield Configured(workload, container, configuration.source, configuration.text, keys, overridden)

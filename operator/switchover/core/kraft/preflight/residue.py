@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Verdict, fail, wait
+from switchover.core.gate import Verdict, fail, unknown, wait
+from switchover.core.kraft import names
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, kubernetes, zookeeper
+from switchover.core.kraft.preflight.reading import Unseen, check, kubernetes, zookeeper
+from switchover.core.observed import Known
 
 
 def find_znodes(picture: Picture) -> Iterator[Verdict]:
@@ -31,11 +33,21 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
         yield fail("Residue", "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
                    subject=f"claim {state.controller_claims[0]}",
                    unblocks=f"delete the claims {', '.join(state.controller_claims)}")
+    reserved = picture.facts.examination.objects
+    if not isinstance(reserved, Known):
+        raise Unseen(unknown("NotObserved", reserved.why, subject="objects with the controllers' names"))
+    own = {names.node_files(brokers) for brokers in picture.broker_sets}
+    for found, manager in sorted(reserved.value.items()):
+        if found.removeprefix("Secret ") not in own:
+            yield fail("Residue", f"{found} exists already", subject=found,
+                       unblocks="delete it, or choose another spec.controllers.name")
+        elif manager != names.MANAGER:
+            yield fail("NameTaken", f"{found} exists and is not Switchover's: the brokers' files would be written over it",
+                       subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,
+                       unblocks="rename or delete it")
 
 
-def find_residue(picture: Picture) -> Iterator[Verdict]:
-    yield from find_objects(picture)
-    yield from find_znodes(picture)
-
-
-CHECKS = (check("Residue", find_residue, "nothing is left of an earlier attempt"),)
+CHECKS = (
+    check("Residue", find_znodes, "nothing is left of an earlier attempt in ZooKeeper"),
+    check("Names", find_objects, "no object stands where Switchover's will"),
+)

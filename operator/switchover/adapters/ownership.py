@@ -1,0 +1,50 @@
+"""Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, the controller that owns it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from switchover.core.kraft.facts import Manager
+from switchover.core.kraft.gitops import MARKS
+
+
+def marks(found: Mapping[str, Any]) -> dict[str, str]:
+    """Labels and annotations of the tools that we know; nothing else of them leaves the adapter."""
+    metadata = found["metadata"]
+    both = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    return {key: value for key, value in both.items() if key.startswith(MARKS)}
+
+
+def managers(found: Mapping[str, Any]) -> tuple[Manager, ...]:
+    """The entries of managedFields that own something of the parts that a migration changes or freezes."""
+    entries = []
+    for entry in found["metadata"].get("managedFields") or ():
+        parts = _parts((entry.get("fieldsV1") or {}).get("f:spec") or {})
+        if parts:
+            time = entry.get("time")
+            entries.append(Manager(
+                name=entry.get("manager", ""), operation=entry.get("operation", ""),
+                subresource=entry.get("subresource", ""),
+                at=datetime.fromisoformat(time).timestamp() if time else 0.0, parts=parts))
+    return tuple(entries)
+
+
+def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
+    pod = (fields.get("f:template") or {}).get("f:spec") or {}
+    containers = tuple((pod.get("f:containers") or {}).values())
+    owned = {
+        "volumes": "f:volumes" in pod,
+        "mounts": any("f:volumeMounts" in container for container in containers),
+        "command": any("f:command" in container for container in containers),
+        "strategy": "f:updateStrategy" in fields,
+        "replicas": "f:replicas" in fields,
+    }
+    return frozenset(part for part, owns in owned.items() if owns)
+
+
+def owner(found: Mapping[str, Any]) -> str:
+    """Kind and name of the controller that owns it, "" when there is none."""
+    for reference in found["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return f"{reference['kind']} {reference['name']}"
+    return ""

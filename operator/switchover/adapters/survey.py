@@ -1,0 +1,88 @@
+"""What Preflight asks of Kubernetes (`ports.Survey`): nothing of it changes anything."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from switchover.adapters.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
+from switchover.core.kraft.examination import StorageClasses, TemplateChange
+from switchover.ports import Fenced
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("coordination.k8s.io", "leases"): ("get", "create", "update", "delete"),
+    ("apps", "statefulsets"): ("get", "create", "patch", "delete"),
+    ("apps", "controllerrevisions"): ("get", "create", "patch", "delete"),
+    ("", "pods"): ("list", "delete"),
+    ("", "pods/eviction"): ("create",),
+    ("", "services"): ("get", "create", "patch", "delete"),
+    ("policy", "poddisruptionbudgets"): ("get", "list", "create", "patch", "delete"),
+    ("", "persistentvolumeclaims"): ("list", "delete"),
+    ("", "configmaps"): ("get",),
+    ("", "secrets"): ("get", "create", "patch"),
+}
+"""What a migration does with whom: the chart's Role grants it, and a test compares the two."""
+
+
+class KubernetesSurvey:
+    """`ports.Survey` on a real API server."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
+        """The objects that exist, by "Kind name", with their label app.kubernetes.io/managed-by."""
+        wanted = tuple(objects)
+        found = await asyncio.gather(*(self._labels(*each) for each in wanted))
+        return {f"{kind} {name}": labels.get(MANAGED_BY, "")
+                for (_, kind, name), labels in zip(wanted, found, strict=True) if labels is not None}
+
+    async def _labels(self, api_version: str, kind: str, name: str) -> Mapping[str, str] | None:
+        try:
+            found = await self._server.get(self._server.path(api_version, kind, name))
+        except NotFound:
+            return None
+        return found["metadata"].get("labels") or {}
+
+    async def missing_rights(self) -> tuple[str, ...]:
+        """Ask for each right by a SelfSubjectAccessReview, which every account may do."""
+        asked = [(group, resource, verb) for (group, resource), verbs in RIGHTS.items() for verb in verbs]
+        allowed = await asyncio.gather(*(self._allowed(*each) for each in asked))
+        return tuple(f"{verb} {resource}{'.' + group if group else ''}"
+                     for (group, resource, verb), granted in zip(asked, allowed, strict=True) if not granted)
+
+    async def _allowed(self, group: str, resource: str, verb: str) -> bool:
+        kind, _, subresource = resource.partition("/")
+        attributes = {"namespace": self._server.namespace, "verb": verb, "group": group, "resource": kind,
+                      "subresource": subresource}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                  "spec": {"resourceAttributes": attributes}}
+        answer = await self._server.request("POST", REVIEWS, review)
+        return bool(answer["status"].get("allowed"))
+
+    async def storage_classes(self) -> StorageClasses:
+        """The classes of the whole cluster; Refused for an account that may not list them."""
+        found = {item["metadata"]["name"]: item["metadata"].get("annotations") or {}
+                 for item in await self._server.items(CLASSES)}
+        default = (name for name, annotations in found.items() if annotations.get(DEFAULT_CLASS) == "true")
+        return StorageClasses(frozenset(found), next(default, ""))
+
+    async def classes_in_use(self) -> frozenset[str]:
+        """Of the claims in our namespace that are bound."""
+        claims = await self._server.items(self._server.path("v1", "PersistentVolumeClaim"))
+        return frozenset(claim["spec"]["storageClassName"] for claim in claims
+                         if claim["spec"].get("storageClassName") and claim.get("status", {}).get("phase") == "Bound")
+
+    async def try_patch(self, stateful_set: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
+        """JSON patch with dryRun=All: admission judges and changes it, and nothing is stored."""
+        body = [dict(operation) for operation in operations]
+        path = self._server.path("apps/v1", "StatefulSet", stateful_set)
+        try:
+            found = await self._server.request("PATCH", path, body, content_type=JSON_PATCH,
+                                               field_manager=FIELD_MANAGER, dry_run="All")
+        except (NotFound, Conflict) as error:
+            raise Fenced(f"StatefulSet {stateful_set} is not what was read: {error}") from None
+        return TemplateChange(found["spec"]["template"], found["spec"].get("updateStrategy") or {})

@@ -1,0 +1,80 @@
+"""Who else writes the brokers' StatefulSets: GitOps tools and people, by the marks and managedFields that they leave.
+
+Marks and cures: progressive-delivery.md 2.3. Which of Flux's marks count on the live object, and which only in Git, was read
+in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from switchover.core.kraft import names
+from switchover.core.kraft.facts import Manager, Workload
+
+ARGO_TRACKING = "argocd.argoproj.io/tracking-id"
+INSTANCE = "app.kubernetes.io/instance"
+ARGO_MANAGERS = frozenset({"argocd-controller", "argocd-application-controller"})
+FLUX = "Flux Kustomization"
+FLUX_KUSTOMIZE = "kustomize.toolkit.fluxcd.io/"
+FLUX_HELM = "helm.toolkit.fluxcd.io/"
+HELM = "meta.helm.sh/release-name"
+MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app.kubernetes.io/")
+"""What the labels and annotations of these tools begin with."""
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that applies a StatefulSet again and again.
+
+    `reverts` says whether it puts back by itself what somebody else changed, and `quiet` that a mark on the object keeps it
+    from doing so. `tolerate` and `suspend` are to be pasted: before a migration, and once something was put back.
+    """
+
+    name: str
+    instance: str
+    reverts: bool
+    quiet: bool
+    tolerate: str
+    suspend: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.instance}".strip()
+
+
+def tool_of(workload: Workload, namespace: str) -> Tool | None:
+    """The tool that a StatefulSet belongs to, None when it carries no mark of one."""
+    marks = workload.marks
+    annotate = f"kubectl --namespace {namespace} annotate statefulset {workload.name}"
+    if tracking := marks.get(ARGO_TRACKING):
+        return _argo(workload.name, namespace, tracking.partition(":")[0])
+    if any(manager.name in ARGO_MANAGERS for manager in workload.managers):
+        return _argo(workload.name, namespace, marks.get(INSTANCE, ""))
+    if release := marks.get(f"{FLUX_HELM}name"):
+        there = marks.get(f"{FLUX_HELM}namespace", namespace)
+        suspend = f"flux suspend helmrelease {release} --namespace {there}"
+        return Tool("Flux HelmRelease", f"{there}/{release}", reverts=True,
+                    quiet=marks.get(f"{FLUX_HELM}driftDetection") == "disabled",
+                    tolerate=f"{annotate} {FLUX_HELM}driftDetection=disabled", suspend=suspend)
+    if kustomization := marks.get(f"{FLUX_KUSTOMIZE}name"):
+        off = marks.get(f"{FLUX_KUSTOMIZE}reconcile") == "disabled" or marks.get(f"{FLUX_KUSTOMIZE}ssa") == "Ignore"
+        mark = f"{annotate} {FLUX_KUSTOMIZE}reconcile=disabled"
+        there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
+        return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)
+    if release := marks.get(HELM):
+        wait = f"no helm upgrade of {release} until HandOver is done"
+        return Tool("Helm release", release, reverts=False, quiet=False, tolerate=wait, suspend=wait)
+    return None
+
+
+def _argo(stateful_set: str, namespace: str, application: str) -> Tool:
+    return Tool(
+        "Argo CD Application", application, reverts=True, quiet=False,
+        tolerate="ignoreDifferences: [{group: apps, kind: StatefulSet, name: " + stateful_set + ", namespace: " + namespace
+                 + ", managedFieldsManagers: [" + names.MANAGER + "]}] and"
+                 " syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]} in the spec of the Application",
+        suspend=f"argocd app set {application} --sync-policy none")
+
+
+def last_writer(workload: Workload, parts: Iterable[str]) -> Manager | None:
+    """Who but us wrote one of these parts last, None when the API server names nobody."""
+    wanted = frozenset(parts)
+    others = [manager for manager in workload.managers if wanted & manager.parts and manager.name != names.MANAGER]
+    return max(others, key=lambda manager: manager.at, default=None)

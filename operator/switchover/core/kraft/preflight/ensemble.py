@@ -1,0 +1,54 @@
+"""ZooKeeper itself: its servers, the epoch that a rollback compares, and nodes that the copy would choke on."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Verdict, fail, info, unknown, warn
+from switchover.core.kraft.facts import BrokerView
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preflight.reading import Unseen, check, several, zookeeper
+from switchover.core.observed import Known
+
+LOW_EPOCH = 50
+"""Raft epochs rise with every election; in a long migration they pass a low /controller_epoch (KAFKA-20488)."""
+
+
+def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
+    modes = picture.facts.examination.zookeeper_modes
+    if not modes:
+        raise Unseen(unknown("ZooKeeperUnknown", "no ZooKeeper server was asked for its mode"))
+    for server, mode in sorted(modes.items()):
+        if not isinstance(mode, Known) and not mode.refused:     # one that tells nobody is no trouble
+            yield unknown("ZooKeeperUnknown", mode.why, subject=f"ZooKeeper server {server}")
+    alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
+    if alone:
+        yield warn("SingleZooKeeper", f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
+                   " nor rollback works", subject=several(alone), observed="standalone",
+                   cure="keep it running and backed up until the migration is finalized")
+    epoch = zookeeper(picture).controller_epoch
+    if epoch < LOW_EPOCH:
+        yield info("LowControllerEpoch", f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
+                   " it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
+
+
+def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
+    """The brokers that we ask and the ZooKeeper that we ask are of one cluster."""
+    expected = zookeeper(picture).cluster_id
+    if not picture.facts.views:
+        raise Unseen(unknown("BrokerSilent", "no broker was asked for its cluster"))
+    for broker_id, view in sorted(picture.facts.views.items()):
+        if not isinstance(view, Known):
+            yield unknown("BrokerSilent", view.why, subject=f"broker {broker_id}")
+        elif _differs(view.value, expected):
+            yield fail("ClusterIdsDiffer", f"broker {broker_id} is of cluster {view.value.cluster_id}, ZooKeeper of"
+                       f" {expected}", subject=f"broker {broker_id}", observed=view.value.cluster_id, threshold=expected,
+                       unblocks="correct spec.zookeeper.connect (with its chroot) or spec.kafka.bootstrapServers")
+
+
+def _differs(view: BrokerView, expected: str) -> bool:
+    return bool(view.cluster_id) and view.cluster_id != expected
+
+
+CHECKS = (
+    check("Ensemble", find_weak_ensembles, "ZooKeeper was looked at"),
+    check("OneCluster", find_another_cluster, "brokers and ZooKeeper are of one cluster"),
+)

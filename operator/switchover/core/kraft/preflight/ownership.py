@@ -1,0 +1,52 @@
+"""Whom the brokers' StatefulSets belong to besides this migration, and who would put back what it changes."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Verdict, fail, info, warn
+from switchover.core.kraft import gitops
+from switchover.core.kraft.facts import Workload
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preflight.reading import check, workloads
+
+AUTOSCALER = "kube-controller-manager"
+"""The manager that a HorizontalPodAutoscaler, also KEDA's, leaves on the scale subresource."""
+
+
+def find_other_owners(picture: Picture) -> Iterator[Verdict]:
+    for name, _, workload in workloads(picture):
+        subject = f"StatefulSet {name}"
+        if workload.owner:
+            yield fail("OwnedByAnotherOperator", f"StatefulSet {name} is kept by {workload.owner}, whose operator would put"
+                       " every change of ours back", subject=subject, observed=workload.owner,
+                       unblocks="let that operator migrate it, or take the StatefulSet out of its hands")
+        if any(manager.subresource == "scale" and manager.name == AUTOSCALER for manager in workload.managers):
+            yield warn("AutoscalerOwnsReplicas", f"an autoscaler sets the replicas of StatefulSet {name}: a broker that"
+                       " comes or goes stops the migration", subject=subject,
+                       cure=f"set its minReplicas and maxReplicas to {workload.replicas} until HandOver")
+        yield from _tool(workload, picture.namespace)
+
+
+def _tool(workload: Workload, namespace: str) -> Iterator[Verdict]:
+    name, tool = workload.name, gitops.tool_of(workload, namespace)
+    subject = f"StatefulSet {name}"
+    if tool is None:
+        if writer := gitops.last_writer(workload, ("volumes", "mounts", "strategy")):
+            yield info("WrittenBefore", f"{writer.name} wrote mounts or strategy of StatefulSet {name} last; applied again"
+                       " during the migration, that manifest would put ours back", subject=subject, observed=writer.name,
+                       cure="do not apply it again until HandOver")
+    elif tool.quiet:
+        yield info("GitOpsTolerates", f"{tool} owns StatefulSet {name}, and a mark on it says to leave it alone",
+                   subject=subject, observed=tool.name)
+    elif tool.name == gitops.FLUX:
+        yield fail("GitOpsConflict", f"{tool} owns StatefulSet {name} and would put mount, volume and update strategy back"
+                   " with its next reconciliation", subject=subject, observed=tool.name, unblocks=tool.tolerate)
+    elif tool.reverts:
+        yield warn("GitOpsOwned", f"{tool} owns StatefulSet {name}; unless told otherwise it puts mount, volume and update"
+                   " strategy back, and whether it was told cannot be seen from this namespace", subject=subject,
+                   observed=tool.name, cure=tool.tolerate)
+    else:
+        yield info("HelmOwned", f"{tool} owns StatefulSet {name}; an upgrade of it would put mount, volume and update"
+                   " strategy back", subject=subject, observed=tool.name, cure=tool.tolerate)
+
+
+CHECKS = (check("Ownership", find_other_owners, "nobody else keeps the brokers' StatefulSets"),)

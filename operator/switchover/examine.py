@@ -1,0 +1,99 @@
+"""Examine: fill the facts that Preflight alone asks for."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import TypeVar
+
+from switchover.ask import known
+from switchover.core.kraft import names, template
+from switchover.core.kraft.examination import BrokerExamination, Examination, TemplateChange
+from switchover.core.kraft.facts import Address, KubernetesState, ServerConfiguration
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.ports import Clock, KafkaNodes, Survey, ZooKeeper
+
+T = TypeVar("T")
+
+NODE_SECONDS = 5.0
+"""How long one broker may take to tell its settings and log directories."""
+READ_SECONDS = 10.0
+RIGHTS_SECONDS = 30.0
+"""How old the list of missing rights may be: it takes a question for each right."""
+
+
+class Examiner:
+    """Looks at what Preflight wants to know."""
+
+    def __init__(self, survey: Survey, nodes: KafkaNodes, zookeeper: ZooKeeper, clock: Clock) -> None:
+        self._survey = survey
+        self._nodes = nodes
+        self._zookeeper = zookeeper
+        self._clock = clock
+        self._rights: Observed[tuple[str, ...]] = NOT_ASKED
+
+    async def examine(self, picture: Picture, kubernetes: Observed[KubernetesState],
+                      brokers: Mapping[int, Address | None]) -> Examination:
+        """All of it, concurrently. Never raises."""
+        async with asyncio.TaskGroup() as group:
+            each = group.create_task(self._brokers(brokers))
+            modes = group.create_task(self._zookeeper_modes())
+            changes = group.create_task(self._template_changes(picture, kubernetes))
+            zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
+            objects = group.create_task(self._ask(self._survey.managers_of(_reserved(picture))))
+            classes = group.create_task(self._ask(self._survey.storage_classes()))
+            in_use = group.create_task(self._ask(self._survey.classes_in_use()))
+            rights = group.create_task(self._missing_rights())
+        return Examination(
+            brokers=each.result(), zookeeper_rights=zookeeper_rights.result(), zookeeper_modes=modes.result(),
+            objects=objects.result(), missing_rights=rights.result(), storage_classes=classes.result(),
+            classes_in_use=in_use.result(), template_changes=changes.result())
+
+    async def _ask(self, reading: Awaitable[T], seconds: float = READ_SECONDS) -> Observed[T]:
+        return await known(reading, seconds, self._clock)
+
+    async def _brokers(self, brokers: Mapping[int, Address | None]) -> dict[int, Observed[BrokerExamination]]:
+        async def one(broker_id: int, address: Address | None) -> Observed[BrokerExamination]:
+            if address is None:
+                return Unknown(f"no broker tells the address of broker {broker_id}")
+            return await self._ask(self._nodes.examine(address, broker_id), NODE_SECONDS)
+
+        found = await asyncio.gather(*(one(broker_id, address) for broker_id, address in brokers.items()))
+        return dict(zip(brokers, found, strict=True))
+
+    async def _zookeeper_modes(self) -> dict[str, Observed[str]]:
+        servers = self._zookeeper.servers()
+        found = await asyncio.gather(*(self._ask(self._zookeeper.server_mode(server)) for server in servers))
+        return {str(server): mode for server, mode in zip(servers, found, strict=True)}
+
+    async def _missing_rights(self) -> Observed[tuple[str, ...]]:
+        if not isinstance(self._rights, Known) or self._clock.now() - self._rights.at > RIGHTS_SECONDS:
+            self._rights = await self._ask(self._survey.missing_rights())
+        return self._rights
+
+    async def _template_changes(self, picture: Picture,
+                                kubernetes: Observed[KubernetesState]) -> dict[str, Observed[TemplateChange]]:
+        """The one change of each template, as the API server with its admission would make it."""
+        if not isinstance(kubernetes, Known):
+            return {}
+        found: dict[str, Observed[TemplateChange]] = {}
+        for name, brokers in picture.broker_sets.items():
+            workload, configuration = kubernetes.value.brokers.get(name), kubernetes.value.configurations.get(name)
+            if workload is None or not isinstance(configuration, ServerConfiguration):
+                continue
+            pods = [names.pod(name, ordinal) for ordinal in range(workload.replicas)]
+            try:
+                operations = template.patch(workload, brokers, pods, configuration.other_keys)
+            except template.Unsupported:
+                continue                                             # a finding of its own
+            found[name] = await self._ask(self._survey.try_patch(name, operations))
+        return found
+
+
+def _reserved(picture: Picture) -> tuple[tuple[str, str, str], ...]:
+    """API version, kind and name of what Switchover will create."""
+    controllers = picture.spec.controllers.name
+    return (
+        ("v1", "Service", controllers),
+        ("policy/v1", "PodDisruptionBudget", controllers),
+        *(("v1", "Secret", names.node_files(name)) for name in (controllers, *picture.broker_sets)),
+    )
