@@ -56,7 +56,8 @@ def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
     assert "> MoveBrokers" in lines
     assert f"batch 2: {moving}" in lines
     assert any(line.startswith("gate GroupsHealthy: Pass") for line in lines)
-    assert any(line.startswith("next: write the files of Secret kafka-switchover") for line in lines)
+    moves = ("next: write the files of Secret kafka-switchover", f"next: record: evict {moving}")
+    assert any(line.startswith(moves) for line in lines)
     assert len(world.api.writes) == writes
 
 
