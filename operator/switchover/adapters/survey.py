@@ -22,7 +22,7 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("policy", "poddisruptionbudgets"): ("get", "list", "create", "patch", "delete"),
     ("", "persistentvolumeclaims"): ("list", "delete"),
     ("", "configmaps"): ("get",),
-    ("", "secrets"): ("get", "create", "patch"),
+    ("", "secrets"): ("get", "create", "patch", "delete"),
 }
 """What a migration does with whom: the chart's Role grants it, and a test compares the two."""
 
