@@ -1,4 +1,4 @@
-"""The rights that Preflight asks for are those that the chart's Role grants; tests/apiserver proves that no more are used."""
+"""Preflight asks for the rights that the chart's Role grants; tests/apiserver proves that no more are used."""
 
 from pathlib import Path
 
