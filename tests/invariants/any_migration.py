@@ -11,10 +11,10 @@ STEPS = [step.name for step in PLAN.steps]
 IRREVERSIBLE = {step.name for step in PLAN.steps if step.irreversible}
 SAMPLES = {"DualWrite": 5}
 """Gates that want several passes in a row before they open."""
-NODE, CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+NODE, DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """A question about our own rights, asked by POST; it changes nothing."""
-DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")
 PLACES = {
     "broker set": {"ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<", "HandOver>"},
     "broker files": {"EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<",
