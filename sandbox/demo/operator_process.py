@@ -1,4 +1,4 @@
-"""The operator's process as the machine sees it: its memory, and SIGKILL.
+"""A container's processes, the operator's above all, as the machine sees them: their memory, and signals to them.
 
 The process is found by its container's id in /proc/*/cgroup, which holds for the sandbox and for kind, where a node is
 a container of this machine. A signal sent from inside the container would not do: a process cannot kill its own pid 1.
@@ -22,12 +22,12 @@ def container_id(pod: dict[str, Any]) -> str:
     return ""
 
 
-def kill(container: str) -> int:
-    """SIGKILL every process of the container; how many there were."""
+def kill(container: str, number: signal.Signals = signal.SIGKILL) -> int:
+    """Send every process of the container a signal; how many there were."""
     killed = 0
     for pid in processes(container):
         try:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
         except ProcessLookupError:
             continue
         killed += 1
