@@ -47,6 +47,9 @@ HEARTBEAT_SECONDS = 30.0
 AT_ONCE, MOVING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0
 """Seconds until the next pass: after a record, while a batch moves, while a gate or person is waited for, at the end."""
 
+FENCED_OFTEN = 5
+"""Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is told."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -66,6 +69,7 @@ class _Memory:
     modes: dict[str, str] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     refused: str = ""                        # what the API server last said no to, until an effect succeeds
+    fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
     last_record: float = 0.0
 
@@ -215,9 +219,12 @@ class Reconciler:
                     await memory.observer.zookeeper.raise_epoch(epoch, expected)
                 case DeleteZNode(path, version, controller_epoch):
                     await memory.observer.zookeeper.delete(path, version, controller_epoch)
-            memory.refused = ""
+            memory.refused, memory.fenced = "", 0
         except Fenced as error:
             logger.info("fenced, reading again: %s", error)
+            memory.fenced += 1
+            if memory.fenced >= FENCED_OFTEN:
+                memory.refused = f"{effect}: {error}"
         except Refused as error:
             logger.warning("refused: %s: %s", effect, error)
             memory.refused = f"{effect}: {error}"

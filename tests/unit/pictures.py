@@ -104,6 +104,7 @@ def stateful_set() -> dict[str, Any]:
     """The demo's StatefulSet of brokers, with the rolling update that the API server fills in."""
     manifest = _manifest("StatefulSet", "kafka")
     manifest["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    manifest["metadata"]["generation"] = 1
     return manifest
 
 
@@ -236,7 +237,7 @@ class Cluster:
             name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
             update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
             service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
-            applied_by=self.applied_by, claim_templates=("data",))
+            applied_by=self.applied_by, claim_templates=("data",), generation=self.manifest["metadata"]["generation"])
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
@@ -313,6 +314,7 @@ class Cluster:
             case PatchStatefulSet("kafka", operations, _):
                 self.manifest["metadata"]["annotations"] = {names.CLAIM: self.claimed_by}
                 self.manifest = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])
+                self.manifest["metadata"]["generation"] += 1
                 self.claimed_by = self.manifest["metadata"].pop("annotations").get(names.CLAIM, "")
             case Evict(pod, uid) | DeletePod(pod, uid):
                 self._replace(pod, uid)

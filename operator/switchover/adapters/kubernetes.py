@@ -61,6 +61,7 @@ class KubernetesWorkloads:
             claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
             budgets=tuple(budget["metadata"]["name"] for budget in own_budgets),
             pods={pod["metadata"]["name"]: read_pod(pod, cordoned) for pod in own},
+            generation=found["metadata"].get("generation", 0),
             applied_by=applied_by(found),
             marks=ownership.marks(found),
             managers=ownership.managers(found),

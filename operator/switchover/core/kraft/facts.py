@@ -207,6 +207,7 @@ class Workload:
     claimed_by: str                   # our claim annotation, "" when free
     budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
     pods: Mapping[str, Pod]
+    generation: int = 0               # of its spec; status does not move it
     applied_by: tuple[str, ...] = ()  # who but us applied a manifest that has the template we made
     marks: Mapping[str, str] = field(default_factory=dict)     # labels and annotations of GitOps tools
     managers: tuple[Manager, ...] = ()

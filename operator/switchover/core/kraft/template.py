@@ -138,9 +138,17 @@ def _volume(workload: Workload, brokers: BrokerSet, pods: Iterable[str], other_k
     return {"name": VOLUME, "secret": {"secretName": names.node_files(workload.name), "items": items}}
 
 
+def _unchanged(workload: Workload) -> Mapping[str, Any]:
+    """That nobody has changed the spec since it was read.
+
+    The parts themselves cannot be tested: the API server compares JSON as text, in which it writes <, > and & as escapes.
+    """
+    return {"op": "test", "path": "/metadata/generation", "value": workload.generation}
+
+
 def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str], other_keys: Iterable[str],
           cluster_id: str = "") -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that takes the template over; its tests fail when the container or strategy is not what was read.
+    """JSON patch that takes the template over; its test fails when the StatefulSet is not what was read.
 
     `other_keys` are the further keys of the user's ConfigMap or Secret, which every pod goes on seeing. Images that are
     configured by variables want CLUSTER_ID in KRaft mode. Raises Unsupported in words.
@@ -161,8 +169,7 @@ def patch(workload: Workload, brokers: BrokerSet, pods: Iterable[str], other_key
     volumes = [item for item in pod.get("volumes", []) if item["name"] != VOLUME]
     init_containers = [item for item in pod.get("initContainers", []) if item["name"] != disks.CONTAINER]
     return (
-        {"op": "test", "path": f"{base}/containers/{index}", "value": container},
-        {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
+        _unchanged(workload),
         *({"op": "add", "path": f"{base}/containers/{index}/{field}", "value": value} for field, value in changes.items()),
         {"op": "add", "path": f"{base}/volumes", "value": [*volumes, _volume(workload, brokers, pods, other_keys)]},
         {"op": "add", "path": f"{base}/initContainers", "value": [*init_containers, disks.init_container(pod, container)]},
@@ -202,8 +209,7 @@ def original_manifest(workload: Workload, attempt: int, labels: Mapping[str, str
 def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the template back while pods are still replaced by eviction only."""
     return (
-        {"op": "test", "path": "/spec/template", "value": workload.template},
-        {"op": "test", "path": "/spec/updateStrategy", "value": ON_DELETE},
+        _unchanged(workload),
         {"op": "replace", "path": "/spec/template", "value": original["template"]},
     )
 
@@ -211,7 +217,7 @@ def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[M
 def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the update strategy back; it restarts nothing only while all pods have the update revision."""
     return (
-        {"op": "test", "path": "/spec/updateStrategy", "value": workload.update_strategy},
+        _unchanged(workload),
         {"op": "replace", "path": "/spec/updateStrategy", "value": original["updateStrategy"]},
     )
 

@@ -141,6 +141,8 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
             continue
         settled = not picture.position.left(picture.pods_of(name), "A")
         if workload.template != original["template"]:
+            if workload.update_strategy != template.ON_DELETE:
+                continue                                # restored now, Kubernetes would roll all pods: the gate tells it
             operations = template.restore_template(workload, original)
             effects.append(PatchStatefulSet(name, operations, "template as it was"))
         elif workload.update_strategy != original["updateStrategy"] and settled and all(
