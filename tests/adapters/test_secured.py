@@ -1,0 +1,112 @@
+"""A secured cluster goes there and back on the files that Switchover renders, asked by Switchover's own adapters."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from adapters.secured import SecuredCluster
+from adapters.test_modes import eventually
+from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.modes import properties
+
+
+@pytest.fixture
+async def clusters() -> AsyncIterator[list[SecuredCluster]]:
+    opened: list[SecuredCluster] = []
+    yield opened
+    for cluster in opened:
+        await cluster.close()
+
+
+async def to_dual_write(cluster: SecuredCluster) -> None:
+    """Every broker to B, one by one; the last one lets Kafka claim and copy."""
+    for broker, server in cluster.brokers.items():
+        assert properties(cluster.broker_file(broker, "B"))["control.plane.listener.name"] == "CONTROL"
+        server.restart(cluster.broker_file(broker, "B"))
+        await eventually(cluster.log, lambda image, broker=broker: broker in image.brokers
+                         and not image.brokers[broker].fenced)
+        await cluster.ready([broker])
+    state = await eventually(cluster.state, lambda state: state.migration is not None and state.migration.offset > 0)
+    assert state.controller is not None
+    assert not state.controller.ephemeral
+    await eventually(cluster.log, lambda image: image.migration_state is MigrationState.MIGRATION)
+    await cluster.has_kept_everything()
+
+
+async def to_kraft(cluster: SecuredCluster) -> None:
+    """Every broker to C; what changes meanwhile is written to both sides."""
+    for broker, server in cluster.brokers.items():
+        assert "control.plane.listener.name" not in properties(cluster.broker_file(broker, "C"))
+        server.restart(cluster.broker_file(broker, "C"))
+        await eventually(cluster.log, lambda image, broker=broker: not image.brokers[broker].migrating_zk
+                         and not image.brokers[broker].fenced)
+        await cluster.ready([broker])
+        await cluster.has_kept_everything()
+
+
+async def back_to_zookeeper(cluster: SecuredCluster) -> None:
+    """The way back, in the order of feasibility-kraft.md 5.1."""
+    for broker, server in cluster.brokers.items():
+        server.restart(cluster.broker_file(broker, "B"))
+        await eventually(cluster.log, lambda image, broker=broker: image.brokers[broker].migrating_zk
+                         and not image.brokers[broker].fenced)
+        await eventually(cluster.state, lambda state, broker=broker: broker in state.brokers)
+        await cluster.ready([broker])
+    await cluster.has_kept_everything()
+    leader = (await cluster.quorum.quorum(cluster.addresses.values())).leader_id
+    for node in sorted(cluster.controllers, key=lambda node: node == leader):
+        cluster.controllers[node].stop()
+        shutil.rmtree(cluster.controllers[node].directory / "data")
+    left = await cluster.state()
+    assert left.migration is not None
+    assert left.controller is not None
+    epoch = max(left.controller_epoch, await cluster.tree.partition_epoch() + 1)
+    await cluster.tree.raise_epoch(epoch, left.controller_epoch)
+    await cluster.tree.delete("/migration", left.migration.version, epoch)
+    await cluster.tree.delete("/controller", left.controller.version, epoch)
+    await eventually(cluster.state, lambda state: state.controller is not None and state.controller.ephemeral)
+    for broker, server in cluster.brokers.items():
+        assert cluster.broker_file(broker, "A") == cluster.user_file(broker)
+        server.restart(cluster.broker_file(broker, "A"))
+        await cluster.ready([broker])
+    await cluster.has_kept_everything()
+
+
+async def there_and_back(cluster: SecuredCluster) -> None:
+    await cluster.begin()
+    await cluster.has_kept_everything()
+    await cluster.start_controllers()
+    await to_dual_write(cluster)
+    await to_kraft(cluster)
+    # From now on ZooKeeper holds a password that a controller encrypted, and a right that a controller wrote.
+    await cluster.change_encrypted_setting("third", "thr33")
+    cluster.write()
+    await back_to_zookeeper(cluster)
+
+
+async def test_a_secured_broker_goes_there_and_back(tmp_path: Path, clusters: list[SecuredCluster]) -> None:
+    cluster = SecuredCluster(tmp_path, brokers=1, controllers=1)
+    clusters.append(cluster)
+    await there_and_back(cluster)
+
+
+@pytest.mark.long
+async def test_a_secured_cluster_goes_there_and_back_and_there_again(
+    tmp_path: Path, clusters: list[SecuredCluster]
+) -> None:
+    cluster = SecuredCluster(tmp_path, brokers=2, controllers=3)
+    clusters.append(cluster)
+    await there_and_back(cluster)
+    await cluster.start_controllers()
+    await to_dual_write(cluster)
+    await to_kraft(cluster)
+    leader = (await cluster.quorum.quorum(cluster.addresses.values())).leader_id
+    for node in sorted(cluster.controllers, key=lambda node: node == leader):
+        cluster.controllers[node].restart(cluster.controller_file(node, "F"))
+        await eventually(cluster.log, lambda image, node=node: not image.controllers[node])
+    await eventually(cluster.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
+    cluster.zookeeper.stop()
+    cluster.create_topic("after")
+    await cluster.has_kept_everything()
