@@ -3,8 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.api.status import Direction
@@ -26,6 +26,7 @@ from switchover.core.kraft.facts import (
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.examine import Examiner
+from switchover.metadata.parity import TreeReading
 from switchover.ports import Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
 
 T = TypeVar("T")
@@ -53,31 +54,61 @@ PARITY_IN = ("DualWrite", "MoveBrokers", "Soak", "Finalize")
 PARITY_BACK_IN = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak")
 
 
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """What is asked, with the credentials of this moment."""
+
+    brokers: KafkaNodes
+    controllers: KafkaNodes
+    admin: KafkaAdmin
+    zookeeper: ZooKeeper
+
+
+class Connected(Protocol):
+    """Gives the clients for a pass; they are others once credentials have changed."""
+
+    async def clients(self, *, controllers: bool) -> Clients:
+        """Without `controllers` nobody asks these. Raises Refused and Unreachable: then nothing can be asked."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 class Observer:
     """Everything of one migration that is looked at. Addresses of brokers and samples of groups are kept in memory."""
 
-    def __init__(self, namespace: str, workloads: Workloads, survey: Survey, nodes: KafkaNodes, admin: KafkaAdmin,
-                 zookeeper: ZooKeeper, clock: Clock) -> None:
+    _brokers_client: KafkaNodes
+    _controllers_client: KafkaNodes
+    _admin: KafkaAdmin
+    zookeeper: ZooKeeper
+    """The client of the last pass, for what is done in it."""
+    _examiner: Examiner
+
+    def __init__(self, namespace: str, workloads: Workloads, survey: Survey, connected: Connected,
+                 clock: Clock) -> None:
         self._namespace = namespace
         self._workloads = workloads
-        self._nodes = nodes
-        self._admin = admin
-        self.zookeeper = zookeeper
+        self._survey = survey
+        self._connected = connected
+        self._clients: Clients | None = None
         self._clock = clock
-        self._examiner = Examiner(survey, nodes, zookeeper, clock)
         self._addresses: dict[int, Address] = {}
         self._minima: Known[Mapping[str, int]] | None = None
-        self._parity = ParityWatch(zookeeper.metadata, clock)
+        self._parity = ParityWatch(self._metadata, clock)
         self._samples: dict[str, deque[GroupSample]] = {}
 
     async def close(self) -> None:
         """Close every connection."""
         self._parity.forget()
-        await asyncio.gather(self._nodes.close(), self._admin.close(), self.zookeeper.close(), return_exceptions=True)
+        await self._connected.close()
 
     async def facts(self, picture: Picture, lease_holder: str) -> Facts:
         """The facts of this pass for the step on record. Never raises."""
         spec, step = picture.spec, picture.position.step
+        clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)
+        if not isinstance(clients, Known):
+            return await self._blind(picture, lease_holder, clients)
+        self._take(clients.value)
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
                 self._known(self._kubernetes(spec, picture.position.attempt, lease_holder), READ_SECONDS))
@@ -89,11 +120,11 @@ class Observer:
         if parity_wanted:
             self._parity.begin(_encoder_secret(kubernetes.result()))
         async with asyncio.TaskGroup() as then:
-            answers = then.create_task(self._each(brokers, self._nodes.api_versions))
+            answers = then.create_task(self._each(brokers, self._brokers_client.api_versions))
             controllers = then.create_task(self._each(voters, self._controller))
-            views = then.create_task(self._each(brokers, self._nodes.metadata))
-            quorum = then.create_task(self._if(bool(voters), lambda: self._nodes.quorum(voters.values())))
-            log = then.create_task(self._if(bool(voters), lambda: self._nodes.log(voters)))
+            views = then.create_task(self._each(brokers, self._brokers_client.metadata))
+            quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
+            log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
             topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
             partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
             connections = then.create_task(self._connections(step in CONNECTIONS_IN))
@@ -124,6 +155,27 @@ class Observer:
         if picture.position.step not in EXAMINED_IN:
             return Examination()
         return await self._examiner.examine(picture, kubernetes, brokers)
+
+    def _take(self, clients: Clients) -> None:
+        if clients == self._clients:
+            return
+        self._parity.forget()                               # it may read through a client that is closed soon
+        self._clients = clients
+        self._brokers_client, self._controllers_client = clients.brokers, clients.controllers
+        self._admin, self.zookeeper = clients.admin, clients.zookeeper
+        self._examiner = Examiner(self._survey, clients.brokers, clients.zookeeper, self._clock)
+
+    async def _metadata(self, secret: str | None) -> TreeReading:
+        return await self.zookeeper.metadata(secret)
+
+    async def _blind(self, picture: Picture, lease_holder: str, why: Unknown) -> Facts:
+        """Without credentials only Kubernetes can be asked."""
+        kubernetes = self._kubernetes(picture.spec, picture.position.attempt, lease_holder)
+        nodes = [record.node_id for record in picture.position.nodes.values()]
+        return Facts(
+            kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
+            min_insync=why, answers=dict.fromkeys(nodes, why), views=dict.fromkeys(picture.brokers.values(), why),
+            groups={group.name: why for group in picture.spec.gates.groups})
 
     # --- one reading --------------------------------------------------------------------------------------------------
 
@@ -207,12 +259,12 @@ class Observer:
             return
         for server in picture.spec.kafka.bootstrap_servers.split(","):
             host, _, port = server.strip().rpartition(":")
-            view = await self._known(self._nodes.metadata(Address(host, int(port))), NODE_SECONDS)
+            view = await self._known(self._brokers_client.metadata(Address(host, int(port))), NODE_SECONDS)
             if isinstance(view, Known):
                 self._addresses.update(view.value.brokers)
                 return
         for address in tuple(self._addresses.values()):
-            view = await self._known(self._nodes.metadata(address), NODE_SECONDS)
+            view = await self._known(self._brokers_client.metadata(address), NODE_SECONDS)
             if isinstance(view, Known):
                 self._addresses.update(view.value.brokers)
                 return
@@ -257,7 +309,7 @@ class Observer:
 
     async def _controller(self, address: Address) -> NodeAnswer:
         try:
-            return await self._nodes.api_versions(address)
+            return await self._controllers_client.api_versions(address)
         except NotListening:
             return NOT_LISTENING
 

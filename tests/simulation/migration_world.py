@@ -23,10 +23,9 @@ from simulation.virtual_time import Timeline, live
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
-from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.cli.connections import Adapters, Connections
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
-from switchover.observe import Observer
 from switchover.reconcile import Reconciler
 
 TICK = 0.5
@@ -263,6 +262,15 @@ class MigrationWorld:
         return EndState(files, stateful_sets, others, starts, kafka, status)
 
 
+def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
+    """Clients of the simulated world. They take any credentials."""
+    return Adapters(
+        nodes=lambda _: SimulatedNodes(incarnation, kafka),
+        admin=lambda _: SimulatedAdmin(incarnation, kafka),
+        zookeeper=lambda _: SimulatedZooKeeper(incarnation, kafka),
+    )
+
+
 async def operate(
     incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry
 ) -> None:
@@ -271,13 +279,10 @@ async def operate(
     workloads = KubernetesWorkloads(server, timeline)
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
-    async def observer(spec: KafkaMigrationSpec) -> Observer:
-        return Observer(NAMESPACE, workloads, KubernetesSurvey(server), SimulatedNodes(incarnation, kafka),
-                        SimulatedAdmin(incarnation, kafka), SimulatedZooKeeper(incarnation, kafka), timeline)
-
+    connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka))
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
-    reconciler = Reconciler(NAMESPACE, identity, measured, workloads, observer, timeline, metrics.migrations)
+    reconciler = Reconciler(NAMESPACE, identity, measured, workloads, connections, timeline, metrics.migrations)
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)

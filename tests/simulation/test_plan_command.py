@@ -4,15 +4,13 @@ import pytest
 
 from fakes.api_server import NAMESPACE
 from fakes.incarnation import Incarnation, SimulatedApiServer
-from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
-from simulation.migration_world import NAME, MigrationWorld
+from simulation.migration_world import NAME, MigrationWorld, simulated
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
-from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.cli.connections import Connections
 from switchover.cli.plan import explain
-from switchover.observe import Observer
 from switchover.ports import Refused
 
 
@@ -22,15 +20,12 @@ def told(world: MigrationWorld, name: str) -> list[str]:
     workloads = KubernetesWorkloads(server, world.timeline)
     migrations = KubernetesMigrations(server, world.timeline, "KafkaMigration", "kafkamigrations")
 
-    async def observer(spec: KafkaMigrationSpec) -> Observer:
-        kafka = world.kafka
-        return Observer(NAMESPACE, workloads, KubernetesSurvey(server), SimulatedNodes(incarnation, kafka),
-                        SimulatedAdmin(incarnation, kafka), SimulatedZooKeeper(incarnation, kafka), world.timeline)
-
+    connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), world.timeline,
+                              simulated(incarnation, world.kafka))
     loop = VirtualLoop()
     world.timeline.begin(loop)
     try:
-        return loop.run_until_complete(explain(name, NAMESPACE, migrations, observer, world.timeline))
+        return loop.run_until_complete(explain(name, NAMESPACE, migrations, connections, world.timeline))
     finally:
         loop.close()
         world.timeline.end()

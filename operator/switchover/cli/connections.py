@@ -1,7 +1,10 @@
-"""Opening what a migration is observed through, with the credentials that its spec names."""
+"""Opening what a migration is observed through, with the credentials that its spec names, and again when these change."""
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -10,32 +13,98 @@ from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import SecretRef
-from switchover.observe import Observer
-from switchover.ports import Access, Clock
+from switchover.core.kraft import listener
+from switchover.observe import Clients, Observer
+from switchover.ports import Access, Clock, KafkaAdmin, KafkaNodes, ZooKeeper
+
+logger = logging.getLogger(__name__)
+
+
+class Client(Protocol):
+    async def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Client)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What opens a client from client properties; each raises Refused for those that it cannot use."""
+
+    nodes: Callable[[Mapping[str, str]], KafkaNodes] = KafkaWire
+    admin: Callable[[Access], KafkaAdmin] = ConfluentKafkaAdmin
+    zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
+
+
+REAL = Adapters()
 
 
 class Connections:
     """`reconcile.Connect` on the real adapters."""
 
-    def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock) -> None:
+    def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
+                 adapters: Adapters = REAL) -> None:
         self._namespace = namespace
         self._survey = survey
         self._workloads = workloads
         self._clock = clock
+        self._adapters = adapters
 
     async def __call__(self, spec: KafkaMigrationSpec) -> Observer:
-        kafka, zookeeper = await asyncio.gather(
-            self._properties(spec.kafka.credentials_ref), self._properties(spec.zookeeper.credentials_ref)
+        connected = Credentialed(spec, self._workloads, self._adapters)
+        return Observer(self._namespace, self._workloads, self._survey, connected, self._clock)
+
+
+class Credentialed:
+    """`observe.Connected`: every pass looks into the Secrets, so that a rotation needs no restart of the operator."""
+
+    def __init__(self, spec: KafkaMigrationSpec, workloads: KubernetesWorkloads, adapters: Adapters) -> None:
+        self._spec = spec
+        self._workloads = workloads
+        self._adapters = adapters
+        self._open: dict[str, tuple[Mapping[str, str], Client]] = {}
+        self._replaced: list[Client] = []           # closed in the next pass: something may still be under way
+
+    async def clients(self, *, controllers: bool) -> Clients:
+        """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
+        await self._close_replaced()
+        spec, own = self._spec, self._spec.controllers.listener
+        kafka, zookeeper, secret = await asyncio.gather(
+            self._properties(spec.kafka.credentials_ref), self._properties(spec.zookeeper.credentials_ref),
+            self._properties(own.credentials_ref if controllers else None))
+        open_nodes, open_admin, open_zookeeper = self._adapters.nodes, self._adapters.admin, self._adapters.zookeeper
+        brokers = self._kept("brokers", kafka, open_nodes)
+        return Clients(
+            brokers=brokers,
+            controllers=self._kept("controllers", listener.client_properties(own, secret), open_nodes)
+            if controllers else brokers,
+            admin=self._kept("admin", kafka, lambda with_: open_admin(Access(spec.kafka.bootstrap_servers, with_))),
+            zookeeper=self._kept("zookeeper", zookeeper, lambda with_: open_zookeeper(
+                Access(spec.zookeeper.connect, with_))),
         )
-        return Observer(
-            self._namespace,
-            self._workloads,
-            self._survey,
-            KafkaWire(kafka),
-            ConfluentKafkaAdmin(Access(spec.kafka.bootstrap_servers, kafka)),
-            KazooZooKeeper(Access(spec.zookeeper.connect, zookeeper)),
-            self._clock,
-        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._replaced += [client for _, client in self._open.values()]
+        self._open.clear()
+        await self._close_replaced()
+
+    async def _close_replaced(self) -> None:
+        old, self._replaced = self._replaced, []
+        await asyncio.gather(*(client.close() for client in old), return_exceptions=True)
+
+    def _kept(self, name: str, properties: Mapping[str, str], open_: Callable[[Mapping[str, str]], C]) -> C:
+        """The client of this name, a new one when its properties are not those that it was opened with."""
+        held = self._open.get(name)
+        if held is not None and held[0] == properties:
+            kept: C = held[1]      # type: ignore[assignment]     # opened below, under the same name
+            return kept
+        client = open_(properties)
+        self._open[name] = (properties, client)
+        if held is not None:
+            logger.info("the credentials for %s have changed: connecting anew", name)
+            self._replaced.append(held[1])
+        return client
 
     async def _properties(self, secret: SecretRef | None) -> Mapping[str, str]:
         return await self._workloads.client_properties(secret.name) if secret is not None else {}

@@ -1,7 +1,7 @@
 """Effects: what `decide` hands out to be done. Each is idempotent and derived anew from facts in every pass."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,7 +20,7 @@ class WriteNodeFiles:
     """Write the Secret that holds one file a node: this is how a node is assigned its mode."""
 
     secret: str
-    files: Mapping[str, str]
+    files: Mapping[str, str] = field(repr=False)          # they may hold passwords
     labels: Mapping[str, str]
 
     def __str__(self) -> str:

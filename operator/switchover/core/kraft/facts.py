@@ -221,8 +221,8 @@ class ServerConfiguration:
     """The user's server.properties of one StatefulSet, and where it comes from."""
 
     source: str                       # "ConfigMap kafka-config key server.properties"
-    text: str
-    other_keys: Mapping[str, str]     # the rest of the ConfigMap or Secret, which a directory mount must go on showing
+    text: str = field(repr=False)
+    other_keys: Mapping[str, str] = field(repr=False)     # the rest of the object: a directory mount must go on showing it
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class KubernetesState:
 
     brokers: Mapping[str, Workload | None]
     configurations: Mapping[str, ServerConfiguration | str]    # or, as text, why it cannot be read
-    node_files: Mapping[str, Mapping[str, str]]                # StatefulSet -> key -> content of the Secret we write
+    node_files: Mapping[str, Mapping[str, str]] = field(repr=False)    # StatefulSet -> key -> content of our Secret
     originals: Mapping[str, Mapping[str, Any] | None]
     controllers: Workload | None
     controller_claims: tuple[str, ...]                         # names of volume claims of the controllers
