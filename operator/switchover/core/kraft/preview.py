@@ -34,12 +34,18 @@ class Change:
 
 
 def changes(picture: Picture) -> tuple[Change, ...]:
-    """Of every node, restart by restart. Nothing while brokers cannot be told from one another or a file is malformed."""
+    """Of every node, restart by restart.
+
+    Nothing while brokers cannot be told from one another, a file is malformed, or the controllers' listener has no usable
+    credentials.
+    """
     if not isinstance(picture.broker_pods(), Known) or not isinstance(picture.facts.kubernetes, Known):
         return ()
     state = replace(picture.facts.kubernetes.value, node_files={})        # nothing is written yet: every file is rendered
     facts = replace(picture.facts, kubernetes=Known(state, picture.facts.kubernetes.at))
     bare = replace(picture, facts=facts, position=replace(picture.position, nodes=assign_everything(picture)))
+    if bare.voters is None:
+        return ()
     try:
         brokers = {mode: _files(goals.broker_files(_all_in(bare, mode, bare.brokers))) for mode in BROKER_STEPS}
         controllers = {mode: _files(goals.controller_files(_all_in(bare, mode, bare.controllers)))
