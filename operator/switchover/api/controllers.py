@@ -32,7 +32,7 @@ class ControllerListener(Model):
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     """Kafka's name of the protocol."""
     credentials_ref: SecretRef | None = None
-    """Secret with the listener's keys, or user and password of PLAIN."""
+    """Secret with the listener's client properties: PEM keys, or user and password of PLAIN."""
 
     cel = (
         Rule(

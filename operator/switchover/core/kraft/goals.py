@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.effects import Apply, Effect, PatchStatefulSet, WriteNodeFiles
-from switchover.core.kraft import controllers, modes, names, preflight, template
+from switchover.core.kraft import controllers, inherited, modes, names, preflight, template
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
 from switchover.core.kraft.gates import quorum
 from switchover.core.kraft.modes import Voters
@@ -35,11 +35,13 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
         return ()
     brokers = picture.spec.brokers[0]
     workload = state.brokers.get(brokers.name)
-    if workload is None:
+    configuration = state.configurations.get(brokers.name)
+    if workload is None or not isinstance(configuration, ServerConfiguration):
         return ()
     manifests = controllers.manifests(picture.name, picture.spec, brokers, workload,
                                       picture.facts.zookeeper.value.cluster_id, release)
-    return tuple(Apply(manifest) for manifest in manifests)
+    pod, container = workload.template["spec"], template.broker_container(workload, brokers)
+    return tuple(Apply(inherited.completed(manifest, pod, container, configuration.text)) for manifest in manifests)
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
