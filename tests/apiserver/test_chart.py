@@ -17,6 +17,7 @@ from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
 from switchover.core.kraft.facts import Pod
 from switchover.ports import Refused
@@ -291,6 +292,28 @@ def used(log: Path, account: str) -> set[tuple[str, str]]:
         if event["responseStatus"]["code"] == 201 and event["verb"] == "patch":
             found.add((resource, "create"))
     return found
+
+
+async def test_preflight_sees_whether_every_right_is_there(
+    release: Release, kubectl: Kubectl, operators_kubeconfig: Path
+) -> None:
+    server = await connect(release.namespace, str(operators_kubeconfig))
+    survey = KubernetesSurvey(server)
+    try:
+        assert await survey.missing_rights() == ()
+        with pytest.raises(Refused, match=r"forbids get or list on .*storageclasses"):
+            await survey.storage_classes()
+        smaller = [{"op": "test", "path": "/rules/0/resources", "value": ["kafkamigrations"]},
+                   {"op": "remove", "path": "/rules/2"}, {"op": "remove", "path": "/rules/2"}]
+        kubectl("patch", "role", "switchover", "--namespace", release.namespace, "--type", "json",
+                "--patch", json.dumps(smaller))
+        missing = await survey.missing_rights()
+        while not missing:                             # the authorizer learns of it after a moment
+            await asyncio.sleep(0.1)
+            missing = await survey.missing_rights()
+        assert missing == tuple(f"{verb} leases.coordination.k8s.io" for verb in ("get", "create", "update", "delete"))
+    finally:
+        await server.close()
 
 
 async def test_a_right_that_is_taken_away_is_missed_in_words(

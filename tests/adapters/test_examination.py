@@ -1,0 +1,131 @@
+"""What Preflight asks for itself, of a real broker and a real ZooKeeper."""
+
+import asyncio
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
+from kazoo.client import KazooClient
+from kazoo.security import make_acl, make_digest_acl
+
+from adapters.clusters import KafkaCluster, kafka_cluster
+from switchover.adapters.wire import KafkaWire
+from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.core.kraft.examination import LogDirectory, ZooKeeperRights
+from switchover.core.kraft.facts import Address
+from switchover.ports import Access, Refused, Unreachable
+
+EVERYTHING = {"READ", "WRITE", "CREATE", "DELETE", "ADMIN"}
+
+
+# --- a broker -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_broker_tells_file_disks_and_rights(zookeeper_cluster: KafkaCluster) -> None:
+    server = zookeeper_cluster.brokers[1]
+    told = await KafkaWire({}).examine(server.address, 1)
+    assert told.static_settings["broker.id"] == "1"
+    assert told.static_settings["log.dirs"] == str(server.directory / "data")
+    assert told.static_settings["inter.broker.protocol.version"] == "3.9"
+    assert "log.retention.hours" not in told.static_settings, "a default is not from the file"
+    assert told.log_directories == (LogDirectory(str(server.directory / "data"), offline=False),)
+    assert {"DESCRIBE", "DESCRIBE_CONFIGS", "CLUSTER_ACTION"} <= told.operations
+
+
+async def test_what_the_file_says_is_told_under_a_dynamic_value(zookeeper_cluster: KafkaCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
+
+    def alter(operation: AlterConfigOpType) -> None:
+        entry = ConfigEntry("background.threads", "3", incremental_operation=operation)
+        resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result(20)
+
+    alter(AlterConfigOpType.SET)
+    try:
+        told = await KafkaWire({}).examine(zookeeper_cluster.brokers[1].address, 1)
+        assert told.static_settings["background.threads"] == "2"
+    finally:
+        alter(AlterConfigOpType.DELETE)
+
+
+async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None:
+    """One broker of its own: its id is Kafka's, and one of its two log directories goes away under it."""
+    with kafka_cluster(tmp_path, brokers=(1001,)) as cluster:
+        cluster.zookeeper.start(cluster.zookeeper.properties())
+        server, second = cluster.brokers[1001], tmp_path / "second"
+        lines = cluster.broker_properties(1001, "A").splitlines()
+        text = "\n".join(line for line in lines if not line.startswith(("broker.id=", "log.dirs=")))
+        text += f"\nbroker.id.generation.enable=true\nlog.dirs={server.directory / 'data'}, {second}\n"
+        server.start(text, wait=False)
+        cluster.wait_for_brokers()
+        wire = KafkaWire({})
+        told = await wire.examine(server.address, 1001)
+        assert told.static_settings.get("broker.id", "-1") == "-1"
+        assert told.static_settings.get("node.id", "-1") == "-1"
+        assert [directory.offline for directory in told.log_directories] == [False, False]
+        assert (await _state(cluster)).generated_ids
+        shutil.rmtree(second)
+        for _ in range(300):
+            told = await wire.examine(server.address, 1001)
+            if any(directory.offline for directory in told.log_directories):
+                break
+            await asyncio.sleep(0.1)
+        assert {directory.path: directory.offline for directory in told.log_directories} == {
+            str(server.directory / "data"): False, str(second): True}
+
+
+async def _state(cluster: KafkaCluster):
+    zookeeper = KazooZooKeeper(Access(cluster.zookeeper_connect, {}))
+    try:
+        return await zookeeper.state()
+    finally:
+        await zookeeper.close()
+
+
+# --- ZooKeeper ----------------------------------------------------------------------------------------------------------
+
+
+async def rights(connect: str, **properties: str) -> ZooKeeperRights:
+    named = {key.replace("_", "."): value for key, value in properties.items()}
+    zookeeper = KazooZooKeeper(Access(connect, named))
+    try:
+        return await zookeeper.rights()
+    finally:
+        await zookeeper.close()
+
+
+async def test_an_open_tree_gives_everybody_everything(zookeeper_cluster: KafkaCluster) -> None:
+    found = await rights(zookeeper_cluster.zookeeper_connect)
+    assert found.granted == {"/": EVERYTHING, "/controller_epoch": EVERYTHING}
+    assert found.unjudged == {"/": (), "/controller_epoch": ()}
+
+
+async def test_a_secured_tree_gives_by_credentials(zookeeper_cluster: KafkaCluster) -> None:
+    chroot = f"/{uuid.uuid4().hex}"
+    client = KazooClient(str(zookeeper_cluster.zookeeper.address), auth_data=[("digest", "kafka:secret")])
+    client.start()
+    try:
+        everybody, kafka = make_acl("world", "anyone", read=True), make_digest_acl("kafka", "secret", all=True)
+        client.create(chroot, acl=[everybody, kafka])
+        client.create(f"{chroot}/controller_epoch", b"5", acl=[kafka, make_acl("ip", "10.0.0.0/8", all=True)])
+    finally:
+        client.stop()
+        client.close()
+    connect = f"{zookeeper_cluster.zookeeper.address}{chroot}"
+    ours = await rights(connect, zookeeper_digest="kafka:secret")
+    assert ours.granted == {"/": EVERYTHING, "/controller_epoch": EVERYTHING}
+    strangers = await rights(connect, zookeeper_digest="kafka:wrong")
+    assert strangers.granted == {"/": {"READ"}, "/controller_epoch": set()}
+    assert ours.unjudged["/controller_epoch"] == ("ip",)
+
+
+async def test_a_server_tells_its_mode(zookeeper_cluster: KafkaCluster) -> None:
+    zookeeper = KazooZooKeeper(Access(zookeeper_cluster.zookeeper_connect, {}))
+    try:
+        assert await zookeeper.server_mode(zookeeper.servers()[0]) == "standalone"
+        with pytest.raises((Refused, Unreachable)):
+            await zookeeper.server_mode(Address("127.0.0.1", 1))
+    finally:
+        await zookeeper.close()

@@ -1,0 +1,242 @@
+"""What Preflight asks of a real API server: who wrote what, budgets, rights, classes, a dry run; and our cures cure."""
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.survey import KubernetesSurvey
+from switchover.core.gate import Verdict
+from switchover.core.kraft import gitops, template
+from switchover.core.kraft.facts import Workload
+from switchover.core.kraft.gates.workloads import check_template_is_ours
+from switchover.ports import Fenced, Refused
+from unit.pictures import moment, spec_of, spoil
+
+Kubectl = Callable[..., Any]
+LABELS = {"app": "kafka"}
+BROKERS = spec_of().brokers[0]
+
+
+def stateful_set(**annotations: str) -> dict[str, Any]:
+    """The user's manifest, as it lies in Git."""
+    container = {"name": "kafka", "image": "localhost/kafka:1",
+                 "volumeMounts": [{"name": "config", "mountPath": "/etc/kafka"}]}
+    volumes = [{"name": "config", "configMap": {"name": "kafka-config"}}]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "kafka", "labels": {"kustomize.toolkit.fluxcd.io/name": "kafka"}, "annotations": annotations},
+        "spec": {
+            "serviceName": "kafka", "replicas": 2, "podManagementPolicy": "Parallel", "selector": {"matchLabels": LABELS},
+            "updateStrategy": {"type": "RollingUpdate"},
+            "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}},
+        },
+    }
+
+
+@pytest_asyncio.fixture
+async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
+    connected = await connect(namespace, str(kubeconfig))
+    yield connected
+    await connected.close()
+
+
+@pytest.fixture
+def workloads(server: ApiServer) -> KubernetesWorkloads:
+    return KubernetesWorkloads(server, WallClock())
+
+
+@pytest.fixture
+def survey(server: ApiServer) -> KubernetesSurvey:
+    return KubernetesSurvey(server)
+
+
+@pytest.fixture
+def run(kubectl: Kubectl, namespace: str) -> Callable[..., Any]:
+    """kubectl in the test's namespace; a manifest goes to its standard input."""
+
+    def run(*arguments: str, manifest: Any = None, check: bool = True) -> Any:
+        text = yaml.safe_dump(manifest) if manifest is not None else None
+        return kubectl("--namespace", namespace, *arguments, stdin=text, check=check)
+
+    return run
+
+
+async def read(workloads: KubernetesWorkloads) -> Workload:
+    found = await workloads.stateful_set("kafka")
+    assert found is not None
+    return found
+
+
+async def take_over(workloads: KubernetesWorkloads) -> None:
+    await workloads.patch_stateful_set("kafka", template.patch(await read(workloads), BROKERS, ["kafka-0", "kafka-1"], ()))
+    assert template.is_ours(await read(workloads), BROKERS)
+
+
+def judged(workload: Workload, namespace: str) -> Verdict:
+    picture = spoil(moment("MoveBrokers", "CBB", "PPP"), "kubernetes", brokers={"kafka": workload})
+    assert namespace
+    return check_template_is_ours(picture)
+
+
+async def test_marks_and_writers_of_a_fresh_object(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:
+    run("apply", "-f", "-", manifest=stateful_set(secret="kept here"))
+    found = await read(workloads)
+    assert found.marks == {"kustomize.toolkit.fluxcd.io/name": "kafka"}, "no other annotation leaves the adapter"
+    writer = gitops.last_writer(found, ("mounts",))
+    assert writer is not None
+    assert (writer.name, writer.operation) == ("kubectl-client-side-apply", "Update")
+    assert writer.parts == {"volumes", "mounts", "strategy", "replicas"}
+    assert (found.owner, found.claim_templates) == ("", ())
+
+
+async def test_an_autoscaler_is_seen_by_the_scale_subresource(
+    workloads: KubernetesWorkloads, run: Callable[..., Any]
+) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    run("scale", "statefulset", "kafka", "--replicas", "3")
+    scaled = [manager for manager in (await read(workloads)).managers if manager.subresource == "scale"]
+    assert [manager.parts for manager in scaled] == [{"replicas"}]
+
+
+@pytest.mark.parametrize("how", ["client-side", "server-side"])
+async def test_a_revert_is_named_and_the_printed_commands_undo_it(
+    workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str, how: str
+) -> None:
+    flux = ("--server-side", "--force-conflicts", "--field-manager", "kustomize-controller")
+    manager = "kubectl-client-side-apply" if how == "client-side" else "kustomize-controller"
+    options = () if how == "client-side" else flux
+    run("apply", *options, "-f", "-", manifest=stateful_set())
+    await take_over(workloads)
+    run("apply", *options, "-f", "-", manifest=stateful_set(again="yes"))
+    changed = await read(workloads)
+    verdict = judged(changed, namespace)
+    assert verdict.reason == "RevertedByGitOps"
+    assert verdict.message.startswith(f"{manager} ("), verdict.message
+    for command in verdict.unblocks.split("; then "):
+        program, *words = shlex.split(command.replace("--namespace kafka", f"--namespace {namespace}"))
+        assert program == "kubectl"
+        run(*words)
+    healed = await read(workloads)
+    assert template.changed_back(healed, BROKERS) == ()
+    assert gitops.tool_of(healed, namespace) is not None
+    assert gitops.tool_of(healed, namespace).quiet
+
+
+# --- what is asked in Preflight alone -----------------------------------------------------------------------------------
+
+
+async def test_a_dry_run_changes_nothing_and_tells_what_would_be(
+    workloads: KubernetesWorkloads, survey: KubernetesSurvey, run: Callable[..., Any]
+) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    before = await read(workloads)
+    operations = template.patch(before, BROKERS, ["kafka-0", "kafka-1"], ())
+    change = await survey.try_patch("kafka", operations)
+    after = replace(before, template=change.template, update_strategy=change.update_strategy)
+    assert template.changed_back(after, BROKERS) == ()
+    assert (await read(workloads)).template == before.template
+    await workloads.patch_stateful_set("kafka", operations)
+    with pytest.raises(Fenced):
+        await survey.try_patch("kafka", operations)
+
+
+async def test_a_policy_refuses_in_its_own_words(
+    workloads: KubernetesWorkloads, survey: KubernetesSurvey, run: Callable[..., Any], kubectl: Kubectl, namespace: str
+) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    policy, binding = refuse_on_delete(namespace)
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([policy, binding]))
+    operations = template.patch(await read(workloads), BROKERS, ["kafka-0", "kafka-1"], ())
+    try:
+        assert "brokers are rolled by Kubernetes here" in await refusal(survey, operations)
+    finally:
+        kubectl("delete", "-f", "-", stdin=yaml.safe_dump_all([policy, binding]))
+
+
+async def refusal(survey: KubernetesSurvey, operations: Any) -> str:
+    """The words of a refusal; the API server learns of a policy after a moment."""
+    for _ in range(100):
+        try:
+            await survey.try_patch("kafka", operations)
+        except Refused as refused:
+            return str(refused)
+        await asyncio.sleep(0.1)
+    return ""
+
+
+def refuse_on_delete(namespace: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A policy of the platform team, and its binding to one namespace."""
+    version, name = "admissionregistration.k8s.io/v1", f"no-on-delete-{namespace}"
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["statefulsets"]}
+    return (
+        {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "object.spec.updateStrategy.type != 'OnDelete'",
+                             "message": "brokers are rolled by Kubernetes here"}]}},
+        {"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": {
+            "policyName": name, "validationActions": ["Deny"], "matchResources": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}}},
+    )
+
+
+async def test_objects_in_the_way_are_told_with_whose_they_are(survey: KubernetesSurvey, run: Callable[..., Any]) -> None:
+    run("create", "service", "clusterip", "kafka-controller", "--tcp", "9093")
+    labels = {"app.kubernetes.io/managed-by": "switchover"}
+    run("apply", "-f", "-", manifest={"apiVersion": "v1", "kind": "Secret", "metadata": {
+        "name": "kafka-switchover", "labels": labels}})
+    found = await survey.managers_of([
+        ("v1", "Service", "kafka-controller"), ("v1", "Secret", "kafka-switchover"),
+        ("policy/v1", "PodDisruptionBudget", "kafka-controller")])
+    assert found == {"Service kafka-controller": "", "Secret kafka-switchover": "switchover"}
+
+
+async def test_storage_classes_and_those_that_bound_claims_use(
+    survey: KubernetesSurvey, server: ApiServer, run: Callable[..., Any], kubectl: Kubectl, namespace: str
+) -> None:
+    name = f"fast-{namespace}"
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "example.org/none",
+        "metadata": {"name": name, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}))
+    try:
+        classes = await survey.storage_classes()
+        assert name in classes.existing
+        assert classes.default == name
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-kafka-0"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": name, "resources": {"requests": {"storage": "1Gi"}}}}
+        run("apply", "-f", "-", manifest=claim)
+        assert await survey.classes_in_use() == frozenset(), "a claim that is not bound proves nothing"
+        path = server.path("v1", "PersistentVolumeClaim", "data-kafka-0", "status")
+        await server.json_patch(path, [{"op": "add", "path": "/status", "value": {"phase": "Bound"}}])
+        assert await survey.classes_in_use() == {name}
+    finally:
+        kubectl("delete", "storageclass", name)
+
+
+async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    for name, rule in (("strict", {"minAvailable": 2}), ("one-each", {"maxUnavailable": 1})):
+        run("apply", "-f", "-", manifest={
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
+            "spec": {**rule, "selector": {"matchLabels": LABELS}}})
+    for _ in range(200):
+        found = await read(workloads)
+        if found.strict_budgets:
+            break
+        await asyncio.sleep(0.1)                         # the disruption controller counts
+    assert sorted(found.budgets) == ["one-each", "strict"]
+    assert found.strict_budgets == ("strict",)
+
+
+async def test_an_administrator_misses_no_right(survey: KubernetesSurvey) -> None:
+    assert await survey.missing_rights() == ()
