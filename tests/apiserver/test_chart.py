@@ -112,7 +112,6 @@ def test_the_restricted_standard_admits_the_pod(release: Release, api_client: cl
     [
         ("list", "secrets"),
         ("watch", "secrets"),
-        ("delete", "secrets"),
         ("update", "configmaps"),
         ("patch", "configmaps"),
         ("create", "pods"),
@@ -244,7 +243,7 @@ async def everything(server: ApiServer) -> None:
         *((other["apiVersion"], other["kind"], other["metadata"]["name"]) for other in OTHERS),
         ("apps/v1", "StatefulSet", "kafka"),
         ("v1", "PersistentVolumeClaim", "data-kafka-0"),
-        ("v1", "Secret", "kafka-switchover"),
+        ("v1", "Secret", "kafka-nodes"),
     ]:
         await workloads.delete_object(api_version, kind, name)
 
@@ -264,6 +263,9 @@ async def test_the_role_holds_what_the_adapters_use_and_no_more(
     kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(MIGRATION))
     files = ("--from-literal", "server.properties=zookeeper.connect=zookeeper:2181")
     kubectl("create", "configmap", "kafka-config", "--namespace", release.namespace, *files)
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-kafka-0"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(claim))
     server = await connect(release.namespace, str(operators_kubeconfig))
     try:
         await everything(server)

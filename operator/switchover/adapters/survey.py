@@ -20,7 +20,7 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "pods/eviction"): ("create",),
     ("", "services"): ("get", "create", "patch", "delete"),
     ("policy", "poddisruptionbudgets"): ("get", "list", "create", "patch", "delete"),
-    ("", "persistentvolumeclaims"): ("list", "delete"),
+    ("", "persistentvolumeclaims"): ("get", "list", "delete"),
     ("", "configmaps"): ("get",),
     ("", "secrets"): ("get", "create", "patch", "delete"),
 }
