@@ -17,6 +17,8 @@ from kio.schema.describe_quorum.v1 import response as quorum_v1
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v13 import FetchRequest, FetchResponse
 from kio.schema.fetch.v13 import response as fetch_v13
+from kio.schema.fetch_snapshot.v0 import FetchSnapshotRequest, FetchSnapshotResponse
+from kio.schema.fetch_snapshot.v0 import response as snapshot_v0
 from kio.schema.request_header.v1.header import RequestHeader
 from kio.schema.types import BrokerId, TopicName
 from kio.serial import entity_reader, entity_writer
@@ -29,7 +31,7 @@ from switchover.core.kraft.facts import Address
 from switchover.metadata.image import MigrationState
 from switchover.ports import Refused, Unreachable
 
-API_VERSIONS, FETCH, DESCRIBE_QUORUM = 18, 1, 55
+API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT = 18, 1, 55, 59
 NODE = 3000
 
 NO_OP = bytes.fromhex("01140000")
@@ -239,14 +241,13 @@ async def test_what_was_read_stays_when_the_time_is_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "why", ["diverging", "trimmed beyond us", "another first batch", "nothing there", "epochs ran back"])
+    "why", ["diverging", "another first batch", "nothing there", "epochs ran back"])
 async def test_a_log_that_is_not_the_one_read_before_is_read_from_its_start(why: str) -> None:
     leader = Leader({0: batch(0, MIGRATION, epoch=3), 1: batch(1, NO_OP, epoch=3)}, high_watermark=2, epoch=3)
     anew = {0: batch(0, PRE_MIGRATION, epoch=1, at=9), 1: batch(1, NO_OP, epoch=1, at=9)}
 
     first_answer: dict[str, dict[str, Any]] = {
         "diverging": {"diverging_epoch": fetch_v13.EpochEndOffset(epoch=i32(1), end_offset=i64(1))},
-        "trimmed beyond us": {"snapshot_id": fetch_v13.SnapshotId(epoch=i32(1), end_offset=i64(5))},
         "nothing there": {"records": None},
     }
 
@@ -266,14 +267,165 @@ async def test_a_log_that_is_not_the_one_read_before_is_read_from_its_start(why:
     assert len(replaced.asked) == (1 if why == "epochs ran back" else 2)
 
 
+# --- Snapshots --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Trimmed(Leader):
+    """A log that begins at `start` of epoch 1, with a snapshot of what was before, sent in parts of `part` bytes."""
+
+    start: int = 5
+    snapshot: bytes = b""
+    part: int = 1 << 20
+    positions: list[int] = field(default_factory=list)
+    error: ErrorCode = ErrorCode.none
+    """What the next request for the snapshot is answered."""
+
+    def __call__(self, api_key: int, body: bytes) -> Any:
+        if api_key == FETCH_SNAPSHOT:
+            request, _ = entity_reader(FetchSnapshotRequest)(body, 1)
+            return self._part(request)
+        if api_key == FETCH:
+            request, _ = entity_reader(FetchRequest)(body, 1)
+            wanted = request.topics[0].partitions[0]
+            older = wanted.fetch_offset < self.start or (wanted.fetch_offset, wanted.last_fetched_epoch) == (self.start, 0)
+            known = fetch_v13.SnapshotId(epoch=i32(1), end_offset=i64(self.start))
+            self.change = {"snapshot_id": known} if older else {}
+        return super().__call__(api_key, body)
+
+    def _part(self, request: FetchSnapshotRequest) -> Any:
+        assert request.replica_id == -1
+        wanted = request.topics[0].partitions[0]
+        assert (wanted.snapshot_id.end_offset, wanted.snapshot_id.epoch) == (self.start, 1)
+        assert wanted.current_leader_epoch == self.epoch
+        self.positions.append(wanted.position)
+        error, self.error = self.error, ErrorCode.none
+        data = self.snapshot[wanted.position:wanted.position + self.part]
+        return FetchSnapshotResponse(
+            throttle_time=i32Timedelta.parse(timedelta()), error_code=ErrorCode.none,
+            topics=(snapshot_v0.TopicSnapshot(name=TopicName("__cluster_metadata"), partitions=(
+                snapshot_v0.PartitionSnapshot(
+                    index=i32(0), error_code=error,
+                    snapshot_id=snapshot_v0.SnapshotId(end_offset=i64(self.start), epoch=i32(1)),
+                    current_leader=snapshot_v0.LeaderIdAndEpoch(leader_id=BrokerId(NODE), leader_epoch=i32(self.epoch)),
+                    size=i64(len(self.snapshot)), position=wanted.position, unaligned_records=cast(Records, data),
+                ),),),),
+        )
+
+
+SNAPSHOT = (batch(0, b"header", attributes=CONTROL) + batch(1, PRE_MIGRATION, NO_OP, MIGRATION)
+            + batch(4, b"footer", attributes=CONTROL))
+HALF = len(SNAPSHOT) // 2 + 1
+
+
+async def test_a_trimmed_log_begins_with_its_snapshot() -> None:
+    leader = Trimmed({5: batch(5, NO_OP), 6: batch(6, NO_OP)}, high_watermark=7, snapshot=SNAPSHOT)
+    async with reading(leader) as log:
+        image = await log()
+        assert (image.migration_state, image.offset) == (MigrationState.MIGRATION, 6)
+        leader.batches[7] = batch(7, PRE_MIGRATION)
+        leader.high_watermark = 8
+        assert (await log()).migration_state is MigrationState.PRE_MIGRATION
+    assert leader.positions == [0]
+    assert leader.asked == [(0, 0), (5, 1), (6, 1)]
+
+
+@pytest.mark.parametrize("part", [1, 7, 61, 100])
+async def test_a_snapshot_in_parts_of_any_size(part: int) -> None:
+    leader = Trimmed({}, high_watermark=5, snapshot=SNAPSHOT, part=part)
+    async with reading(leader, seconds=20) as log:
+        image = await log()
+    assert (image.migration_state, image.offset, image.epoch) == (MigrationState.MIGRATION, 4, 1)
+    assert len(leader.positions) == -(-len(SNAPSHOT) // part)
+
+
+async def test_a_log_trimmed_behind_our_back_is_read_from_the_snapshot() -> None:
+    before = Leader({0: batch(0, PRE_MIGRATION), 1: batch(1, NO_OP)}, high_watermark=2)
+    after = Trimmed({5: batch(5, NO_OP)}, high_watermark=6, snapshot=SNAPSHOT)
+    current: list[Leader] = [before]
+    async with reading(lambda api_key, body: current[0](api_key, body)) as log:
+        assert (await log()).migration_state is MigrationState.PRE_MIGRATION
+        current[0] = after
+        assert (await log()).migration_state is MigrationState.MIGRATION
+    assert after.asked == [(1, 1), (5, 1)]
+
+
+@pytest.mark.parametrize("error", [ErrorCode.snapshot_not_found, ErrorCode.position_out_of_range])
+async def test_a_snapshot_that_made_room_for_a_newer_one_is_given_up(error: ErrorCode) -> None:
+    leader = Trimmed({}, high_watermark=5, snapshot=SNAPSHOT, part=HALF, error=error)
+    async with reading(leader) as log:
+        assert (await log()).migration_state is MigrationState.MIGRATION
+    assert leader.positions == [0, 0, HALF]
+    assert leader.asked == [(0, 0), (0, 0), (5, 1)]
+
+
+async def test_a_snapshot_interrupted_is_read_on_where_it_was() -> None:
+    class Tiring(Trimmed):
+        def __call__(self, api_key: int, body: bytes) -> Any:
+            if api_key == FETCH_SNAPSHOT and len(self.positions) == 1:
+                self.positions.append(-1)
+                return None
+            return super().__call__(api_key, body)
+
+    leader = Tiring({}, high_watermark=5, snapshot=SNAPSHOT, part=HALF)
+    async with reading(leader, seconds=2) as log:
+        with pytest.raises(Unreachable, match="no complete answer within"):
+            await log()
+        assert (await log()).migration_state is MigrationState.MIGRATION
+    assert leader.positions == [0, -1, HALF]
+
+
+async def test_a_batch_interrupted_half_way_is_not_replayed_twice() -> None:
+    """A transaction begun twice would be an error."""
+    begin, end = bytes.fromhex(BEGIN), bytes.fromhex("01180000")
+    leader = Leader({0: batch(0, begin, *[NO_OP] * 700, end, MIGRATION)}, high_watermark=703)
+    node = Address("nobody", 1)
+    log = MetadataLog()
+
+    class AtOnce:
+        async def ask(self, request: FetchRequest, _: object) -> Any:
+            body = io.BytesIO(b"\x00")
+            body.seek(1)
+            entity_writer(FetchRequest)(body, request)
+            return leader(FETCH, body.getvalue())
+
+    connection = cast(Connection, AtOnce())
+    first = asyncio.create_task(log.follow(node, connection, 1))
+    for _ in range(2):
+        await asyncio.sleep(0)
+    first.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await first
+    assert first.cancelled()
+    assert (await log.follow(node, connection, 1)).migration_state is MigrationState.MIGRATION
+
+
+BEGIN = "01170001001212426f6f747374726170207265636f726473"
+
+
+@pytest.mark.parametrize(("leader", "error", "why"), [
+    (Trimmed({}, 5, snapshot=b""), Unreachable, "a snapshot of the metadata log ends at byte 0 of 0"),
+    (Trimmed({}, 5, snapshot=SNAPSHOT[:-3]), Unreachable, "a snapshot of the metadata log ends within a batch"),
+    (Trimmed({}, 5, snapshot=batch(0, b"\x01\x63\x00\x00")), Refused, "offset 0: record type 99 .*only logs of Kafka"),
+])
+async def test_snapshots_that_cannot_be_read(leader: Trimmed, error: type[Exception], why: str) -> None:
+    async with reading(leader) as log:
+        with pytest.raises(error, match=rf"^127\.0\.0\.1:\d+: .*{why}"):
+            await log()
+
+
+async def test_a_right_that_is_missing_for_snapshots_is_named() -> None:
+    leader = Trimmed({}, 5, snapshot=SNAPSHOT, error=ErrorCode.cluster_authorization_failed)
+    async with reading(leader) as log:
+        with pytest.raises(Refused, match="may not read a snapshot of the metadata log; grant it ClusterAction"):
+            await log()
+
+
 def damaged(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
 @pytest.mark.parametrize(("leader", "error", "why"), [
-    (Leader({}, 9, change={"snapshot_id": fetch_v13.SnapshotId(epoch=i32(1), end_offset=i64(7)),
-                           "log_start_offset": i64(7)}),
-     Refused, "was trimmed, its first offset is 7; .*FetchSnapshot"),
     (Leader({0: batch(0, NO_OP, attributes=4)}, 1), Refused, r"compressed \(zstd\) at offset 0"),
     (Leader({0: batch(0, NO_OP), 1: damaged(batch(1, NO_OP))}, 2), Unreachable, "damaged batch at offset 1"),
     (Leader({0: batch(0, NO_OP, b"\x01\x63\x00\x00")}, 2), Refused, "offset 1: record type 99 .*only logs of Kafka"),

@@ -13,20 +13,18 @@ from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
-from kio.schema.types import TopicName
 from kio.static.primitive import i32
 
 from switchover import __version__
 from switchover.adapters.wire_broker import examine_broker
 from switchover.adapters.wire_connection import CLIENT_ID, connected, succeeded
-from switchover.adapters.wire_log import MetadataLog
+from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
 from switchover.adapters.wire_security import security
 from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.ports import Refused, Unreachable
 
-METADATA_TOPIC = TopicName("__cluster_metadata")
 SECONDS_FOR_OTHER_VOTERS = 0.5
 
 
