@@ -313,6 +313,19 @@ def test_zookeeper_out_of_sight_stops_and_comes_back(world: MigrationWorld) -> N
     assert world.end_state() == reference()[0]
 
 
+def test_metadata_that_differs_stops_and_goes_on_when_it_is_healed(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.kafka.planted = {"next_producer_id": 1000}
+    assert world.live(lambda: waits_for(world, "MetadataDiffers"))
+    (waiting,) = [item for item in world.status["waitingFor"] if item["reason"] == "MetadataDiffers"]
+    assert waiting["message"] == "producer ids next: ZooKeeper says 1000, KRaft says nothing"
+    assert waiting["observed"] == "1"
+    quiet_for(world, 120)
+    world.kafka.planted = {}
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
 def second_batch_with_a_silent_broker(world: MigrationWorld) -> None:
     """The second broker is on record to move, and in that moment the third one stops answering for a while."""
     assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
