@@ -19,7 +19,7 @@ def check_parity(picture: Picture) -> Verdict:
         more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
         return wait("MetadataDiffers", "; ".join(str(item) for item in found[:NAMED]) + more,
                     subject=f"{found[0].kind} {found[0].key}", observed=len(found), threshold=0,
-                    unblocks="restart the leading controller: a new leader writes everything to ZooKeeper once more; see the runbook")
+                    unblocks="restart the leading controller, which writes all to ZooKeeper once more; see the runbook")
     at = picture.position
     begun = at.batch.started if at.batch is not None else at.opened if at.opened is not None else at.entered
     if seen.at < begun:
