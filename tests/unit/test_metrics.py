@@ -14,10 +14,12 @@ from switchover.core.kraft.figures import METRICS, figures, waits_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.status import next_status
-from switchover.core.observed import Unknown
+from switchover.core.observed import Known, Unknown
 from switchover.core.plan import decide
 from switchover.core.position import Batch, NodeRecord, Position
 from switchover.core.status import Spent
+from switchover.metadata.cluster import Difference
+from switchover.metadata.parity import Parity
 from switchover.metrics import Metrics
 from unit.pictures import NOW, OFFSET, UID, migration, moment, spec_of, spoil, with_fact
 from unit.small_plan import intent
@@ -54,6 +56,7 @@ def test_the_kips_metrics_in_the_middle_of_the_move():
     assert found["zk_migration_state",] == 1
     assert found["dual_write_lag_records",] == 4
     assert found["dual_write_age_seconds",] == 0
+    assert found["parity_differences",] == 0
     assert {key[1:] for key in found if key[0] == "broker_metadata_type"} == {
         ("kafka-0", "KRaft"), ("kafka-1", "Dual"), ("kafka-2", "Dual")}
     assert found["node_assigned_mode", "kafka-controller-0", "controller", "P"] == 1
@@ -65,18 +68,22 @@ def test_the_kips_metrics_in_the_middle_of_the_move():
 
 def test_every_metric_is_told_at_some_moment_and_each_has_its_labels():
     found = [item for picture in (moving(), moment("Preflight")) for item in figures(picture.spec, told(picture), picture)]
-    assert {item.metric for item in found} == METRICS.keys() - {"switchover_gate_wait_seconds", *NOT_WIRED}
+    assert {item.metric for item in found} == METRICS.keys() - {"switchover_gate_wait_seconds"}
     for item in found:
         assert len(item.labels) == len(METRICS[item.metric].labels), item
 
 
-NOT_WIRED: set[str] = set()
+def test_differences_are_counted_and_never_named():
+    planted = Difference("topic", "orders", "3 partitions", "nothing")
+    found = values(with_fact(moving(), "parity", Known(Parity((planted,), 0, proven=False), NOW)))
+    assert found["parity_differences",] == 1
+    assert not any("orders" in key for key in found)
 
 
 def test_what_cannot_be_seen_is_absent_and_what_is_on_record_is_not():
     blind = values(replace(moving(), facts=Facts()))
     assert not {key[0] for key in blind} & {
-        "zk_migration_state", "dual_write_lag_records", "dual_write_age_seconds", "node_observed_mode",
+        "zk_migration_state", "parity_differences", "dual_write_lag_records", "dual_write_age_seconds", "node_observed_mode",
         "broker_metadata_type"}
     assert blind["node_assigned_mode", "kafka-0", "broker", "C"] == 1
 

@@ -36,6 +36,7 @@ METRICS: Mapping[str, Metric] = {
     "switchover_broker_metadata_type": Metric("1 for where a broker takes its metadata from", ("node", "type")),
     "switchover_dual_write_lag_records": Metric("Records of the metadata log that ZooKeeper does not have yet"),
     "switchover_dual_write_age_seconds": Metric("Time since the last write to /migration"),
+    "switchover_parity_differences": Metric("Differences that count between ZooKeeper's metadata and KRaft's, at most 1000"),
     "switchover_restarts": Metric("Pods put on record to be replaced, over all attempts", ("kind",), counter=True),
     "switchover_gate_wait_seconds": Metric("Time in which a gate kept the migration waiting", ("gate",), counter=True),
     "switchover_step": Metric("1 for the step on record and the way it is walked", ("step", "direction")),
@@ -85,6 +86,8 @@ def _observed(picture: Picture) -> Iterator[Figure]:
                      (name, "controller" if name in picture.controllers else "broker", mode.value), 1)
         if name in picture.brokers and mode.value in METADATA_TYPE:
             yield Figure("switchover_broker_metadata_type", (name, METADATA_TYPE[mode.value]), 1)
+    if isinstance(parity := picture.facts.parity, Known):
+        yield Figure("switchover_parity_differences", (), len(parity.value.differences))
     log, zookeeper, quorum = picture.facts.log, picture.facts.zookeeper, picture.facts.quorum
     if not isinstance(log, Known):
         return
