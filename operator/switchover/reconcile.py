@@ -36,7 +36,7 @@ from switchover.core.kraft.status import PREFLIGHT, invalid_status, next_status,
 from switchover.core.observed import Known
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
-from switchover.core.status import entered_of, paces_of, position_of, spent_of
+from switchover.core.status import entered_of, paces_of, position_of, spent_of, volumes_of
 from switchover.leftovers import leftovers
 from switchover.observe import Observer
 from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
@@ -107,7 +107,8 @@ class Reconciler:
         holder = await self._hold(migration)
         picture = Picture(name, self._namespace, migration.metadata.uid, migration.spec,
                           position_of(migration.status, PREFLIGHT, now), Facts(), now,
-                          migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status))
+                          migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status),
+                          volumes_of(migration.status))
         facts = await memory.observer.facts(picture, holder)
         holder = holder or await self._hold(migration, facts)
         picture = replace(picture, facts=_with_holder(facts, holder), now=self._clock.now())

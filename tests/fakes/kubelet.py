@@ -139,8 +139,10 @@ class Kubelet:
 
     def _create(self, stateful_set: Object, ordinal: int, revision: str) -> None:
         name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
+        volumes = list(spec["template"]["spec"].get("volumes") or ())
         for claim in spec.get("volumeClaimTemplates") or ():
             claim_name = f"{claim['metadata']['name']}-{name}-{ordinal}"
+            volumes.append({"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim_name}})
             if ("persistentvolumeclaims", claim_name) not in self.api.objects:
                 labels = {**spec["selector"]["matchLabels"], **(claim["metadata"].get("labels") or {})}
                 self.api.add("v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim_name,
@@ -152,7 +154,7 @@ class Kubelet:
             "ownerReferences": [{"uid": stateful_set["metadata"]["uid"], "kind": "StatefulSet", "name": name}],
         }
         self.api.add("v1", "Pod", "pods", f"{name}-{ordinal}", metadata=metadata,
-                     spec={**template["spec"], "nodeName": f"node-{ordinal % 3}"},
+                     spec={**template["spec"], "volumes": volumes, "nodeName": f"node-{ordinal % 3}"},
                      status={"phase": "Pending", "conditions": []})
 
     def _start(self, pod: Object, now: float) -> None:
@@ -160,7 +162,7 @@ class Kubelet:
         files = {}
         for mount in pod["spec"]["containers"][0].get("volumeMounts") or ():
             volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mount["name"]), None)
-            if volume is not None:
+            if volume is not None and "persistentVolumeClaim" not in volume:
                 files[mount["mountPath"]] = self._mounted(volume, mount, name)
         self._running.add(name)
         container = pod["spec"]["containers"][0]["name"]

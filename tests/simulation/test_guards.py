@@ -103,3 +103,44 @@ def test_a_second_migration_of_the_cluster_touches_nothing(world: MigrationWorld
     assert ("statefulsets", "second-controller") not in world.api.objects
     world.api.remove("kafkamigrations", NAME)
     assert world.live(lambda: ("kafkamigrations", NAME) not in world.api.objects)
+
+
+def replace_volume(world: MigrationWorld, *pods: str) -> None:
+    """Somebody deletes a claim and its pod: both are made anew, empty."""
+    for pod in pods:
+        world.api.remove("persistentvolumeclaims", f"data-{pod}")
+        world.api.remove("pods", pod)
+
+
+def volumes(world: MigrationWorld) -> dict[str, list[str]]:
+    return {node["name"]: node["volumes"] for node in world.status["nodes"]}
+
+
+def test_a_replaced_volume_is_an_incident_until_its_node_has_caught_up(world: MigrationWorld) -> None:
+    assert world.live(lambda: world.step == "MoveBrokers" and "bakeStartTime" in world.status["progress"])
+    before = volumes(world)
+    assert all(len(claims) == 1 for claims in before.values())
+    victim = next(pod for pod, node in world.kafka.nodes.items() if node.mode == "B")
+    replace_volume(world, victim)
+    assert world.live(lambda: waits_for(world, "VolumeReplaced"))
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "VolumeReplaced")
+    assert told["subject"] == victim
+    assert volumes(world)[victim] == before[victim] == [told["threshold"]]
+    assert world.live(lambda: volumes(world)[victim] == [told["observed"]])
+    words = [item["message"] for item in world.status["history"]]
+    assert [f"incident: {victim}" in word for word in words].count(True) == 1
+    assert any(f"{victim} caught up on another volume" in word for word in words)
+    assert world.run_to_the_end()
+    world.kafka.starts[victim, "B"] -= 1
+    assert world.end_state() == reference()[0]
+
+
+def test_the_majority_of_the_controllers_volumes_lost_stops_everything_in_words(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    replace_volume(world, "kafka-controller-0", "kafka-controller-1")
+    assert world.live(lambda: waits_for(world, "QuorumVolumesLost"))
+    assert world.live(lambda: world.status["phase"] == "Stalled")
+    quiet_for(world, 120)
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "QuorumVolumesLost")
+    assert "kafka-controller-0, kafka-controller-1" in told["message"]
+    assert told["runbookURL"] == "docs/runbooks/QuorumVolumesLost.md"

@@ -241,7 +241,7 @@ class Cluster:
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
-                          None if node.mode == "A" else HEALTHY_DISKS)
+                          None if node.mode == "A" else HEALTHY_DISKS, (f"data-{name}/1",))
                 for name, node in nodes.items()}
 
     def _revision(self) -> str:
@@ -411,7 +411,7 @@ class Cluster:
     def picture(self, position: Position, spec: KafkaMigrationSpec | None = None) -> Picture:
         seen = OFFSET + 1 if self.state is MigrationState.MIGRATION else -1
         return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, seen,
-                       {"Soak": SOAKING_SINCE})
+                       {"Soak": SOAKING_SINCE}, {}, {name: (f"data-{name}/1",) for name in position.nodes})
 
 
 def _address(pod: str) -> Address:

@@ -53,7 +53,7 @@ def positions(draw: st.DrawFn) -> Position:
 def written(at: Position, before: KafkaMigrationStatus | None = None) -> KafkaMigrationStatus:
     """The part of a status that holds the position, as it comes back from the API server."""
     progress = progress_of(at, (before or KafkaMigrationStatus()).progress, STEPS, Spent(), None, NOW)
-    status = KafkaMigrationStatus(attempt=at.attempt, progress=progress, nodes=nodes_of(at, {}))
+    status = KafkaMigrationStatus(attempt=at.attempt, progress=progress, nodes=nodes_of(at, {}, {}))
     return KafkaMigrationStatus.model_validate(json.loads(json.dumps(status.manifest())))
 
 

@@ -116,7 +116,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified"), lambda: moment("Preflight")),
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
                     lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
-    **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "RestartIsSafe", "AllInSync",
+    **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "VolumesKept", "RestartIsSafe", "AllInSync",
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
                      "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
     **dict.fromkeys(("CopyFollowsClaim", "Claimed", "Copied"), claimed),
@@ -248,6 +248,18 @@ def without_listener_credentials(picture: Picture) -> Picture:
     spec = spec_of(controllers={"storage": {"size": "1Gi"}, "listener": {
         "securityProtocol": "SSL", "credentialsRef": {"name": "keys"}}})
     return spoil(replace(picture, spec=spec), "kubernetes", listener_credentials="Secret keys does not exist")
+
+
+def controller_volumes(*replaced: str) -> Callable[[Picture], Picture]:
+    """These controllers run on volumes that were made anew."""
+
+    def change(picture: Picture) -> Picture:
+        own = value(picture.facts.kubernetes).controllers
+        pods = {name: replace(each, volumes=(f"data-{name}/2",)) if name in replaced else each
+                for name, each in own.pods.items()}
+        return spoil(picture, "kubernetes", controllers=replace(own, pods=pods))
+
+    return change
 
 
 def backups(given: object) -> Callable[[Picture], Picture]:
@@ -492,6 +504,12 @@ FINDINGS = [
             "ListenerCredentialsUnusable", "Secret keys"),
 
 
+    Finding("VolumesKept", "a broker on another volume", pod("kafka-1", volumes=("data-kafka-1/2",)), W, "VolumeReplaced",
+            "kafka-1"),
+    Finding("VolumesKept", "a controller on another volume", controller_volumes("kafka-controller-1"), W, "VolumeReplaced",
+            "kafka-controller-1"),
+    Finding("VolumesKept", "two of three controllers on other volumes",
+            controller_volumes("kafka-controller-0", "kafka-controller-2"), F, "QuorumVolumesLost", "kafka-controller-0"),
     Finding("BackupsTaken", "nothing said of backups", backups(None), W, "BackupsMissing", "spec.backups"),
     Finding("BackupsTaken", "backups from before the soak", backups(taken(SOAKING_SINCE - 1)), W, "BackupsMissing"),
     Finding("BackupsTaken", "backups of the second in which the soak began", backups(taken(SOAKING_SINCE)), W,

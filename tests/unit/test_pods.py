@@ -53,12 +53,22 @@ def container(**state: Any) -> dict[str, Any]:
     ],
 )
 def test_trouble_is_told_in_the_kubelets_words(status: dict[str, Any], trouble: str) -> None:
-    assert read_pod(pod(**status), frozenset()).trouble == trouble
+    assert read_pod(pod(**status), frozenset(), {}).trouble == trouble
 
 
 def test_a_pod_has_started_when_its_last_container_has() -> None:
     early = container(running={"startedAt": "2026-11-21T20:00:00Z"})
     late = container(running={"startedAt": "2026-11-21T20:00:30Z"})
-    assert read_pod(pod(containerStatuses=[early, late]), frozenset()).started_at == 1795291230.0
-    assert read_pod(pod(containerStatuses=[early, container(waiting={})]), frozenset()).started_at is None
-    assert read_pod(pod(), frozenset()).started_at is None
+    assert read_pod(pod(containerStatuses=[early, late]), frozenset(), {}).started_at == 1795291230.0
+    assert read_pod(pod(containerStatuses=[early, container(waiting={})]), frozenset(), {}).started_at is None
+    assert read_pod(pod(), frozenset(), {}).started_at is None
+
+
+def test_volumes_are_told_by_claim_and_uid() -> None:
+    found = pod()
+    found["spec"]["volumes"] = [
+        {"name": "b", "persistentVolumeClaim": {"claimName": "data-b"}}, {"name": "tmp", "emptyDir": {}},
+        {"name": "a", "persistentVolumeClaim": {"claimName": "data-a"}}]
+    assert read_pod(found, None, {"data-a": "1", "data-b": "2", "else": "3"}).volumes == ("data-a/1", "data-b/2")
+    assert read_pod(found, None, {}).volumes == ()
+    assert read_pod(found, None, {}).cordoned is None

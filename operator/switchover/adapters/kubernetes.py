@@ -40,14 +40,16 @@ class KubernetesWorkloads:
             found = await self._server.get(self._server.path("apps/v1", "StatefulSet", name))
         except NotFound:
             return None
-        pods, budgets = await asyncio.gather(
+        pods, budgets, volumes = await asyncio.gather(
             self._server.items(self._server.path("v1", "Pod")),
             self._server.items(self._server.path("policy/v1", "PodDisruptionBudget")),
+            self._server.items(self._server.path("v1", "PersistentVolumeClaim")),
         )
         self._remember("policy/v1", "PodDisruptionBudget", budgets)
         uid = found["metadata"]["uid"]
         own = [pod for pod in pods if any(owner["uid"] == uid for owner in _metadata(pod, "ownerReferences", ()))]
         cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
+        claims = {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in volumes}
         labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
         own_budgets = [budget for budget in budgets if selects(budget["spec"].get("selector"), labels)]
         return Workload(
@@ -60,7 +62,7 @@ class KubernetesWorkloads:
             service_name=found["spec"].get("serviceName", ""),
             claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
             budgets=tuple(budget["metadata"]["name"] for budget in own_budgets),
-            pods={pod["metadata"]["name"]: read_pod(pod, cordoned) for pod in own},
+            pods={pod["metadata"]["name"]: read_pod(pod, cordoned, claims) for pod in own},
             generation=found["metadata"].get("generation", 0),
             applied_by=applied_by(found),
             marks=ownership.marks(found),

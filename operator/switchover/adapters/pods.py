@@ -39,8 +39,11 @@ def never_allows(budget: Mapping[str, Any]) -> bool:
     return current and bool(0 < expected <= desired)
 
 
-def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None) -> Pod:
-    """A pod of the API as a fact; `cordoned` are the nodes that are, None when that cannot be known."""
+def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Mapping[str, str]) -> Pod:
+    """A pod of the API as a fact; `cordoned` are the nodes that are, None when that cannot be known.
+
+    `claims` has the uid of every volume claim of the namespace.
+    """
     status = pod.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     node = pod["spec"].get("nodeName", "")
@@ -55,7 +58,13 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None) -> Pod:
         cordoned=None if cordoned is None else node in cordoned,
         trouble=_trouble(status, conditions),
         disks=_disks(status),
+        volumes=_volumes(pod["spec"], claims),
     )
+
+
+def _volumes(spec: Mapping[str, Any], claims: Mapping[str, str]) -> tuple[str, ...]:
+    named = [claim["claimName"] for volume in spec.get("volumes") or () if (claim := volume.get("persistentVolumeClaim"))]
+    return tuple(sorted(f"{name}/{claims[name]}" for name in named if name in claims))
 
 
 def _started_at(status: Mapping[str, Any]) -> float | None:

@@ -224,6 +224,8 @@ class NodeStatus(Model):
     """Evictions since its mode was assigned."""
     settled: bool = True
     """False from the choice of its batch until that batch is done: until then it may run in either mode."""
+    volumes: Annotated[tuple[Annotated[str, Clipped(320)], ...], Field(max_length=32)] = ()
+    """Its volume claims as name/uid: the ones that hold its data. A claim made anew is told as an incident."""
 
 
 class RestartPace(Model):

@@ -22,7 +22,7 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preview import changes, lines, preview, shown
 from switchover.core.kraft.status import PREFLIGHT
 from switchover.core.plan import Decision, decide
-from switchover.core.status import entered_of, findings_of, paces_of, position_of
+from switchover.core.status import entered_of, findings_of, paces_of, position_of, volumes_of
 from switchover.ports import Clock, Migrations, Refused
 from switchover.reconcile import Connect
 from switchover.settings import Settings
@@ -56,7 +56,8 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
     now = clock.now()
     at = position_of(migration.status, PREFLIGHT, now)
     picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now,
-                      migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status))
+                      migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status),
+                      volumes_of(migration.status))
     observer = await connect(migration.spec)
     try:
         picture = replace(picture, facts=await observer.facts(picture, ""), now=clock.now())

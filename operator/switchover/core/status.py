@@ -63,6 +63,11 @@ def position_of(status: KafkaMigrationStatus, first_step: str, now: float) -> Po
     )
 
 
+def volumes_of(status: KafkaMigrationStatus) -> dict[str, tuple[str, ...]]:
+    """The volume claims on record of each node."""
+    return {node.name: node.volumes for node in status.nodes}
+
+
 def entered_of(steps: Iterable[StepRecord]) -> dict[str, float]:
     """When each step on record was entered last."""
     return {step.name: step.start_time.timestamp() for step in steps if step.start_time is not None}
@@ -120,12 +125,12 @@ def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spe
     )
 
 
-def nodes_of(at: Position, modes: Mapping[str, str]) -> tuple[NodeStatus, ...]:
-    """The nodes on record with the mode each was last seen in."""
+def nodes_of(at: Position, modes: Mapping[str, str], volumes: Mapping[str, tuple[str, ...]]) -> tuple[NodeStatus, ...]:
+    """The nodes on record with the mode each was last seen in and the volumes that hold its data."""
     return tuple(
         NodeStatus(name=name, node_id=record.node_id, assigned=NodeMode(record.assigned),
                    observed=NodeMode(modes.get(name, "")), evicting=record.evicting, evictions=record.evictions,
-                   settled=record.settled)
+                   settled=record.settled, volumes=volumes.get(name, ()))
         for name, record in sorted(at.nodes.items())
     )
 

@@ -164,7 +164,8 @@ class DiskReport:
 class Pod:
     """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up.
 
-    `disks` is None where it has reported nothing: it started before the template was changed, or still starts.
+    `disks` is None where it has reported nothing: it started before the template was changed, or still starts. `volumes`
+    are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Pod:
     cordoned: bool | None             # its node; None when we may not read nodes
     trouble: str
     disks: DiskReport | None = None
+    volumes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

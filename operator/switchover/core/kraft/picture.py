@@ -21,7 +21,7 @@ class Picture:
     """Everything that a decision about a KafkaMigration may rest on. Times are seconds since the epoch.
 
     `entered` tells when each step of the plan was entered last, as far as it was; `paces` of each mode how long batches
-    took to come back in it, as far as they were measured.
+    took to come back in it, as far as they were measured; `volumes` are the claims on record of each node.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Picture:
     """The newest one that was seen while the metadata log said MIGRATION: so much must be in ZooKeeper; -1 for none."""
     entered: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
+    volumes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""

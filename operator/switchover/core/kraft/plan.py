@@ -18,6 +18,7 @@ from switchover.core.kraft.gates import (
     quorum,
     registration,
     replicas,
+    volumes,
     workloads,
 )
 from switchover.core.kraft.gates import way_back as to_zookeeper
@@ -38,8 +39,8 @@ FROZEN = ("zookeeper", "kafka", "brokers", "controllers", "soak_seconds", "zooke
 
 Gates = tuple[Gate[Picture], ...]
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
-BROKER_WATCH: Gates = (
-    groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED, dual_write.NO_PHANTOM_COPY, credentials.LISTENER_CREDENTIALS)
+KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
+BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 AFTER_A_BROKER: Gates = (
     registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
@@ -130,11 +131,10 @@ PLAN: Plan[Picture] = Plan((
     Step("MoveBrokers",
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(workloads.REPLICAS_UNCHANGED, credentials.LISTENER_CREDENTIALS), rollouts=(BACK_TO_B,))),
+         back=Leg(watch=KEPT, rollouts=(BACK_TO_B,))),
     Step("Soak",
          forward=Leg(
-             watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, workloads.REPLICAS_UNCHANGED,
-                    credentials.LISTENER_CREDENTIALS),
+             watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, *KEPT),
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
@@ -142,7 +142,7 @@ PLAN: Plan[Picture] = Plan((
         enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
                backups.BACKUPS_TAKEN),
-        watch=(groups.GROUPS_HEALTHY, credentials.LISTENER_CREDENTIALS),
+        watch=(groups.GROUPS_HEALTHY, *KEPT),
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, forward=Leg(

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.meta import DesiredState, ReadinessPolicy
-from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity
+from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity, Transition
 from switchover.core import status as fold
 from switchover.core.kraft import names
 from switchover.core.kraft.estimate import rollback_seconds
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
+from switchover.core.kraft.gates.volumes import VOLUMES_KEPT, volumes_on_record
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.kraft.preview import preview
@@ -68,7 +69,9 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
     approvals = _accepted(migration, at, hashed, now)
     own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(picture.position, at)
-    note = decision.note + _on_whose_word(picture, at, approvals)
+    volumes, caught_up = volumes_on_record(picture)
+    note = "; ".join(filter(None, (
+        decision.note + _on_whose_word(picture, at, approvals), _incident(decision, old.history), caught_up)))
     return KafkaMigrationStatus(
         observed_generation=migration.metadata.generation,
         phase=_phase(migration, decision),
@@ -78,7 +81,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         cluster_id=old.cluster_id or _cluster_id(picture),
         high_watermark=-1 if again else _high_watermark(old.high_watermark, picture),
         migration_node="" if again else _migration_node(old.migration_node, picture),
-        nodes=fold.nodes_of(at, seen),
+        nodes=fold.nodes_of(at, seen, volumes),
         broker_restarts=old.broker_restarts + len(to_replace - own),
         controller_restarts=old.controller_restarts + len(to_replace & own),
         progress=fold.progress_of(at, old.progress, STEPS, spent, remaining, now),
@@ -223,6 +226,15 @@ def _on_whose_word(picture: Picture, at: Position, approvals: tuple[AcceptedAppr
     if at.step == FINALIZE:
         words.append(check_backups_taken(picture).message)
     return "".join(f"; {item}" for item in words)
+
+
+def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
+    """What befell the volumes, told once; "" when nothing did."""
+    found = decision.judged.get(VOLUMES_KEPT.name)
+    if found is None or found.verdict.reason not in ("VolumeReplaced", "QuorumVolumesLost"):
+        return ""
+    told = f"incident: {found.verdict.message} (now {found.verdict.observed})"
+    return "" if any(told in item.message for item in history) else told
 
 
 def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision, lost: str,
