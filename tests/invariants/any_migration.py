@@ -143,7 +143,7 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
 
 def _counts(gate: str) -> bool:
     """The others of a batch may be under way while one of them moves on."""
-    return not gate.startswith("Replace/") and gate not in ("Bake", "Lease", "Effects", "Paused")
+    return not gate.startswith("Replace/") and gate not in ("Bake", "Lease", "Effects", "Paused", "Deletion")
 
 
 def _steps_aside(before: Standing, now: Standing) -> bool:
