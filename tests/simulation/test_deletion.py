@@ -124,3 +124,58 @@ def test_a_spec_that_cannot_be_read_is_not_let_go_under_way_without_a_word(world
     assert not gone(world)
     world.api.edit(*KEY, abandon)
     assert world.live(lambda: gone(world), limit=60)
+
+
+# --- before the claim -----------------------------------------------------------------------------------------------------
+
+
+def objects(world: MigrationWorld) -> dict[tuple[str, str], Any]:
+    """What is there but for what differs by right: specs, and whose the StatefulSets are."""
+    return {key: (found.get("spec") if key[0] == "statefulsets" else None, found["metadata"].get("annotations") or {})
+            for key, found in world.api.objects.items() if key[0] not in ("events", "leases", "kafkamigrations", "pods")}
+
+
+def taken_back(world: MigrationWorld, before: dict[tuple[str, str], Any]) -> None:
+    assert objects(world) == before
+    assert {node.mode for node in world.kafka.nodes.values()} == {"A"}
+    assert len(world.kafka.nodes) == 3
+    assert world.kafka.tree.migration is None
+    assert world.kafka.rules == "ZooKeeper"
+    assert left_behind(world) == []
+    assert not list(world.api.of("leases"))
+
+
+def is_open(world: MigrationWorld, step: str) -> bool:
+    return world.step == step and bool(world.status["progress"].get("openTime"))
+
+
+@pytest.mark.parametrize("step", ["ProvisionControllers", "EnableMigration", "CopyMetadata"])
+def test_before_the_claim_everything_is_taken_back_before_it_goes(world: MigrationWorld, step: str) -> None:
+    before = objects(world)
+    assert world.live(lambda: is_open(world, step))
+    delete(world)
+    assert world.live(lambda: waits_for(world, "BeingDeleted"))
+    assert world.status["phase"] == "Terminating"
+    assert world.live(lambda: gone(world))
+    taken_back(world, before)
+
+
+def test_a_deletion_in_the_middle_of_a_batch_is_survived_by_operators_that_die(world: MigrationWorld) -> None:
+    before = objects(world)
+    until_step(world, "EnableMigration", 1)
+    delete(world)
+    lives, moves = world.lives, world.moves
+    while not world.live(lambda: gone(world), kill_when=lambda: world.moves - moves >= world.lives - lives):
+        assert world.lives - lives < 200, world.step
+    assert world.lives - lives > 10
+    taken_back(world, before)
+
+
+def test_a_rollback_after_the_claim_lets_it_go_when_everything_is_taken_back(world: MigrationWorld) -> None:
+    before = objects(world)
+    until_step(world, "MoveBrokers", 1)
+    delete(world)
+    assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
+    edit(world, desiredState="RolledBack")
+    assert world.live(lambda: gone(world))
+    taken_back(world, before)

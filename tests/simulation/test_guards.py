@@ -144,3 +144,21 @@ def test_the_majority_of_the_controllers_volumes_lost_stops_everything_in_words(
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "QuorumVolumesLost")
     assert "kafka-controller-0, kafka-controller-1" in told["message"]
     assert told["runbookURL"] == "docs/runbooks/QuorumVolumesLost.md"
+
+
+def test_an_approval_is_void_in_the_attempt_after_a_rollback(world: MigrationWorld) -> None:
+    assert world.live(lambda: world.step == "Soak")
+    given = {"name": "Finalize", "planHash": world.status["planHash"], "approver": "alice"}
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[given]))
+    assert world.live(lambda: bool(world.status["approvals"]))
+    assert world.roll_back()
+    world.want("Running")
+    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
+    assert (world.status["attempt"], world.step, world.status["approvals"]) == (2, "Finalize", [])
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "ApprovalVoid")
+    assert f"given for plan {given['planHash']}, this is plan {world.status['planHash']} (attempt 2)" in told["message"]
+    quiet_for(world, 300)
+    assert world.status["rollback"]["lostAtStep"] == ""
+    fresh = {**given, "planHash": world.status["planHash"]}
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[fresh]))
+    assert world.live(lambda: world.step == "HandOver")
