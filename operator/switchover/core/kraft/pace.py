@@ -12,8 +12,9 @@ WAITS_FOR_WINDOWS = frozenset({"OutsideWindow", "WindowTooShort", "NoWindowFits"
 
 
 def waits_for_a_person(decision: Decision) -> bool:
-    """Paused, or before an approval: nobody can tell for how long."""
-    return bool({"Approval", "Paused"} & decision.judged.keys())
+    """Paused, before an approval, or for somebody's backups: nobody can tell for how long."""
+    asked = any(item.verdict.reason == "BackupsMissing" for item in decision.judged.values())
+    return asked or bool({"Approval", "Paused"} & decision.judged.keys())
 
 
 def waits_for_a_window(decision: Decision) -> bool:
