@@ -20,8 +20,10 @@ from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft.facts import DiskReport, Pod
-from switchover.core.kraft.template import is_ours, patch
+from switchover.core.kraft import environment
+from switchover.core.kraft.facts import DiskReport, Pod, Workload
+from switchover.core.kraft.modes import properties
+from switchover.core.kraft.template import broker_container, is_ours, original_manifest, patch, restore_template
 from switchover.ports import Fenced, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
@@ -337,6 +339,54 @@ async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_
     pod = (await pods_of(workloads))["kafka-0"]
     assert pod.disks == DiskReport(1, 7, 0, 1, (), ("/data/orders-0",))
     assert pod.trouble == ""
+
+
+async def test_an_environment_is_read_taken_over_and_given_back(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], namespace: str
+) -> None:
+    """Variables from everywhere, as a real API server fills their fields in; the template comes back as it was."""
+    pod_name = {"fieldRef": {"fieldPath": "metadata.name"}}
+    variables = [
+        {"name": "POD", "valueFrom": pod_name},
+        {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+        {"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper.$(NAMESPACE):2181"},
+        {"name": "KAFKA_ADVERTISED_LISTENERS", "value": "PLAINTEXT://$(POD).kafka:9092"},
+        {"name": "KAFKA_SUPER_USERS", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "users"}}},
+    ]
+    apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "base"}, "data": {"MIN_INSYNC_REPLICAS": "2"}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"users": "User:a;User:b"}},
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "kafka"}, "spec": {
+            "serviceName": "kafka", "replicas": 2, "podManagementPolicy": "Parallel", "selector": {"matchLabels": LABELS},
+            "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [
+                {"name": "kafka", "image": "localhost/kafka:1", "command": ["/etc/confluent/docker/run"], "env": variables,
+                 "envFrom": [{"prefix": "KAFKA_", "configMapRef": {"name": "base"}}]}]}}}},
+    )
+    brokers = BrokerSet.model_validate({"name": "kafka", "configuration": {"environment": {}}})
+    found = await workloads.stateful_set("kafka")
+    assert found is not None
+    original = original_manifest(found, 1, {})["data"]
+
+    async def text(of: Workload) -> str:
+        container = broker_container(of, brokers)
+        read = {source: await workloads.values(*source) for source in environment.sources(container)}
+        variables = environment.resolve(container, read, namespace)
+        return environment.read_configuration("the environment", variables, "KAFKA_").text
+
+    before = await text(found)
+    assert properties(before) == {
+        "zookeeper.connect": f"zookeeper.{namespace}:2181", "min.insync.replicas": "2", "super.users": "User:a;User:b",
+        "advertised.listeners": "PLAINTEXT://$(metadata.name).kafka:9092"}
+    await workloads.patch_stateful_set("kafka", patch(found, brokers, ("kafka-0", "kafka-1"), (), "cluster-id"))
+    ours = await workloads.stateful_set("kafka")
+    assert ours is not None
+    assert is_ours(ours, brokers)
+    assert await text(ours) == before, "our own variables are none of the configuration"
+    await workloads.patch_stateful_set("kafka", restore_template(ours, original))
+    given_back = await workloads.stateful_set("kafka")
+    assert given_back is not None
+    assert given_back.template == found.template
+    assert await workloads.values("ConfigMap", "nothing") is None
 
 
 @pytest.mark.usefixtures("stateful_set")

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
+from switchover.core.kraft import environment
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
@@ -164,9 +166,11 @@ class Kubelet:
             volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mount["name"]), None)
             if volume is not None and "persistentVolumeClaim" not in volume:
                 files[mount["mountPath"]] = self._mounted(volume, mount, name)
+        container = pod["spec"]["containers"][0]
+        if environment_image.ENTRYPOINT in container.get("command", ()):
+            files["/written"] = environment_image.written(container, name, files.get(environment.DIRECTORY, {}))
         self._running.add(name)
-        container = pod["spec"]["containers"][0]["name"]
-        state = {"name": container, "state": {"running": {"startedAt": _time(now)}}}
+        state = {"name": container["name"], "state": {"running": {"startedAt": _time(now)}}}
         ended = [{"name": each["name"], "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": DISKS}}}
                  for each in pod["spec"].get("initContainers") or ()]
         self.api.edit("pods", name, lambda found: found.update(status={

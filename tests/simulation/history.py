@@ -8,6 +8,7 @@ from typing import Any
 from javaproperties import loads
 
 from fakes.api_server import NAMESPACE, FakeApi, Object
+from fakes.environment_image import mode_of_changes
 from fakes.kafka_world import mode_of
 from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted
 from invariants.jury import Jury
@@ -97,5 +98,6 @@ def _fenced(body: Any) -> bool:
 
 def _assigned(secret: Object) -> dict[str, str]:
     files = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
-    return {key.removesuffix(".properties"): mode_of(dict(loads(text))) for key, text in files.items()
-            if key.endswith(".properties")}
+    by_environment = {key.removesuffix(".sh"): mode_of_changes(text) for key, text in files.items() if key.endswith(".sh")}
+    return by_environment | {key.removesuffix(".properties"): mode_of(dict(loads(text))) for key, text in files.items()
+                             if key.endswith(".properties")}

@@ -9,8 +9,10 @@ from typing import Any
 
 import kopf
 import pytest
+from javaproperties import loads
 from prometheus_client import CollectorRegistry
 
+from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
@@ -24,6 +26,7 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Adapters, Connections
+from switchover.core.kraft import environment
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
@@ -56,6 +59,8 @@ SPEC = {
     "backups": {"skipReason": "simulated"},
     "gates": {"groups": [{"name": "orders"}]},
 }
+BY_ENVIRONMENT = {"name": "kafka", "container": "kafka", "configuration": {"environment": {"prefix": "KAFKA_"}}}
+SPEC_BY_ENVIRONMENT = {**SPEC, "brokers": [BY_ENVIRONMENT]}
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class EndState:
 class MigrationWorld:
     """The world of one migration; `live` runs an operator in it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int = 0, lag: float = 2.0) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int = 0, lag: float = 2.0,
+                 by_environment: bool = False) -> None:
         self.timeline = Timeline()
         self.jury = Jury(Limits(namespace=NAMESPACE, secrets=(CANARY,)))
         self.api = FakeApi(self.timeline.now, seed, lag)
@@ -86,13 +92,14 @@ class MigrationWorld:
         self._seed = seed
         self._ticked = self.timeline.now()
         self._monkeypatch = monkeypatch
-        self._put_objects()
+        self._put_objects(by_environment)
         self.timeline.wait(60)
         self.advance()
         assert set(self.kafka.nodes) == {"kafka-0", "kafka-1", "kafka-2"}
-        self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME, spec=SPEC)
+        self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME,
+                     spec=SPEC_BY_ENVIRONMENT if by_environment else SPEC)
 
-    def _put_objects(self) -> None:
+    def _put_objects(self, by_environment: bool) -> None:
         self.api.add("v1", "ConfigMap", "configmaps", "kafka-config", data={"server.properties": SERVER_PROPERTIES})
         container = {
             "name": "kafka", "image": "kafka:3.9",
@@ -100,6 +107,11 @@ class MigrationWorld:
             "volumeMounts": [{"name": "config", "mountPath": "/etc/kafka"}, {"name": "data", "mountPath": "/var/lib/kafka"}],
         }
         volumes = [{"name": "config", "configMap": {"name": "kafka-config"}}]
+        if by_environment:
+            variables = [{"name": environment.variable_of(key, "KAFKA_"), "value": value}
+                         for key, value in loads(SERVER_PROPERTIES).items()]
+            container = {"name": "kafka", "image": "kafka:3.9", "command": [environment_image.ENTRYPOINT], "env": variables}
+            volumes = []
         template = {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}}
         self.api.add("apps/v1", "StatefulSet", "statefulsets", "kafka", spec={
             "replicas": 3, "serviceName": "kafka", "selector": {"matchLabels": LABELS}, "template": template,

@@ -71,6 +71,19 @@ def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> N
         print(f"\n{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
 
 
+def test_brokers_that_are_configured_by_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, back from the middle of MoveBrokers, and there again; every pod runs its wrapped command in a real shell."""
+    world = MigrationWorld(monkeypatch, by_environment=True)
+    before = world.api.objects["statefulsets", "kafka"]["spec"]
+    world.live(world.approved_and(lambda: "C" in {node.mode for node in world.kafka.nodes.values()}))
+    assert world.roll_back()
+    assert {world.kafka.nodes[f"kafka-{n}"].mode for n in range(3)} == {"A"}
+    assert world.api.objects["statefulsets", "kafka"]["spec"] == before
+    assert world.try_again()
+    assert world.end_state().kafka[0] == reference()[0].kafka[0]
+    assert world.end_state().status["conditions"]["Succeeded"] == "True"
+
+
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_other_timings_come_to_the_same_end(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     world = MigrationWorld(monkeypatch, seed, lag=5.0)
