@@ -110,7 +110,8 @@ class MigrationWorld:
         if by_environment:
             variables = [{"name": environment.variable_of(key, "KAFKA_"), "value": value}
                          for key, value in loads(SERVER_PROPERTIES).items()]
-            container = {"name": "kafka", "image": "kafka:3.9", "command": [environment_image.ENTRYPOINT], "env": variables}
+            container = {"name": "kafka", "image": "kafka:3.9", "command": [environment_image.ENTRYPOINT], "env": variables,
+                         "volumeMounts": [{"name": "data", "mountPath": "/var/lib/kafka"}]}
             volumes = []
         template = {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}}
         self.api.add("apps/v1", "StatefulSet", "statefulsets", "kafka", spec={

@@ -414,6 +414,12 @@ BAD += [
         "broker.rack is a, and not set in the file"),
     Bad("an override that is not what runs", container(args=["--override", "broker.id=7"]), "ConfigurationIsLive", F,
         "FileIsNotLive", "broker.id is 0, and 7"),
+    Bad("a setting of the image's that a mode changes", lambda picture: by_environment()(
+        static({"control.plane.listener.name": "CONTROL"})(picture)), "ConfigurationIsLive", F, "FileIsNotLive",
+        "control.plane.listener.name is CONTROL, and not set"),
+    Bad("data where an image puts it, and no volume is", lambda picture: by_environment()(
+        configured("zookeeper.connect=zookeeper:2181")(disks(LogDirectory("/opt/image", offline=False))(picture))),
+        "BrokerVolumes", F, "BrokerDataIsVolatile", "/opt/image"),
     Bad("a broker that tells nothing of itself", lambda picture: with_fact(picture, "examination", replace(
         picture.facts.examination, brokers={})), "ConfigurationIsLive", U, "SettingsUnknown", "broker 0"),
 ]
@@ -533,6 +539,10 @@ def test_what_was_found_before_something_unseen_is_told_too():
 
 
 FINE: dict[str, tuple[str, Change]] = {
+    "what an image adds to its variables": ("ConfigurationIsLive", lambda picture: by_environment()(
+        static({"broker.rack": "a", "listeners": "INTERNAL://0.0.0.0:9092"})(without("listeners=")(picture)))),
+    "data where an image puts it": ("BrokerVolumes", lambda picture: by_environment()(
+        configured("zookeeper.connect=zookeeper:2181")(picture))),
     "keys of the controllers": ("ListenerUsable", listener("SSL", TLS)),
     "an authorizer, and a super user": ("NodesAuthorized", lambda picture: listener("SASL_PLAINTEXT", PLAIN)(
         appended(f"{ACLS}super.users=User:admin;User:kafka")(picture))),

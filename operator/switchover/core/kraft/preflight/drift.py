@@ -6,6 +6,7 @@ A file that something else rewrites at start, or that was edited since, would br
 from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Verdict, fail, unknown, warn
+from switchover.core.kraft import modes
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import Configured, Unseen, check, configured, pods, several
 from switchover.core.observed import Known, Unknown
@@ -26,6 +27,8 @@ TOLERABLE = (
 SYNONYMS = {"log.dirs": "log.dir", "broker.id": "node.id"}
 RELEASES = frozenset({"inter.broker.protocol.version"})
 """Values of which only the release counts: 3.9 is what 3.9-IV0 is."""
+BY_THE_IMAGE = frozenset(modes.BROKER_ONLY) - modes.BROKER_KEYS
+"""What an image may add to its variables by itself: no mode changes it, no controller needs it, and it adds it again."""
 
 
 def find_drift(picture: Picture) -> Iterator[Verdict]:
@@ -63,7 +66,8 @@ def _differences(found: Configured, broker_id: int, live: Mapping[str, str]) -> 
 def _filed(found: Configured, key: str) -> str | None:
     """What the broker was started with by file and command line, "" when it is in neither, None when nobody can tell."""
     value = _value(found.overridden, key) or _value(found.keys, key)
-    return None if "$" in value else value
+    added = not value and found.by_environment and key in BY_THE_IMAGE
+    return None if "$" in value or added else value
 
 
 def _value(settings: Mapping[str, str], key: str) -> str:

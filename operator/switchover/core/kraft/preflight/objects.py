@@ -7,7 +7,7 @@ from switchover.core.gate import Verdict, fail, info, unknown, wait, warn
 from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, configured, kubernetes, several, workloads
+from switchover.core.kraft.preflight.reading import Configured, Unseen, check, configured, kubernetes, several, workloads
 from switchover.core.observed import Known, Unknown
 
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
@@ -83,9 +83,7 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
 def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
     """Every log directory of a broker lies on a volume that outlives its pod: an eviction would empty it otherwise."""
     for found in configured(picture):
-        keys = {**found.keys, **found.overridden}
-        directories = [item.strip() for item in (keys.get("log.dirs") or keys.get("log.dir") or DEFAULT_LOG_DIR).split(",")]
-        for directory in directories:
+        for directory in _log_directories(picture, found):
             if "$" in directory:
                 continue                                             # what a shell makes of it cannot be told from here
             kind = template.volume_below(found.workload, found.container, directory)
@@ -99,6 +97,15 @@ def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
                 yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
                            " another node has lost its replicas", subject=name, observed=kind,
                            cure="see that each broker's pod can be scheduled to its own node alone")
+
+
+def _log_directories(picture: Picture, found: Configured) -> list[str]:
+    keys = {**found.keys, **found.overridden}
+    told = keys.get("log.dirs") or keys.get("log.dir")
+    if told is None and found.by_environment:                        # the image has a default of its own: ask the brokers
+        brokers = [broker.value for broker in picture.facts.examination.brokers.values() if isinstance(broker, Known)]
+        return sorted({directory.path for broker in brokers for directory in broker.log_directories})
+    return [item.strip() for item in (told or DEFAULT_LOG_DIR).split(",")]
 
 
 def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:

@@ -88,7 +88,7 @@ def workloads(picture: Picture) -> Iterator[tuple[str, BrokerSet, Workload]]:
 
 
 class Configured(NamedTuple):
-    """A StatefulSet with its configuration: the keys of the file, and those that its command line overrides."""
+    """A StatefulSet with its configuration: the keys of its file or environment, and those that its command overrides."""
 
     workload: Workload
     container: Mapping[str, Any]
@@ -96,6 +96,7 @@ class Configured(NamedTuple):
     text: str
     keys: Mapping[str, str]
     overridden: Mapping[str, str]
+    by_environment: bool = False
 
 
 def configured(picture: Picture) -> Iterator[Configured]:
@@ -111,6 +112,7 @@ def configured(picture: Picture) -> Iterator[Configured]:
         except (ValueError, template.Unsupported) as reason:
             raise Unseen(unknown("NotObserved", f"{configuration.source} cannot be used: {reason}",
                                  subject=configuration.source)) from None
-        by_variables = brokers.configuration.environment
-        overridden = overrides(container, by_variables.prefix if by_variables is not None else "")
-        yield Configured(workload, container, configuration.source, configuration.text, keys, overridden)
+        variables = brokers.configuration.environment
+        overridden = overrides(container, variables.prefix if variables is not None else "")
+        yield Configured(workload, container, configuration.source, configuration.text, keys, overridden,
+                         by_environment=variables is not None)
