@@ -86,13 +86,13 @@ class Scene:
         words = ("zookeeper-shell.sh", ZOOKEEPER, *command)
         return self.cluster.kubectl("exec", "zookeeper-0", "--", *words, timeout=60)
 
-    def signal(self, pod: str, number: signal.Signals) -> None:
+    def send(self, pod: str, number: signal.Signals) -> None:
         found = self.cluster.get("pod", pod)
         assert operator_process.kill(operator_process.container_id(found), number) > 0, f"{pod} runs no process"
 
-    def signal_all(self, pods: tuple[str, ...], number: signal.Signals) -> None:
+    def send_all(self, pods: tuple[str, ...], number: signal.Signals) -> None:
         for pod in pods:
-            self.signal(pod, number)
+            self.send(pod, number)
 
     def leader(self) -> str:
         """The pod of the controller that leads, by /controller once KRaft holds it, else by what the quorum says."""
@@ -151,11 +151,11 @@ def test_a_copy_that_throws_is_tried_once_more_and_undone(scene: Scene) -> None:
     restarted: set[str] = set()
 
     def freeze() -> None:
-        scene.signal_all(CONTROLLERS, signal.SIGSTOP)
+        scene.send_all(CONTROLLERS, signal.SIGSTOP)
 
     def plant() -> None:
         scene.shell("create", "/config/clients/broken", MALFORMED)
-        scene.signal_all(CONTROLLERS, signal.SIGCONT)
+        scene.send_all(CONTROLLERS, signal.SIGCONT)
 
     def repair() -> None:
         scene.shell("delete", "/config/clients/broken")
@@ -191,7 +191,7 @@ def test_a_raft_epoch_above_zookeepers_is_raised_over_on_the_way_back(scene: Sce
     """KAFKA-20488: without it elections are aborted although everything looks healthy."""
     def elections() -> str:
         for _ in range(6):
-            scene.signal(scene.leader(), signal.SIGKILL)
+            scene.send(scene.leader(), signal.SIGKILL)
             time.sleep(12)
         return "six elections"
 
@@ -210,28 +210,28 @@ def test_kills_of_everything_on_the_way_cost_time_and_nothing_else(scene: Scene)
     At last, at the hold before Finalize, a broker that comes back in ZooKeeper mode (KAFKA-20960).
     """
     def black_hole() -> str:
-        scene.signal_all(world.SERVERS, signal.SIGSTOP)
+        scene.send_all(world.SERVERS, signal.SIGSTOP)
         time.sleep(20)
-        scene.signal_all(world.SERVERS, signal.SIGCONT)
+        scene.send_all(world.SERVERS, signal.SIGCONT)
         return "ZooKeeper answered nothing for 20 s"
 
     def zookeeper_leader() -> str:
         for server in world.SERVERS:
             script = "exec 3<>/dev/tcp/127.0.0.1/2181; printf srvr >&3; cat <&3"
             if "Mode: leader" in scene.cluster.kubectl("exec", server, "--", "bash", "-c", script):
-                scene.signal(server, signal.SIGKILL)
+                scene.send(server, signal.SIGKILL)
                 return f"SIGKILL to {server}, ZooKeeper's leader"
         raise AssertionError("no ZooKeeper server leads")
 
     def kill_leader() -> str:
         leader = scene.leader()
-        scene.signal(leader, signal.SIGKILL)
+        scene.send(leader, signal.SIGKILL)
         return f"SIGKILL to {leader}, which leads the quorum"
 
     def moving() -> str:
         nodes = scene.cluster.get("kmig", "kafka")["status"]["progress"]["batchNodes"]
         time.sleep(6)
-        scene.signal(nodes[0], signal.SIGKILL)
+        scene.send(nodes[0], signal.SIGKILL)
         return f"SIGKILL to {nodes[0]} in its own roll"
 
     files: dict[str, dict[str, str]] = {}
