@@ -46,7 +46,9 @@ SAMPLE_SECONDS = 2.0
 WINDOW_SECONDS = 600.0
 """How far the samples of a group reach back."""
 
-BROKER_SETTINGS_IN = ("Preflight", "ProvisionControllers")
+BROKER_SETTINGS_IN = ("Preflight", "RaiseProtocolVersion", "ProvisionControllers")
+RAISED_BROKERS_IN = ("EnableMigration", "CopyMetadata")
+"""Steps in which a broker may still run with a raised protocol version, which its settings alone tell."""
 EXAMINED_IN = ("Preflight",)
 TOPIC_TREE_IN = ("Preflight",)
 CONNECTIONS_IN = ("ReleaseZooKeeper",)
@@ -128,7 +130,9 @@ class Observer:
             topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
             partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
             connections = then.create_task(self._connections(step in CONNECTIONS_IN))
-            settings = then.create_task(self._settings(brokers if step in BROKER_SETTINGS_IN else ()))
+            settings = then.create_task(self._settings(
+                brokers if _tell_more(step, kubernetes.result()) else (),
+                NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
             groups = then.create_task(self._groups(spec))
             examination = then.create_task(self._examination(picture, kubernetes.result(), brokers))
         seen = views.result()
@@ -275,10 +279,10 @@ class Observer:
         registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
         return tuple(sorted({*registered, *self._addresses}))
 
-    async def _settings(self, brokers: Iterable[int]) -> dict[int, Observed[Mapping[str, str]]]:
+    async def _settings(self, brokers: Iterable[int], seconds: float) -> dict[int, Observed[Mapping[str, str]]]:
         asked = tuple(brokers)
         found = await asyncio.gather(
-            *(self._known(self._admin.broker_settings(broker), READ_SECONDS) for broker in asked))
+            *(self._known(self._admin.broker_settings(broker), seconds) for broker in asked))
         return dict(zip(asked, found, strict=True))
 
     async def _min_insync(self, topics: set[str]) -> Observed[Mapping[str, int]]:
@@ -336,6 +340,7 @@ def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
     """Whether controllers may be there to be asked; names of pods that are gone take time to be looked up in vain."""
     return not isinstance(kubernetes, Known) or kubernetes.value.controllers is not None
 
+
 def _parity_wanted(picture: Picture) -> bool:
     """While dual write lives: Finalize ends it, and on the way back EnableMigration."""
     at = picture.position
@@ -354,3 +359,11 @@ def _encoder_secret(kubernetes: Observed[KubernetesState]) -> str | None:
             except ValueError:
                 continue
     return None
+
+
+def _tell_more(step: str, kubernetes: Observed[KubernetesState]) -> bool:
+    """Whether the brokers' settings are asked for: in the middle only where a version was raised."""
+    if step in BROKER_SETTINGS_IN or step not in RAISED_BROKERS_IN or not isinstance(kubernetes, Known):
+        return step in BROKER_SETTINGS_IN
+    return any(isinstance(configuration, ServerConfiguration) and modes.is_too_old(configuration.text)
+               for configuration in kubernetes.value.configurations.values())

@@ -15,15 +15,16 @@ NODE, DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """A question about our own rights, asked by POST; it changes nothing."""
+RAISE = {"RaiseProtocolVersion>", "RaiseProtocolVersion<"}
 PLACES = {
-    "broker set": {"ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<", "HandOver>"},
-    "broker files": {"EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<",
-                     "ProvisionControllers<"},
-    "broker pod": {"EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
+    "broker set": {*RAISE, "ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<",
+                   "HandOver>"},
+    "broker files": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
+    "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},
     "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
     "controller pod": {"Finalize>", "CopyMetadata>", "Soak>", "EnableMigration<", "ProvisionControllers<"},
-    "original": {"EnableMigration>", "EnableMigration<", "ProvisionControllers<"},
+    "original": {*RAISE, "EnableMigration>", "EnableMigration<"},
     "service": {"ProvisionControllers>", "ProvisionControllers<"},
     "budget": {"ProvisionControllers>", "ProvisionControllers<"},
     "claim": {"ProvisionControllers<"},

@@ -61,7 +61,7 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
     with_spec(world, windows=[NIGHT])
     replaced = Replaced(world, NIGHT)
     assert world.live(lambda: waits_for(world, "OutsideWindow"), limit=600)
-    assert world.step == "ProvisionControllers"
+    assert world.step == "RaiseProtocolVersion"
     assert world.status["phase"] == "Running"
     assert not world.kafka.starts.get(("kafka-controller-0", "P")), "nothing is created before the window opens"
 

@@ -94,10 +94,10 @@ def _manifest(kind: str, name: str) -> dict[str, Any]:
     return deepcopy(next(item for item in _manifests() if item["kind"] == kind and item["metadata"]["name"] == name))
 
 
-def server_properties() -> str:
-    """The demo's server.properties."""
+def server_properties(protocol: str = "3.9") -> str:
+    """The demo's server.properties, with another protocol version if asked for."""
     text: str = _manifest("ConfigMap", "kafka-config")["data"]["server.properties"]
-    return text
+    return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={protocol}")
 
 
 def stateful_set() -> dict[str, Any]:
@@ -149,6 +149,8 @@ class Cluster:
     brokers: dict[str, Node] = field(default_factory=lambda: {name: Node("A", f"{name}/1") for name in BROKERS})
     controllers: dict[str, Node] = field(default_factory=dict)
     manifest: dict[str, Any] = field(default_factory=stateful_set)
+    protocol: str = "3.9"
+    """inter.broker.protocol.version of the user's file."""
     claimed_by: str = ""
     applied_by: tuple[str, ...] = ()
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -196,7 +198,9 @@ class Cluster:
             parity=self._known(Parity((), 0, proven=True)),
             min_insync=self._known({"orders": 2}),
             broker_settings={
-                node_id: self._known({"inter.broker.protocol.version": "3.9-IV0"}) for node_id in BROKERS.values()},
+                BROKERS[name]: self._known({
+                    "inter.broker.protocol.version": f"{self.protocol if node.mode == 'A' else '3.9'}-IV0"})
+                for name, node in self.brokers.items()},
             examination=self._examination(),
             groups={"orders": self._known((GroupSample(self.now - 1, {("orders", 0): (90, 100)}),
                                            GroupSample(self.now, {("orders", 0): (100, 110)})))},
@@ -206,7 +210,8 @@ class Cluster:
         """Preflight's own facts."""
         brokers = {
             broker_id: BrokerExamination(
-                loads(server_properties()) | {"broker.id": str(broker_id), "advertised.listeners": f"INTERNAL://{name}"},
+                loads(server_properties(self.protocol)) | {
+                    "broker.id": str(broker_id), "advertised.listeners": f"INTERNAL://{name}"},
                 (LogDirectory("/var/lib/kafka/data", offline=False),),
                 frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
             for name, broker_id in BROKERS.items()
@@ -257,7 +262,8 @@ class Cluster:
         return KubernetesState(
             brokers={"kafka": self.workload()},
             configurations={"kafka": ServerConfiguration(
-                "ConfigMap kafka-config key server.properties", server_properties(), {"log4j.properties": "# quiet\n"})},
+                "ConfigMap kafka-config key server.properties", server_properties(self.protocol),
+                {"log4j.properties": "# quiet\n"})},
             node_files={name: self.files.get(names.node_files(name), {}) for name in ("kafka", "kafka-controller")},
             originals={"kafka": self.original},
             controllers=own if self.controllers else None,
@@ -266,7 +272,7 @@ class Cluster:
         )
 
     def _zookeeper(self) -> ZooKeeperState:
-        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "B")}
+        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "R", "B")}
         copied = self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
         written = MigrationNode(False, self.leader, self.offset, 7, 40, self.written_at)
         fresh = MigrationNode(False, -1, -1, -1, 0, NOW)
@@ -386,7 +392,9 @@ class Cluster:
                 return "P" if flagged else "F"
             case "broker":
                 return "C"
-        return "B" if flagged else "A"
+        protocol = settings["inter.broker.protocol.version"]
+        assert protocol == "3.9" or not flagged, "the controllers refuse to register it"
+        return "B" if flagged else "A" if protocol == self.protocol else "R"
 
     def _follow(self) -> None:
         migrating = any(node.mode == "P" for node in self.controllers.values())
@@ -421,7 +429,7 @@ def _address(pod: str) -> Address:
 def answer(mode: str) -> NodeAnswer:
     """What a node says of itself in a mode."""
     match mode:
-        case "A" | "B":
+        case "A" | "R" | "B":
             return NodeAnswer(ZOOKEEPER_BROKER, mode == "B", -1, None)
         case "Stopped":
             return NOT_LISTENING

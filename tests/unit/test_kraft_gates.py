@@ -132,6 +132,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "ControllersStopped": stopping,
     **dict.fromkeys(("ZooKeeperRules", "PlainBroker", "TemplateIsOriginal"), given_back),
     "ControllersGone": lambda: moment("ProvisionControllers"),
+    "BrokersReleased": lambda: moment("RaiseProtocolVersion"),
 }
 """The moment at which each gate is asked."""
 
@@ -139,6 +140,7 @@ BY_CLOCK_OR_SPEC = {
     "Soaked": "compares the clock with the record alone",
     "Retained": "compares the clock with the record alone",
     "BackupsTaken": "compares the spec with the record alone",
+    "Supported": "reads the spec alone",
     "WindowsFit": "has nothing to compare while there are no windows",
     "WithinWindow": "has nothing to compare while there are no windows",
 }
@@ -570,8 +572,16 @@ FINDINGS = [
             zookeeper(migration=MigrationNode(False, -1, -1, -1, 0, NOW)), W, "Leftover", "/migration"),
     Finding("ControllersGone", "a volume", lambda p: spoil(p, "kubernetes", controller_claims=("data-0",)), W, "Leftover",
             "claim data-0"),
-    Finding("ControllersGone", "a file of a broker", lambda p: spoil(p, "kubernetes", node_files={"kafka": {"a": "b"}}), W,
-            "Leftover", "Secret kafka"),
+    Finding("ControllersGone", "a file of a controller",
+            lambda p: spoil(p, "kubernetes", node_files={"kafka-controller": {"a": "b"}}), W, "Leftover",
+            "Secret kafka-controller-switchover"),
+    Finding("BrokersReleased", "a file of a broker", lambda p: spoil(p, "kubernetes", node_files={"kafka": {"a": "b"}}), W,
+            "Leftover", "Secret kafka-switchover"),
+    Finding("BrokersReleased", "our copy of the original", lambda p: spoil(p, "kubernetes", originals={"kafka": {
+        "template": workload_of(p).template, "updateStrategy": workload_of(p).update_strategy}}), W, "Leftover", "original"),
+    Finding("BrokersReleased", "our claim", lambda p: spoil_workload(p, claimed_by=p.uid), W, "Leftover", "claim"),
+    Finding("BrokersReleased", "a template that is not back", lambda p: spoil(p, "kubernetes", originals={"kafka": {
+        "template": {}, "updateStrategy": {}}}), W, "TemplateNotRestored", "kafka"),
 ]
 
 

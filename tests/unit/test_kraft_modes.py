@@ -199,3 +199,43 @@ def test_whatever_the_file_settings_that_a_mode_does_not_touch_stay(text, mode):
 def test_whatever_the_file_b_comes_from_a_and_c_from_b_alike(text):
     """A broker's KRaft file is the same whether it is made from the user's file or from the one in between."""
     assert properties(rendered(rendered(text, "B"), "C")) == properties(rendered(text, "C"))
+
+
+# --- the protocol version -----------------------------------------------------------------------------------------------
+
+
+def with_version(version: str) -> str:
+    text = FILES["demo"]
+    assert "inter.broker.protocol.version=3.9\n" in text
+    return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version = {version}")
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.5", "3.5-IV2", "3.5.1", " 3.0-IV1 ", "0.10.0"])
+def test_a_version_too_old_is_raised_in_r_and_b_and_nowhere_else(version):
+    text = with_version(version)
+    assert modes.is_too_old(text)
+    assert rendered(text, "A") == text
+    before = properties(text)
+    r, b = properties(render_broker(text, "R", BROKER_ID, VOTERS)), properties(rendered(text, "B"))
+    assert r == {**before, modes.PROTOCOL_VERSION: "3.9"}
+    assert b == properties(rendered(FILES["demo"], "B")), "as if it had always been the raised one"
+    for mode in "CPF":
+        assert modes.PROTOCOL_VERSION not in properties(rendered(text, mode))
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.6-IV2", "3.7.2", "3.8", "3.9", "3.9-IV0", ""])
+def test_a_version_that_will_do_stays_what_it_is(version):
+    text = with_version(version)
+    assert not modes.is_too_old(text)
+    assert render_broker(text, "R", BROKER_ID, VOTERS) == text
+    assert properties(rendered(text, "B"))[modes.PROTOCOL_VERSION] == version
+
+
+def test_what_is_no_properties_file_names_no_version():
+    assert not modes.is_too_old("inter.broker.protocol.version=3.5\nbad=\\u12\n")
+
+
+def test_without_a_version_it_is_kafkas_own():
+    text = FILES["demo"].replace("inter.broker.protocol.version=3.9\n", "")
+    assert not modes.is_too_old(text)
+    assert modes.PROTOCOL_VERSION not in properties(rendered(text, "B"))

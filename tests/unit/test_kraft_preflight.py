@@ -211,6 +211,8 @@ BAD = [
     Bad("a pod that is missing", workload(pods={}), "ObjectsExist", W, "PodsNotReady", "kafka"),
     Bad("a cluster that another migration moves", kubernetes(lease_holder="uid-of-another/operator"), "ClusterIsFree", F,
         "ClusterIsTaken", "another migration"),
+    # what this version does not do
+    Bad("an automatic rollback", wanted(onFailure="RollBack"), "Supported", F, "NotSupportedYet", "spec.onFailure"),
     # windows
     Bad("a window too short for the canary", wanted(
         windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 240}], rollout={"steps": [
@@ -283,7 +285,12 @@ BAD = [
         "NotInZooKeeperMode", "kafka-0"),
     Bad("a broker with another inter.broker.protocol.version", protocol("3.8-IV0", 1), "Versions", F,
         "ProtocolVersionsDiffer", "broker 1"),
-    Bad("a protocol version too old to migrate", protocol("3.5-IV2"), "Versions", F, "ProtocolVersionUnsupported", "3.6"),
+    Bad("a protocol version too old to be raised", protocol("2.7-IV2"), "Versions", F, "ProtocolVersionUnsupported", "3.6"),
+    Bad("a protocol version that the file does not set", lambda picture: protocol("3.5-IV2")(
+        configured("broker.id=0\n")(picture)), "Versions", F, "ProtocolVersionUnsupported", "the file sets it"),
+    Bad("a protocol version that is overridden and would have to be raised", lambda picture: container(
+        command=["kafka", "--override", "inter.broker.protocol.version=3.5"])(appended(
+            "inter.broker.protocol.version=3.5")(picture)), "Configuration", F, "OverriddenOnCommandLine", "inter.broker"),
     Bad("a broker that does not answer", lambda picture: with_fact(
         picture, "answers", {**picture.facts.answers, 1: Unknown("no answer within 3 s")}), "Versions", U, "BrokerSilent",
         "kafka-1"),
@@ -450,6 +457,7 @@ def test_no_other_gate_breaks_on_bad_input(bad: Bad):
 
 # What is told and shuts nothing: (what, change, gate, severity, code).
 TOLD = [
+    ("a protocol version that is raised", protocol("2.8-IV1"), "Versions", Severity.WARNING, "ProtocolVersionIsRaised"),
     ("a policy for settings", appended("alter.config.policy.class.name=org.example.Policy"), "Features", Severity.WARNING,
      "AlterConfigPolicy"),
     ("delegation tokens", appended("delegation.token.secret.key=hidden"), "Features", Severity.INFO, "DelegationTokens"),

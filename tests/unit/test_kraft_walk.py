@@ -16,7 +16,7 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Unknown
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from unit.pictures import BROKERS, CONTROLLERS, NOW, Cluster, spec_of, spoil_pod, stateful_set
+from unit.pictures import BROKERS, CONTROLLERS, NOW, UID, Cluster, spec_of, spoil_pod, stateful_set
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 STEPS = [step.name for step in PLAN.steps]
@@ -61,9 +61,6 @@ class Walk:
 
     def check(self, effect: Effect) -> None:
         assert self.position.opened is not None
-        if isinstance(effect, DeleteZNode | RaiseEpoch):
-            assert self.position.batch is None, "a stop that is not proven yet"
-            assert {node.mode for node in self.cluster.controllers.values()} <= {"Stopped"}
         if isinstance(effect, Evict | DeletePod):
             assert self.position.batch is not None
             assert self.position.nodes[effect.pod].evicting == effect.uid
@@ -347,6 +344,81 @@ def test_between_kraft_and_zookeeper_a_pause_waits():
         walk.cluster.pass_time(1.0)
     assert not walk.cluster.taken
     assert [node.mode for node in walk.cluster.brokers.values()] == ["B", "B", "B"], "and then it stands"
+
+
+# --- brokers whose protocol version is too old --------------------------------------------------------------------------
+
+
+def too_old() -> Walk:
+    walk = Walk()
+    walk.cluster = Cluster(protocol="3.5")
+    return walk
+
+
+def test_the_protocol_version_is_raised_before_there_is_anything_to_migrate_to():
+    walk = too_old()
+    walk.until("ProvisionControllers")
+    assert walk.modes_seen[-1] == "RRR"
+    assert [name for name, mode in walk.assigned if mode == "R"] == ["kafka-1", "kafka-0", "kafka-2"]
+    assert walk.cluster.controllers == {}
+    assert walk.cluster.claimed_by == UID
+    walk.until()
+    assert changes(walk.modes_seen) == ["AAA", "AAR", "ARR", "RRR", "BRR", "BBR", "BBB", "BBC", "BCC", "CCC"]
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
+
+
+def test_a_version_that_will_do_is_left_alone(walked):
+    assert "R" not in "".join(walked.modes_seen)
+    assert [step for step in walked.steps if step == "RaiseProtocolVersion"], "it is walked through"
+
+
+RAISED = {
+    "opened": opened("RaiseProtocolVersion"),
+    **{f"batch {index} {what}": moment("RaiseProtocolVersion", index)
+       for index in (1, 3) for what, moment in (("assigned", in_batch), ("moved", replaced_in_batch))},
+    "controllers": opened("ProvisionControllers"),
+    "the first to B": replaced_in_batch("EnableMigration", 1),
+    "all in B": opened("DualWrite"),
+    "the first to C": replaced_in_batch("MoveBrokers", 1),
+}
+
+
+@pytest.mark.parametrize("moment", RAISED)
+def test_the_way_back_ends_at_the_old_version(moment):
+    walk = too_old()
+    walk.go(RAISED[moment](walk))
+    assert not walk.position.finished
+    before = len(walk.cluster.replaced)
+    walk.go(lambda: False, BACKWARD)
+    check_back_at_the_start(walk)
+    restarts = [pod for pod in walk.cluster.replaced[before:] if pod in BROKERS]
+    assert max((restarts.count(pod) for pod in restarts), default=0) <= 2
+    walk.until()
+    assert walk.position.attempt == 2
+    assert [node.mode for node in walk.cluster.brokers.values()] == ["C", "C", "C"]
+
+
+def test_no_file_that_a_broker_mounts_is_removed_before_it_runs_on_its_own_again():
+    walk = too_old()
+    walk.until("EnableMigration")
+    walk.go(lambda: walk.position.step == "RaiseProtocolVersion", BACKWARD)
+    while any(node.mode == "R" for node in walk.cluster.brokers.values()):
+        assert walk.cluster.files["kafka-switchover"]
+        assert walk.cluster.original is not None
+        walk.step(direction=BACKWARD)
+    walk.go(lambda: False, BACKWARD)
+    check_back_at_the_start(walk)
+
+
+def test_once_the_templates_are_given_back_nobody_turns_round():
+    walk = too_old()
+    walk.go(in_batch("RaiseProtocolVersion", 2)(walk))
+    walk.go(lambda: walk.position.direction is BACKWARD and walk.position.batch is not None, BACKWARD)
+    for _ in range(200):
+        walk.step(direction=FORWARD)
+        if walk.position.finished:
+            break
+    check_back_at_the_start(walk)
 
 
 # --- an environment that fails at random --------------------------------------------------------------------------------

@@ -192,14 +192,15 @@ class MetadataState(StrEnum):
 
 
 class NodeMode(StrEnum):
-    """The configuration a node runs in: brokers A, B, C; controllers P, F; both Stopped.
+    """The configuration a node runs in: brokers A, R, B, C; controllers P, F; both Stopped.
 
-    A is ZooKeeper, B is ZooKeeper with the migration flag, C is KRaft; P is a controller that migrates, F one that has
-    finalized (facts: kraft-migration.md 1.2).
+    A is ZooKeeper, R the same with the protocol version raised, B is ZooKeeper with the migration flag, C is KRaft; P is a
+    controller that migrates, F one that has finalized (facts: kraft-migration.md 1.2).
     """
 
     NONE = ""
     A = "A"
+    R = "R"
     B = "B"
     C = "C"
     P = "P"

@@ -16,7 +16,7 @@ from switchover.core.plan import Intent
 ABANDON = "switchover.dev/abandon"
 """Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
 UNTOUCHED = ("", "Preflight")
-UNCLAIMED = (*UNTOUCHED, "ProvisionControllers", "EnableMigration")
+UNCLAIMED = (*UNTOUCHED, "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
 SUCCEEDED = ("HandOver", "ReleaseZooKeeper")
 LET_GO = f"or annotate it with {ABANDON}=true: it is let go at once, and everything stays as it is"
 

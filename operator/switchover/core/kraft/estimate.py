@@ -22,7 +22,7 @@ BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""
 CONTROLLER_SECONDS = 60.0
 """Assumed of a controller before one was measured."""
-BROKER_MODES, CONTROLLER_MODES = "ABC", ("P", "F", "Stopped")
+BROKER_MODES, CONTROLLER_MODES = "ARBC", ("P", "F", "Stopped")
 STEPS = tuple(step.value for step in KafkaMigrationStep)
 SUCCEEDED = STEPS.index("Finalize") + 1
 
@@ -95,13 +95,13 @@ def _rest_of_batch(picture: Picture) -> Iterator[Work]:
 
 def nodes_of(picture: Picture) -> dict[str, NodeRecord]:
     """The nodes on record; before there are any, those that there will be. Empty while nobody can tell how many."""
+    controllers = {name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()}
     if picture.position.nodes:
-        return dict(picture.position.nodes)
+        return {**controllers, **picture.position.nodes}
     if not isinstance(picture.facts.kubernetes, Known):
         return {}
     workloads = [found for found in picture.facts.kubernetes.value.brokers.values() if found is not None]
     brokers = {f"{found.name}-{ordinal}": NodeRecord(-1, "A") for found in workloads for ordinal in range(found.replicas)}
-    controllers = {name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()}
     return {**brokers, **controllers} if brokers else {}
 
 
@@ -114,6 +114,11 @@ def _left(picture: Picture, brokers: bool, without: str) -> int:
 
 
 # --- forward ------------------------------------------------------------------------------------------------------------
+
+
+def _raise(picture: Picture, slowest: bool) -> Iterator[Work]:
+    if picture.raises:
+        yield from _batches(picture, "RaiseProtocolVersion", "R", _left(picture, True, "RBC"), slowest)
 
 
 def _provision(picture: Picture, slowest: bool) -> Iterator[Work]:
@@ -158,8 +163,8 @@ def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
 
 
 WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {
-    "ProvisionControllers": _provision, "EnableMigration": _enable, "CopyMetadata": _copy, "MoveBrokers": _move,
-    "Soak": _soak, "Finalize": _finalize, "ReleaseZooKeeper": _release}
+    "RaiseProtocolVersion": _raise, "ProvisionControllers": _provision, "EnableMigration": _enable,
+    "CopyMetadata": _copy, "MoveBrokers": _move, "Soak": _soak, "Finalize": _finalize, "ReleaseZooKeeper": _release}
 """Steps that take longer than the moments their gates want."""
 
 

@@ -16,18 +16,30 @@ def state_of(picture: Picture) -> KubernetesState | None:
     return picture.facts.kubernetes.value if isinstance(picture.facts.kubernetes, Known) else None
 
 
+def claim(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
+    """Mark the brokers' StatefulSets as ours."""
+    return tuple(
+        Apply({"apiVersion": "apps/v1", "kind": "StatefulSet",
+               "metadata": {"name": workload.name, "annotations": {names.CLAIM: picture.uid}}})
+        for workload in preflight.broker_workloads(state).values() if workload.claimed_by != picture.uid
+    )
+
+
+def claim_to_raise(picture: Picture) -> tuple[Effect, ...]:
+    """Claim and take over brokers whose protocol version must be raised; where none must be, nothing is touched yet."""
+    state = state_of(picture)
+    if state is None or not picture.raises:
+        return ()
+    return claim(picture, state) or take_templates_over(picture)
+
+
 def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
     """Mark the brokers' StatefulSets as ours, and create the controllers with their files."""
     state = state_of(picture)
     release = quorum.protocol_version(picture)
     if state is None or release is None or not isinstance(picture.facts.zookeeper, Known):
         return ()
-    claims = tuple(
-        Apply({"apiVersion": "apps/v1", "kind": "StatefulSet",
-               "metadata": {"name": workload.name, "annotations": {names.CLAIM: picture.uid}}})
-        for workload in preflight.broker_workloads(state).values() if workload.claimed_by != picture.uid
-    )
-    if claims:
+    if claims := claim(picture, state):
         return claims
     if files := controller_files(picture):
         return files
@@ -118,8 +130,8 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
 
         def rendered(pod: str, own: BrokerSet = brokers, text: str = text, voters: Voters | None = voters) -> str | None:
             record = picture.position.nodes[pod]
-            if record.assigned == "A":
-                return template.node_file(own, text, text)
+            if record.assigned in ("A", "R"):
+                return template.node_file(own, text, modes.without_quorum(text, record.assigned))
             if voters is None:
                 return None
             return template.node_file(own, text, modes.render_broker(text, record.assigned, record.node_id, voters))

@@ -6,6 +6,7 @@ lines that a mode does not touch, comments too, stay as they are.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from javaproperties import PropertiesFile
 
@@ -44,9 +45,16 @@ OWN_STORES = tuple(f"ssl.{name}" for name in (
     "key.password", "truststore.type", "truststore.location", "truststore.password", "truststore.certificates"))
 """Keys and certificates for every listener that has none under its own name."""
 
+PROTOCOL_VERSION = "inter.broker.protocol.version"
 METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21}
 """inter.broker.protocol.version -> finalized level of metadata.version (MetadataVersion: 3.6-IV2, 3.7-IV4, 3.8-IV0,
 3.9-IV0). 3.6 is the first release whose level allows a migration to begin (KAFKA-17457)."""
+
+RAISED = "3.9"
+"""What mode R gives brokers whose own protocol version is too old for a migration."""
+RAISABLE = ("2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5")
+"""Protocol versions from which the way up and back was run with data (both ends: tests/adapters/test_protocol_version.py).
+Older ones have no topic ids, which a migration needs and which the way back would leave behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +83,41 @@ def properties(text: str) -> dict[str, str]:
     return dict(PropertiesFile.loads(text))
 
 
-def render_broker(text: str, mode: str, node_id: int, voters: Voters) -> str:
-    """The broker's file in mode A (ZooKeeper), B (ZooKeeper with the flag) or C (KRaft)."""
-    if mode == "A":
+def release_of(version: str) -> str:
+    """The release of a protocol version as Kafka reads it: 3.5 of 3.5-IV2 and of 3.5.1."""
+    return ".".join(version.strip().split("-")[0].split(".")[:2])
+
+
+@lru_cache(maxsize=16)
+def is_too_old(text: str) -> bool:
+    """Whether a file names a protocol version with which no migration can begin; without one it is Kafka's own."""
+    try:
+        return _is_too_old(PropertiesFile.loads(text))
+    except ValueError:                             # no properties file names no version; others tell of it
+        return False
+
+
+def _is_too_old(file: Mapping[str, str]) -> bool:
+    release = release_of(file.get(PROTOCOL_VERSION, ""))
+    return release != "" and release not in METADATA_LEVELS
+
+
+def without_quorum(text: str, mode: str) -> str:
+    """The file of a broker that knows no controllers: mode A, the user's own, or R."""
+    if mode == "A" or not is_too_old(text):
         return text
+    return _edit(PropertiesFile.loads(text), (), {PROTOCOL_VERSION: RAISED})
+
+
+def render_broker(text: str, mode: str, node_id: int, voters: Voters) -> str:
+    """The broker's file in mode A (ZooKeeper), R (with the protocol version raised), B (with the flag) or C (KRaft)."""
+    if mode in ("A", "R"):
+        return without_quorum(text, mode)
     file = PropertiesFile.loads(text)
+    raised = {PROTOCOL_VERSION: RAISED} if _is_too_old(file) else {}
     changes = _quorum_settings(file, voters)
     if mode == "B":
-        changes[MIGRATION_FLAG] = "true"
-        return _edit(file, _moved_stores(voters), changes)
+        return _edit(file, _moved_stores(voters), {**changes, **raised, MIGRATION_FLAG: "true"})
     if mode == "C":
         changes |= {"process.roles": "broker", "node.id": str(node_id)} | _standard_authorizer(file)
         return _edit(file, (*_ZOOKEEPER_ONLY, *_moved_stores(voters)), changes)

@@ -73,6 +73,20 @@ def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
     return Known(sorted(left, key=rank), zookeeper.at)
 
 
+def brokers_to_r(picture: Picture) -> Observed[list[str]]:
+    """Brokers whose protocol version is too old for a migration."""
+    must: set[str] = set()
+    for name in picture.broker_sets:
+        raised = picture.must_be_raised(name)
+        if not isinstance(raised, Known):
+            return raised
+        must |= set(picture.pods_of(name)) if raised.value else set()
+    if not must:
+        return Known([], picture.now)
+    left = brokers_to("R", picture)
+    return Known([name for name in left.value if name in must], left.at) if isinstance(left, Known) else left
+
+
 def all_but_the_last_to_b(picture: Picture) -> Observed[list[str]]:
     """EnableMigration leaves one broker, the ZooKeeper controller's, to CopyMetadata."""
     left = brokers_to("B", picture)
@@ -101,11 +115,13 @@ def controllers_to_f(picture: Picture) -> Observed[list[str]]:
     return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
 
 
-def assign_everything(picture: Picture) -> Mapping[str, NodeRecord]:
-    """What ProvisionControllers puts on record: brokers as they are, controllers to start in mode P."""
+def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
+    """The brokers as they are, which RaiseProtocolVersion puts on record."""
     pods = picture.broker_pods()
     assert isinstance(pods, Known), "the gate BrokersIdentified has passed"
-    return {
-        **{name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()},
-        **{name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()},
-    }
+    return {name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()}
+
+
+def assign_controllers(picture: Picture) -> Mapping[str, NodeRecord]:
+    """The controllers to start in mode P, which ProvisionControllers puts on record."""
+    return {name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()}

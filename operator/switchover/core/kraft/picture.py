@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
-from switchover.core.kraft import controllers, names
-from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, Workload
+from switchover.core.kraft import controllers, modes, names
+from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, ServerConfiguration, Workload
 from switchover.core.kraft.listener import Unusable, same_login
 from switchover.core.kraft.modes import Voters, properties
 from switchover.core.observed import Known, Observed, Unknown
@@ -129,13 +129,43 @@ class Picture:
     # --- what nodes say of themselves ---------------------------------------------------------------------------------
 
     def mode(self, node_id: int) -> Observed[str]:
-        """The mode in which a node answers ApiVersions (feasibility-kraft.md 3.2)."""
+        """The mode that a node's ApiVersions tell (feasibility-kraft.md 3.2), with its settings where they leave two."""
         answer = self.facts.answers.get(node_id, Unknown(f"node {node_id} was not asked"))
         if not isinstance(answer, Known):
             return answer
         if answer.value == NOT_LISTENING:
             return Unknown(f"node {node_id} is not listening")
-        return Known(observed_mode(answer.value), answer.at)
+        mode = observed_mode(answer.value)
+        return self._raised(node_id, Known(mode, answer.at)) if mode == "A" else Known(mode, answer.at)
+
+    def _raised(self, node_id: int, answered: Known[str]) -> Observed[str]:
+        """A or R: ApiVersions does not tell them apart, the live settings of a broker whose file is too old do."""
+        pod = next((name for name, record in self.position.nodes.items() if record.node_id == node_id), "")
+        if not pod:                                                   # Preflight looks at the version by itself
+            return answered
+        must = self.must_be_raised(pod.rpartition("-")[0])
+        if not isinstance(must, Known) or not must.value:
+            return answered if isinstance(must, Known) else must
+        settings = self.facts.broker_settings.get(node_id, Unknown(f"broker {node_id} was not asked for its settings"))
+        if not isinstance(settings, Known):
+            return settings
+        live = modes.release_of(settings.value.get(modes.PROTOCOL_VERSION, ""))
+        return Known("R" if live == modes.RAISED else "A", settings.at)
+
+    @property
+    def raises(self) -> bool:
+        """Whether the protocol version of some brokers must be raised, as far as is known."""
+        must = [self.must_be_raised(name) for name in self.broker_sets]
+        return any(isinstance(one, Known) and one.value for one in must)
+
+    def must_be_raised(self, workload: str) -> Observed[bool]:
+        """Whether the file of a StatefulSet's brokers names a protocol version with which no migration can begin."""
+        if not isinstance(self.facts.kubernetes, Known):
+            return self.facts.kubernetes
+        configuration = self.facts.kubernetes.value.configurations.get(workload)
+        if not isinstance(configuration, ServerConfiguration):
+            return Unknown(configuration or f"the configuration of {workload} was not read")
+        return Known(modes.is_too_old(configuration.text), self.facts.kubernetes.at)
 
     def views_of_others(self, broker_id: int) -> Mapping[int, Observed[BrokerView]]:
         """The Metadata of every broker but this one: a restarted broker is no witness for itself."""
@@ -152,7 +182,7 @@ class Picture:
 
 
 def observed_mode(answer: NodeAnswer) -> str:
-    """A, B, C, P or F; "" for a node that fits none."""
+    """A, B, C, P or F; "" for a node that fits none. A broker in mode R answers as one in A."""
     keys = answer.api_keys
     if LEADER_AND_ISR in keys and UPDATE_METADATA in keys:
         return "B" if answer.zk_migration_ready else "A"

@@ -65,6 +65,8 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
+TO_R = brokers("R", nodes.brokers_to_r, (WITHIN_WINDOW, *BEFORE_A_BROKER),
+               (to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
 TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, (WITHIN_WINDOW, *BEFORE_A_BROKER), AFTER_A_BROKER)
 LAST_TO_B = brokers("B", nodes.the_last_to_b, (WITHIN_WINDOW, *BEFORE_A_BROKER), AFTER_A_BROKER)
 TO_C = brokers(
@@ -99,10 +101,21 @@ BACK_TO_A = brokers(
 
 PLAN: Plan[Picture] = Plan((
     Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
-    Step("ProvisionControllers",
+    Step("RaiseProtocolVersion",
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
-             assigns=nodes.assign_everything,
+             assigns=nodes.assign_brokers,
+             watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             goal=goals.claim_to_raise,
+             rollouts=(TO_R,)),
+         back=Leg(
+             goal=way_back.release_brokers, rollouts=(BACK_TO_A,),
+             done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART),
+             one_way=True)),
+    Step("ProvisionControllers",
+         forward=Leg(
+             enter=(WITHIN_WINDOW,),
+             assigns=nodes.assign_controllers,
              watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision,
              done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION)),

@@ -10,7 +10,7 @@ from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, Plann
 from switchover.core.effects import Effect, WriteNodeFiles
 from switchover.core.kraft import goals, modes, template
 from switchover.core.kraft.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
-from switchover.core.kraft.nodes import assign_everything
+from switchover.core.kraft.nodes import assign_brokers, assign_controllers
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known
@@ -20,7 +20,7 @@ SECRET = re.compile(r"password|secret|jaas|token|credential|private|certificate|
 TELLTALE = re.compile(r"password|-----BEGIN", re.IGNORECASE)
 """Values that are hidden whatever their key is called."""
 HIDDEN, EACH_ITS_OWN = "<hidden>", "<each its own>"
-BROKER_STEPS, CONTROLLER_STEPS = ("A", "B", "C"), ("P", "F")
+CONTROLLER_STEPS = ("P", "F")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class Change:
     own: Mapping[str, Mapping[str, tuple[str | None, str | None]]]      # key -> pod -> (before, after)
 
 
+def broker_steps(picture: Picture) -> tuple[str, ...]:
+    """The modes that every broker goes through."""
+    return ("A", "R", "B", "C") if picture.raises else ("A", "B", "C")
+
+
 def changes(picture: Picture) -> tuple[Change, ...]:
     """Of every node, restart by restart.
 
@@ -43,11 +48,12 @@ def changes(picture: Picture) -> tuple[Change, ...]:
         return ()
     state = replace(picture.facts.kubernetes.value, node_files={})        # nothing is written yet: every file is rendered
     facts = replace(picture.facts, kubernetes=Known(state, picture.facts.kubernetes.at))
-    bare = replace(picture, facts=facts, position=replace(picture.position, nodes=assign_everything(picture)))
+    bare = replace(picture, facts=facts, position=replace(picture.position, nodes={
+        **assign_brokers(picture), **assign_controllers(picture)}))
     if bare.voters is None:
         return ()
     try:
-        brokers = {mode: _files(goals.broker_files(_all_in(bare, mode, bare.brokers))) for mode in BROKER_STEPS}
+        brokers = {mode: _files(goals.broker_files(_all_in(bare, mode, bare.brokers))) for mode in broker_steps(picture)}
         controllers = {mode: _files(goals.controller_files(_all_in(bare, mode, bare.controllers)))
                        for mode in CONTROLLER_STEPS}
         original = brokers["A"][bare.pods_of(picture.spec.brokers[0].name)[0]]
@@ -56,7 +62,7 @@ def changes(picture: Picture) -> tuple[Change, ...]:
     own = picture.spec.controllers.name
     return (
         *(_change(name, after, {pod: (brokers[before][pod], brokers[after][pod]) for pod in bare.pods_of(name)})
-          for before, after in pairwise(BROKER_STEPS) for name in bare.broker_sets),
+          for before, after in pairwise(broker_steps(picture)) for name in bare.broker_sets),
         _change(own, "P", {pod: (original, text) for pod, text in controllers["P"].items()}),
         _change(own, "F", {pod: (controllers["P"][pod], text) for pod, text in controllers["F"].items()}),
     )
@@ -121,7 +127,8 @@ def preview(picture: Picture) -> PlanPreview | None:
         steps=tuple(_step(picture, step.name, step.hold, work) for step in PLAN.steps
                     if step.hold or step.name in picture.spec.holds or any(each.step == step.name for each in work)),
         nodes=(
-            *(PlannedNodes(name=name, nodes=pods, restarts_each=len(BROKER_STEPS) - 1) for name, pods in by_pods.items()),
+            *(PlannedNodes(name=name, nodes=pods, restarts_each=len(broker_steps(picture)) - 1)
+              for name, pods in by_pods.items()),
             PlannedNodes(name=picture.spec.controllers.name, nodes=len(picture.controllers), restarts_each=1),
         ),
         changes=_bounded(found),

@@ -206,6 +206,12 @@ def original_manifest(workload: Workload, attempt: int, labels: Mapping[str, str
     }
 
 
+def is_restored(workload: Workload, original: Mapping[str, Any] | None) -> bool:
+    """Whether template and update strategy are what they were before we touched them."""
+    return original is None or (
+        workload.template == original["template"] and workload.update_strategy == original["updateStrategy"])
+
+
 def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the template back while pods are still replaced by eviction only."""
     return (

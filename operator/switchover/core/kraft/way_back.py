@@ -155,8 +155,8 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
 def end_claim(picture: Picture) -> tuple[Effect, ...]:
     """One effect at a time: controllers without a claim go as they are; behind stopped ones, the nodes of their claim."""
     state, zookeeper = state_of(picture), _zookeeper(picture)
-    if state is None or zookeeper is None or picture.position.batch is not None:
-        return ()                                                     # first let a stop be proven, by several samples
+    if state is None or zookeeper is None:
+        return ()
     claimed = is_claimed(zookeeper)
     if state.controllers is not None and not claimed:
         return (Delete("apps/v1", "StatefulSet", state.controllers.name, state.controllers.uid),)
@@ -190,13 +190,27 @@ def remove_controllers(picture: Picture) -> tuple[Effect, ...]:
     if state.node_files.get(name):
         return (Delete("v1", "Service", name), Delete("policy/v1", "PodDisruptionBudget", name),
                 Delete("v1", "Secret", names.node_files(name)))
+    return ()
+
+
+def release_brokers(picture: Picture) -> tuple[Effect, ...]:
+    """Templates and strategies back; when every broker runs by its own, nothing of ours stays: the claim goes last."""
+    state = state_of(picture)
+    if state is None:
+        return ()
+    if first := give_back(picture):
+        return first
     leftovers: list[Effect] = []
     for brokers, workload in preflight.broker_workloads(state).items():
+        original = state.originals.get(brokers)
+        settled = not picture.position.left(picture.pods_of(brokers), "A")
+        if not settled or not template.is_restored(workload, original):
+            continue
         if state.node_files.get(brokers):
             leftovers.append(Delete("v1", "Secret", names.node_files(brokers)))
-        elif state.originals.get(brokers) is not None:
-            original = names.original(brokers, picture.position.attempt)
-            leftovers.append(Delete("apps/v1", "ControllerRevision", original))
+        elif original is not None:
+            kept = names.original(brokers, picture.position.attempt)
+            leftovers.append(Delete("apps/v1", "ControllerRevision", kept))
         elif workload.claimed_by == picture.uid:
             leftovers.append(Apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": brokers}}))
     return tuple(leftovers)

@@ -1,6 +1,9 @@
 """R1 to R4: what must hold on the way back from a claim (kraft-migration.md section 2, feasibility-kraft.md section 5)."""
 
+from collections.abc import Sequence
+
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.dual_write import check_dual_write
 from switchover.core.kraft.gates.parity import check_parity
@@ -145,13 +148,36 @@ def check_controllers_gone(picture: Picture) -> Verdict:
         return zookeeper
     if zookeeper.migration is not None:
         return wait("Leftover", "/migration still exists", subject="/migration", unblocks="Switchover deletes it")
-    left = [f"StatefulSet {picture.spec.controllers.name}"] if state.value.controllers is not None else [
-        *(f"claim {name}" for name in state.value.controller_claims),
-        *(f"Secret {name}" for name, files in state.value.node_files.items() if files)]
-    if left:
-        return wait("Leftover", f"{left[0]} still exists", subject=left[0], observed=len(left), threshold=0,
-                    unblocks="Kubernetes removes it; a pod that still mounts a claim keeps it")
-    return passed("nothing is left of the controllers")
+    name = picture.spec.controllers.name
+    left = [f"StatefulSet {name}"] if state.value.controllers is not None else [
+        *(f"claim {claim}" for claim in state.value.controller_claims),
+        *([f"Secret {names.node_files(name)}"] if state.value.node_files.get(name) else [])]
+    return _left(left) or passed("nothing is left of the controllers")
+
+
+def _left(left: Sequence[str]) -> Verdict | None:
+    if not left:
+        return None
+    return wait("Leftover", f"{left[0]} still exists", subject=left[0], observed=len(left), threshold=0,
+                unblocks="Kubernetes removes it; a pod that still mounts a claim keeps it")
+
+
+def check_brokers_released(picture: Picture) -> Verdict:
+    """R4: the brokers' StatefulSets are the user's again, without our files, our copy of the original and our claim."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is not None and not template.is_restored(workload, state.value.originals.get(name)):
+            return wait("TemplateNotRestored", f"StatefulSet {name} has not its own template and update strategy back",
+                        subject=name, unblocks="every pod of it runs by its own template; Switchover restores the rest")
+    return _left([
+        *(f"Secret {names.node_files(name)}" for name in picture.broker_sets if state.value.node_files.get(name)),
+        *(f"the original of StatefulSet {name}" for name in picture.broker_sets
+          if state.value.originals.get(name) is not None),
+        *(f"the claim on StatefulSet {name}" for name, workload in state.value.brokers.items()
+          if workload is not None and workload.claimed_by == picture.uid),
+    ]) or passed("the brokers' StatefulSets are the user's own")
 
 
 WRITTEN_BACK: Gate[Picture] = Gate("WrittenBack", check_written_back, samples=samples)
@@ -159,4 +185,5 @@ CONTROLLERS_STOPPED: Gate[Picture] = Gate("ControllersStopped", check_controller
 ZOOKEEPER_RULES: Gate[Picture] = Gate("ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES)
 PLAIN_BROKER: Gate[Picture] = Gate("PlainBroker", check_plain_broker, samples=samples)
 TEMPLATE_IS_ORIGINAL: Gate[Picture] = Gate("TemplateIsOriginal", check_template_is_original)
+BROKERS_RELEASED: Gate[Picture] = Gate("BrokersReleased", check_brokers_released)
 CONTROLLERS_GONE: Gate[Picture] = Gate("ControllersGone", check_controllers_gone)

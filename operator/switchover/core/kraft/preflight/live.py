@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Verdict, fail, info, unknown
+from switchover.core.gate import Verdict, fail, info, unknown, warn
 from switchover.core.kraft import modes
 from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, pods, several, zookeeper
+from switchover.core.kraft.preflight.reading import Unseen, check, configured, pods, several, zookeeper
 from switchover.core.observed import Known, Unknown
 
 FETCH = 1
 FETCH_OF_3_9 = 17
 """Kafka 3.9 is the first release whose brokers speak Fetch v17, and the last one with ZooKeeper (FetchRequest.json)."""
-PROTOCOL = "inter.broker.protocol.version"
 FINAL_PROTOCOLS = {"3.6": "3.6-IV2", "3.7": "3.7-IV4", "3.8": "3.8-IV0", "3.9": "3.9-IV0"}
 """What a release stands for: the controllers are formatted with it, and a broker with another one is refused."""
 JBOD_FROM = "3.7"
@@ -36,12 +35,12 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
         if not isinstance(settings, Known):
             yield unknown("SettingsUnknown", settings.why, subject=name)
         else:
-            protocols[broker_id] = settings.value.get(PROTOCOL, "")
-    yield from _protocol_trouble(protocols)
+            protocols[broker_id] = settings.value.get(modes.PROTOCOL_VERSION, "")
+    yield from _protocol_trouble(picture, protocols)
 
 
-def _protocol_trouble(protocols: Mapping[int, str]) -> Iterator[Verdict]:
-    releases = {broker_id: version.split("-")[0] for broker_id, version in protocols.items()}
+def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterator[Verdict]:
+    releases = {broker_id: modes.release_of(version) for broker_id, version in protocols.items()}
     different = sorted(set(releases.values()))
     if len(different) > 1:
         odd = min(releases, key=lambda broker_id: sum(version == releases[broker_id] for version in releases.values()))
@@ -49,15 +48,27 @@ def _protocol_trouble(protocols: Mapping[int, str]) -> Iterator[Verdict]:
                    subject=f"broker {odd}", observed=", ".join(f"{k}: {v}" for k, v in sorted(releases.items())),
                    threshold="one version", unblocks="set the same inter.broker.protocol.version on every broker")
     if too_old := [version for version in different if version not in modes.METADATA_LEVELS]:
-        yield fail("ProtocolVersionUnsupported", "a migration needs inter.broker.protocol.version 3.6 or newer",
-                   subject=PROTOCOL, observed=too_old[0], threshold=", ".join(sorted(modes.METADATA_LEVELS)),
-                   unblocks="raise it to 3.9 on every broker")
+        yield _too_old(picture, too_old[0])
+        return
     for version in sorted({version for version in protocols.values() if "-" in version}):
         final = FINAL_PROTOCOLS.get(version.split("-")[0], version)
         if version != final:
             yield fail("ProtocolVersionUnsupported", f"inter.broker.protocol.version {version} is not the last one of its"
-                       " release: the controllers would refuse such a broker", subject=PROTOCOL, observed=version,
-                       threshold=final, unblocks=f"set it to {version.split('-')[0]} on every broker")
+                       " release: the controllers would refuse such a broker", subject=modes.PROTOCOL_VERSION,
+                       observed=version, threshold=final, unblocks=f"set it to {version.split('-')[0]} on every broker")
+
+
+def _too_old(picture: Picture, version: str) -> Verdict:
+    """A version that RaiseProtocolVersion raises, or one that it cannot."""
+    if version in modes.RAISABLE and all(modes.PROTOCOL_VERSION in found.keys for found in configured(picture)):
+        return warn("ProtocolVersionIsRaised", f"every broker restarts once more, to raise {modes.PROTOCOL_VERSION} to"
+                    f" {modes.RAISED}; a rollback takes it back", subject=modes.PROTOCOL_VERSION, observed=version,
+                    threshold=", ".join(sorted(modes.METADATA_LEVELS)),
+                    cure="nothing to do, or raise it yourself before the migration begins")
+    return fail("ProtocolVersionUnsupported", f"a migration needs {modes.PROTOCOL_VERSION} 3.6 or newer, and Switchover"
+                f" raises it only from {modes.RAISABLE[0]} on and where the file sets it", subject=modes.PROTOCOL_VERSION,
+                observed=version, threshold=", ".join(sorted(modes.METADATA_LEVELS)),
+                unblocks=f"raise it to {modes.RAISED} on every broker")
 
 
 def _examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
@@ -94,7 +105,7 @@ def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
             several_dirs.append(broker_id)
     for broker_id in several_dirs:
         settings = picture.facts.broker_settings.get(broker_id)
-        release = settings.value.get(PROTOCOL, "").split("-")[0] if isinstance(settings, Known) else ""
+        release = settings.value.get(modes.PROTOCOL_VERSION, "").split("-")[0] if isinstance(settings, Known) else ""
         if release in modes.METADATA_LEVELS and release < JBOD_FROM:
             yield fail("JbodNeedsNewerProtocol", f"broker {broker_id} has several log directories, which KRaft knows from"
                        f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
