@@ -47,6 +47,10 @@ class Run:
     peak_memory: int = 0
     restarts: int = 0
     pods: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    left: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """uid of a pod that was told to go -> its name, and when."""
+    ready: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """uid of a pod -> its name, and when it first was Ready."""
 
     @property
     def replaced(self) -> int:
@@ -59,10 +63,26 @@ class Run:
         owners = {owner["name"] for owner in metadata.get("ownerReferences", []) if owner["kind"] == "StatefulSet"}
         if owners & MOVED:
             self.pods[metadata["name"]].add(metadata["uid"])
+            name, uid = metadata["name"], metadata["uid"]
+            if "deletionTimestamp" in metadata:
+                grace = metadata.get("deletionGracePeriodSeconds", 0)
+                self.left.setdefault(uid, (name, seconds(metadata["deletionTimestamp"]) - grace))
+            for item in pod["status"].get("conditions", []):
+                if item["type"] == "Ready" and item["status"] == "True":
+                    self.ready.setdefault(uid, (name, seconds(item["lastTransitionTime"])))
         if metadata.get("labels", {}).get("app.kubernetes.io/name") == "switchover":
             self.container = operator_process.container_id(pod)
             for status in pod["status"].get("containerStatuses", []):
                 self.restarts = max(self.restarts, status["restartCount"])
+
+    def restarts_since(self, start: float) -> list[tuple[str, float]]:
+        """(pod, seconds from its end to its successor's first Ready) of every pod replaced since `start`."""
+        found = []
+        for name, gone in self.left.values():
+            after = [at for pod, at in self.ready.values() if pod == name and at >= gone]
+            if gone >= start and after:
+                found.append((name, min(after) - gone))
+        return found
 
     def steps(self) -> dict[str, float]:
         """Seconds of every step that ended."""

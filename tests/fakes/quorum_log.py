@@ -79,8 +79,9 @@ def as_metadata(items: dict[str, str]) -> ClusterMetadata:
         kind, _, name = item.partition(" ")
         kinds[kind][name] = value
     return ClusterMetadata(
-        topics={name: Topic(f"id-of-{name}", {index: Assignment(replicas) for index, replicas in literal_eval(value).items()})
-                for name, value in kinds["topic"].items()},
+        topics={name: Topic(f"id-of-{name}", {
+            index: Assignment(replicas) for index, replicas in literal_eval(value).items()})
+            for name, value in kinds["topic"].items()},
         configs={Resource(TOPIC, name): dict([value.split("=")]) for name, value in kinds["config"].items()},
         acls=frozenset(Acl("User:alice", "*", "Allow", value, "Topic", "LITERAL", name)
                        for name, value in kinds["acl"].items()),

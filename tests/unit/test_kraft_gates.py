@@ -140,7 +140,6 @@ BY_CLOCK_OR_SPEC = {
     "Soaked": "compares the clock with the record alone",
     "Retained": "compares the clock with the record alone",
     "BackupsTaken": "compares the spec with the record alone",
-    "Supported": "reads the spec alone",
     "WindowsFit": "has nothing to compare while there are no windows",
     "WithinWindow": "has nothing to compare while there are no windows",
 }

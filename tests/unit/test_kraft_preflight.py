@@ -211,8 +211,6 @@ BAD = [
     Bad("a pod that is missing", workload(pods={}), "ObjectsExist", W, "PodsNotReady", "kafka"),
     Bad("a cluster that another migration moves", kubernetes(lease_holder="uid-of-another/operator"), "ClusterIsFree", F,
         "ClusterIsTaken", "another migration"),
-    # what this version does not do
-    Bad("an automatic rollback", wanted(onFailure="RollBack"), "Supported", F, "NotSupportedYet", "spec.onFailure"),
     # windows
     Bad("a window too short for the canary", wanted(
         windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 240}], rollout={"steps": [

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.api.meta import OnFailure
 from switchover.core.gate import Verdict, fail, info, unknown, warn
 from switchover.core.kraft import environment, modes, template
 from switchover.core.kraft.facts import ServerConfiguration
@@ -13,18 +12,6 @@ from switchover.core.kraft.preflight.reading import Configured, Unseen, check, c
 SECRET_BYTES = 1_000_000
 """A little less than the 1 MiB that the API server takes for all values of a Secret."""
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
-
-
-def find_unsupported(picture: Picture) -> Iterator[Verdict]:
-    """What the API already knows and this version does not do yet is refused here, never ignored."""
-    spec = picture.spec
-    unsupported = {
-        "spec.onFailure RollBack": spec.on_failure is OnFailure.ROLL_BACK,
-    }
-    for field, asked in unsupported.items():
-        if asked:
-            yield fail("NotSupportedYet", f"{field} is not supported by this version of Switchover", subject=field,
-                       unblocks="take it out of the spec, or run a version that supports it")
 
 
 def find_unusable_files(picture: Picture) -> Iterator[Verdict]:
@@ -101,7 +88,6 @@ def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
 
 
 CHECKS = (
-    check("Supported", find_unsupported, "everything asked for is supported"),
     check("Configuration", find_unusable_files, "the configuration can be carried through every mode"),
     check("Features", find_features_that_change, "features that change were looked for"),
 )
