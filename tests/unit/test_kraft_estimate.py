@@ -14,6 +14,7 @@ from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.gates.windows import WITHIN_WINDOW
 from switchover.core.kraft.pace import remaining, spend
 from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
 from switchover.core.pace import Pace, Spent, with_batch
 from switchover.core.plan import decide
 from switchover.core.position import NodeRecord
@@ -275,3 +276,12 @@ def test_no_estimate_while_a_person_is_waited_for_and_one_while_a_window_is():
     assert told(WithinWindow=wait("OutsideWindow", "closed")) == direction_seconds(picture)
     assert told(Approval=wait("AwaitingApproval", "held")) is None
     assert told(Paused=wait("Paused", "paused")) is None
+
+
+def test_every_restart_on_the_way_forward_is_asked_for_a_window_and_none_on_the_way_back():
+    for step in PLAN.steps:
+        forward = {rollout.mode: WITHIN_WINDOW in rollout.before for rollout in step.forward.rollouts}
+        assert all(forward.values()), step.name
+        assert WITHIN_WINDOW in step.forward.enter or step.name == "Soak" or not forward, step.name
+        back = step.back.rollouts if step.back is not None else ()
+        assert not any(WITHIN_WINDOW in rollout.before for rollout in back), step.name

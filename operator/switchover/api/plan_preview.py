@@ -42,7 +42,7 @@ class PlannedNodes(Model):
     nodes: Count
     """How many pods it has."""
     restarts_each: Count
-    """How often each of them is restarted."""
+    """How often each of them is restarted; the controller that leads in the soak once more."""
 
 
 class PlannedChange(Model):
@@ -65,7 +65,7 @@ class PlanPreview(Model):
     """The steps, in their order."""
     nodes: Annotated[tuple[PlannedNodes, ...], Field(max_length=17), Unique("name")] = ()
     """Restarts of every node."""
-    changes: Annotated[tuple[PlannedChange, ...], Field(max_length=34), Unique("name")] = ()
+    changes: Annotated[tuple[PlannedChange, ...], Field(max_length=50), Unique("name")] = ()
     """The configuration of every node, restart by restart."""
     restarts: Count = 0
     """Restarts of all nodes together."""

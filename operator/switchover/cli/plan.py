@@ -109,14 +109,14 @@ def _previewed(picture: Picture) -> Iterator[str]:
     found = preview(picture)
     if found is None:
         return
-    yield f"plan: {found.restarts} restarts, {_duration(found.estimated_seconds)}"
+    yield f"plan: {_restarts(found.restarts)}, {_duration(found.estimated_seconds)}"
     yield (f"  {found.basis.value.lower()}: {found.broker_restart_seconds} s for a batch of brokers and"
            f" {found.controller_restart_seconds} s for a controller")
     for step in found.steps:
         hold = ", waits for an approval" if step.hold else ""
-        yield f"  {step.name}: {step.restarts} restarts, {_duration(step.estimated_seconds)}{hold}"
+        yield f"  {step.name}: {_restarts(step.restarts)}, {_duration(step.estimated_seconds)}{hold}"
     for own in found.nodes:
-        yield f"  {own.name}: {own.nodes} pods, {own.restarts_each} restarts each"
+        yield f"  {own.name}: {own.nodes} pods, {_restarts(own.restarts_each)} each"
     for change in changes(picture):
         yield f"configuration of {change.workload} in mode {change.mode}:"
         for line in lines(change):
@@ -124,6 +124,10 @@ def _previewed(picture: Picture) -> Iterator[str]:
         for key, values in change.own.items():
             each = ", ".join(f"{pod} {shown(key, new) if new is not None else 'none'}" for pod, (_, new) in values.items())
             yield f"    {key}: {each}"
+
+
+def _restarts(count: int) -> str:
+    return f"{count} restart{'' if count == 1 else 's'}"
 
 
 def _duration(seconds: float) -> str:

@@ -1,16 +1,16 @@
-"""What a KafkaMigration will do, computed from the very functions that will do it, and without doing any of it."""
+"""What a KafkaMigration will do, by the functions that render its files, and without doing any of it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
 from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, PlannedNodes, PlannedStep, PlanPreview
-from switchover.core.effects import Effect, WriteNodeFiles
-from switchover.core.kraft import goals, modes, template
+from switchover.core.kraft import modes
+from switchover.core.kraft.controllers import LOG_DIR
 from switchover.core.kraft.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
-from switchover.core.kraft.nodes import assign_brokers, assign_controllers
+from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known
@@ -20,7 +20,7 @@ SECRET = re.compile(r"password|secret|jaas|token|credential|private|certificate|
 TELLTALE = re.compile(r"password|-----BEGIN", re.IGNORECASE)
 """Values that are hidden whatever their key is called."""
 HIDDEN, EACH_ITS_OWN = "<hidden>", "<each its own>"
-CONTROLLER_STEPS = ("P", "F")
+CONTROLLER_MODES = ("P", "F")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,48 +39,29 @@ def broker_steps(picture: Picture) -> tuple[str, ...]:
 
 
 def changes(picture: Picture) -> tuple[Change, ...]:
-    """Of every node, restart by restart.
-
-    Nothing while brokers cannot be told from one another, a file is malformed, or the controllers' listener has no usable
-    credentials.
-    """
-    if not isinstance(picture.broker_pods(), Known) or not isinstance(picture.facts.kubernetes, Known):
+    """Of every node, restart by restart. Nothing while a node or a file is not known, or a file is malformed."""
+    pods, state, voters = picture.broker_pods(), picture.facts.kubernetes, picture.voters
+    if not isinstance(pods, Known) or not isinstance(state, Known) or voters is None:
         return ()
-    state = replace(picture.facts.kubernetes.value, node_files={})        # nothing is written yet: every file is rendered
-    facts = replace(picture.facts, kubernetes=Known(state, picture.facts.kubernetes.at))
-    bare = replace(picture, facts=facts, position=replace(picture.position, nodes={
-        **assign_brokers(picture), **assign_controllers(picture)}))
-    if bare.voters is None:
+    found: list[Change] = []
+    texts = {name: item.text for name, item in state.value.configurations.items() if isinstance(item, ServerConfiguration)}
+    if texts.keys() != picture.broker_sets.keys():
         return ()
     try:
-        brokers = {mode: _files(goals.broker_files(_all_in(bare, mode, bare.brokers))) for mode in broker_steps(picture)}
-        controllers = {mode: _files(goals.controller_files(_all_in(bare, mode, bare.controllers)))
-                       for mode in CONTROLLER_STEPS}
-        original = brokers["A"][bare.pods_of(picture.spec.brokers[0].name)[0]]
-    except (ValueError, KeyError, IndexError, template.Unsupported):
-        return ()
-    own = picture.spec.controllers.name
-    return (
-        *(_change(name, after, {pod: (brokers[before][pod], brokers[after][pod]) for pod in bare.pods_of(name)})
-          for before, after in pairwise(broker_steps(picture)) for name in bare.broker_sets),
-        _change(own, "P", {pod: (original, text) for pod, text in controllers["P"].items()}),
-        _change(own, "F", {pod: (controllers["P"][pod], text) for pod, text in controllers["F"].items()}),
-    )
-
-
-def _all_in(picture: Picture, mode: str, pods: Iterable[str]) -> Picture:
-    nodes = {**picture.position.nodes, **{pod: replace(picture.position.nodes[pod], assigned=mode) for pod in pods}}
-    return picture.at(replace(picture.position, nodes=nodes))
-
-
-def _files(effects: Sequence[Effect]) -> dict[str, dict[str, str]]:
-    """Pod -> its properties."""
-    suffix = template.file_key("")
-    return {
-        key.removesuffix(suffix): modes.properties(text)
-        for effect in effects if isinstance(effect, WriteNodeFiles)
-        for key, text in effect.files.items() if key.endswith(suffix)
-    }
+        for before, after in pairwise(broker_steps(picture)):
+            for name, text in texts.items():
+                found.append(_change(name, after, {
+                    pod: (modes.properties(modes.render_broker(text, before, broker_id, voters)),
+                          modes.properties(modes.render_broker(text, after, broker_id, voters)))
+                    for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == name}))
+        first, own = texts[picture.spec.brokers[0].name], picture.spec.controllers.name
+        files = {pod: {mode: modes.properties(modes.render_controller(first, mode, node_id, voters, LOG_DIR))
+                       for mode in CONTROLLER_MODES} for pod, node_id in picture.controllers.items()}
+        brokers_own = modes.properties(first)
+    except ValueError:
+        return ()                                            # Preflight tells it
+    return (*found, _change(own, "P", {pod: (brokers_own, of["P"]) for pod, of in files.items()}),
+            _change(own, "F", {pod: (of["P"], of["F"]) for pod, of in files.items()}))
 
 
 def _change(workload: str, mode: str, files: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> Change:

@@ -1,0 +1,176 @@
+"""The preview of the plan: what is shown, that it is small, and that it shows no secret.
+
+golden/preview.txt is what `switchover plan` prints of it for the migration of pictures.py.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from switchover.api.plan_preview import LINES_SHOWN, Basis
+from switchover.cli.plan import _previewed
+from switchover.core.kraft.facts import Facts, MigrationState, ServerConfiguration
+from switchover.core.kraft.modes import properties, render_broker
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.preview import HIDDEN, changes, lines, preview, shown
+from switchover.core.kraft.status import telling
+from switchover.core.observed import Unknown
+from switchover.core.pace import Pace
+from unit.pictures import BROKERS, NOW, migration, moment, server_properties, spec_of, spoil, with_fact
+from unit.test_kraft_status import folded, on_record
+
+GOLDEN = Path(__file__).parent / "golden" / "preview.txt"
+SECRETS = {
+    "listener.name.internal.plain.sasl.jaas.config": 'PlainLoginModule required username="a" password="s3cret-1";',
+    "ssl.keystore.password": "s3cret-2", "ssl.key.password": "s3cret-3", "ssl.keystore.key": "s3cret-4",
+    "ssl.truststore.certificates": "-----BEGIN CERTIFICATE----- s3cret-5", "password.encoder.secret": "s3cret-6",
+    "password.encoder.old.secret": "s3cret-7", "delegation.token.secret.key": "s3cret-8",
+    "delegation.token.master.key": "s3cret-9", "zookeeper.ssl.keystore.password": "s3cret-10",
+    "zookeeper.ssl.truststore.password": "s3cret-11", "zookeeper.metrics": "user=a,password=s3cret-12",
+    "inter.broker.listener.name": "INTERNAL", "sasl.oauthbearer.client.credentials": "s3cret-13",
+}
+
+
+def with_file(text: str, **spec: object) -> Picture:
+    picture = moment("Preflight", **spec)
+    return spoil(picture, "kubernetes", configurations={"kafka": ServerConfiguration("ConfigMap kafka-config", text, {})})
+
+
+def previewed(picture: Picture):
+    found = preview(picture)
+    assert found is not None
+    return found
+
+
+def test_the_preview_is_printed_as_it_was():
+    assert "\n".join(_previewed(moment("Preflight"))) + "\n" == GOLDEN.read_text()
+
+
+def test_the_preview_says_what_the_files_will_say():
+    """Against the files themselves: apply the lines of every change to what a broker has, and it has what it will have."""
+    picture = moment("Preflight")
+    assert picture.voters is not None
+    has = properties(server_properties())
+    for mode in ("B", "C"):
+        (change,) = [each for each in changes(picture) if (each.workload, each.mode) == ("kafka", mode)]
+        for key, (_, new) in {**change.common, **{key: own["kafka-1"] for key, own in change.own.items()}}.items():
+            has = {name: value for name, value in has.items() if name != key} | ({key: new} if new is not None else {})
+        assert has == properties(render_broker(server_properties(), mode, BROKERS["kafka-1"], picture.voters))
+
+
+def test_what_differs_from_pod_to_pod_is_told_once():
+    (to_c,) = [change for change in previewed(moment("Preflight")).changes if change.name == "kafka/C"]
+    assert to_c.own == ("node.id",)
+    assert "+ node.id=<each its own>" in to_c.lines
+
+
+def test_restarts_are_counted_by_node_and_in_total():
+    found = previewed(moment("Preflight"))
+    assert {each.name: (each.nodes, each.restarts_each) for each in found.nodes} == {
+        "kafka": (3, 2), "kafka-controller": (3, 1)}
+    assert found.restarts == 3 * 2 + 3 + 1, "and the leader once more in the soak"
+
+
+@pytest.mark.parametrize(("paces", "basis", "seconds"), [
+    ({}, Basis.ASSUMED, (120, 60)),
+    ({"B": Pace(2, 20.0, 30.0)}, Basis.ASSUMED, (20, 60)),
+    ({"B": Pace(2, 20.0, 30.0), "Stopped": Pace(3, 6.0, 7.0)}, Basis.MEASURED, (20, 6)),
+], ids=["nothing measured", "brokers alone", "an earlier attempt"])
+def test_the_preview_says_what_its_times_rest_on(paces, basis, seconds):
+    found = previewed(replace(moment("Preflight"), paces=paces))
+    assert (found.basis, found.broker_restart_seconds, found.controller_restart_seconds) == (basis, *seconds)
+
+
+def test_closed_windows_are_in_the_date_and_not_in_the_work():
+    plain = previewed(moment("Preflight"))
+    later = previewed(moment("Preflight", windows=[{"name": "w", "cron": "0 20 * * *", "durationSeconds": 7200}]))
+    assert plain.estimated_seconds == later.estimated_seconds
+    assert plain.estimated_completion_time is not None
+    assert later.estimated_completion_time is not None
+    assert (later.estimated_completion_time - plain.estimated_completion_time).total_seconds() == 12 * 3600
+    never = preview(replace(moment("Preflight"), spec=spec_of(
+        windows=[{"name": "w", "cron": "0 20 * * *", "durationSeconds": 60}])))
+    assert never is not None
+    assert never.estimated_completion_time is None
+
+
+def test_a_hold_is_told():
+    held = {step.name for step in previewed(moment("Preflight", holds=["MoveBrokers"])).steps if step.hold}
+    assert held == {"MoveBrokers", "Finalize", "HandOver"}
+
+
+# --- secrets and size ---------------------------------------------------------------------------------------------------
+
+
+def test_no_secret_is_shown():
+    text = server_properties() + "\n" + "\n".join(f"{key}={value}" for key, value in SECRETS.items()) + "\n"
+    picture = with_file(text)
+    told = json.dumps(previewed(picture).manifest()) + "\n".join(_previewed(picture))
+    assert "s3cret" not in told
+    assert HIDDEN in told, "what changes is told all the same"
+    assert "zookeeper.connect=zookeeper:2181" in told, "and what is no secret is shown"
+
+
+@pytest.mark.parametrize("key", sorted(SECRETS.keys() - {"inter.broker.listener.name"}))
+def test_a_value_is_hidden_by_its_key_or_by_what_it_looks_like(key):
+    assert shown(key, SECRETS[key]) == HIDDEN
+
+
+@pytest.mark.parametrize("key", ["ssl.keystore.location", "ssl.keystore.type", "sasl.enabled.mechanisms", "log.dirs"])
+def test_what_is_no_secret_is_shown(key):
+    assert shown(key, "a value") == "a value"
+
+
+def test_the_preview_in_the_status_stays_small():
+    text = server_properties() + "".join(f"zookeeper.option{n}={'x' * 300}\n" for n in range(200))
+    found = previewed(with_file(text))
+    assert sum(len(change.lines) for change in found.changes) == LINES_SHOWN
+    assert sum(change.omitted for change in found.changes) > 200
+    assert len(json.dumps(found.manifest())) < 12_000
+    printed = list(_previewed(with_file(text)))
+    assert sum(line.startswith("  - zookeeper.option") for line in printed) > 200, "the command prints all"
+
+
+def test_keys_of_their_own_are_as_many_as_differ():
+    for change in changes(moment("Preflight")):
+        assert change.own.keys() == {"node.id"} or not change.own
+        assert all(line[0] in "+-" for line in lines(change))
+
+
+# --- when it cannot be computed -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("picture", [
+    replace(moment("Preflight"), facts=Facts()),
+    with_fact(moment("Preflight"), "zookeeper", Unknown("no answer")),
+    with_file("listeners=\\u00zz"),
+    spoil(moment("Preflight"), "kubernetes", configurations={"kafka": "ConfigMap kafka-config does not exist"}),
+    spoil(moment("Preflight"), "kubernetes", brokers={"kafka": None}),
+], ids=["nothing seen", "brokers not known", "malformed", "no file", "no StatefulSet"])
+def test_what_cannot_be_computed_is_left_to_preflight_to_tell(picture):
+    assert preview(picture) is None
+    assert list(_previewed(picture)) == []
+    assert folded(picture).plan is None
+
+
+# --- in the status ------------------------------------------------------------------------------------------------------
+
+
+def test_the_preview_is_kept_when_it_begins_and_when_nothing_is_seen_for_a_moment():
+    own = migration()
+    first = folded(moment("Preflight"), own)
+    assert first.plan is not None
+    assert first.plan_hash == "", "the spec may still change"
+    blind = folded(replace(moment("Preflight"), facts=Facts()), on_record(own, first))
+    assert blind.plan == first.plan
+    enabling = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), MigrationState.PRE_MIGRATION)
+    begun = folded(enabling, on_record(own, first))
+    assert begun.plan == first.plan
+
+
+def test_the_date_alone_is_no_reason_to_write_the_status():
+    first, later = (folded(replace(moment("Preflight"), now=now)) for now in (NOW, NOW + 5))
+    assert first.plan != later.plan
+    assert telling(first) == telling(later)
