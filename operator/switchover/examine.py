@@ -10,6 +10,7 @@ from switchover.core.kraft.examination import BrokerExamination, Examination, Te
 from switchover.core.kraft.facts import Address, KubernetesState, ServerConfiguration
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.metadata.parity import TreeReading
 from switchover.ports import Clock, KafkaNodes, Survey, ZooKeeper
 
 T = TypeVar("T")
@@ -19,6 +20,10 @@ NODE_SECONDS = 5.0
 READ_SECONDS = 10.0
 RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
+TREE_SECONDS = 20.0
+"""How old the reading of the whole tree may be before the next one begins."""
+LARGEST_TREE_SECONDS = 300.0
+BEING_READ = Unknown("ZooKeeper's metadata is being read")
 
 
 class Examiner:
@@ -30,10 +35,18 @@ class Examiner:
         self._zookeeper = zookeeper
         self._clock = clock
         self._rights: Observed[tuple[str, ...]] = NOT_ASKED
+        self._malformed: Observed[Mapping[str, str]] = BEING_READ
+        self._reading: asyncio.Task[Observed[TreeReading]] | None = None
+
+    def forget(self) -> None:
+        """End what is read in the background: nobody asks any more."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading, self._malformed = None, BEING_READ
 
     async def examine(self, picture: Picture, kubernetes: Observed[KubernetesState],
-                      brokers: Mapping[int, Address | None]) -> Examination:
-        """All of it, concurrently. Never raises."""
+                      brokers: Mapping[int, Address | None], secret: str | None) -> Examination:
+        """All of it, concurrently. `secret` is the brokers' `password.encoder.secret`. Never raises."""
         async with asyncio.TaskGroup() as group:
             each = group.create_task(self._brokers(brokers))
             modes = group.create_task(self._zookeeper_modes())
@@ -43,10 +56,24 @@ class Examiner:
             classes = group.create_task(self._ask(self._survey.storage_classes()))
             in_use = group.create_task(self._ask(self._survey.classes_in_use()))
             rights = group.create_task(self._missing_rights())
+            malformed = group.create_task(self._malformed_nodes(secret))
         return Examination(
             brokers=each.result(), zookeeper_rights=zookeeper_rights.result(), zookeeper_modes=modes.result(),
             objects=objects.result(), missing_rights=rights.result(), storage_classes=classes.result(),
-            classes_in_use=in_use.result(), template_changes=changes.result())
+            classes_in_use=in_use.result(), template_changes=changes.result(), malformed=malformed.result())
+
+    async def _malformed_nodes(self, secret: str | None) -> Observed[Mapping[str, str]]:
+        """What the newest reading of the tree found. It goes on in the background where the tree is large."""
+        age = self._clock.now() - self._malformed.at if isinstance(self._malformed, Known) else TREE_SECONDS
+        if self._reading is None and age >= TREE_SECONDS:
+            self._reading = asyncio.create_task(self._ask(self._zookeeper.metadata(secret), LARGEST_TREE_SECONDS))
+        if self._reading is not None:
+            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._malformed, Known) else READ_SECONDS / 2)
+            if self._reading.done():
+                read = self._reading.result()
+                self._malformed = Known(read.value.metadata.malformed, read.at) if isinstance(read, Known) else read
+                self._reading = None
+        return self._malformed
 
     async def _ask(self, reading: Awaitable[T], seconds: float = READ_SECONDS) -> Observed[T]:
         return await known(reading, seconds, self._clock)

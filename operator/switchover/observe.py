@@ -157,8 +157,9 @@ class Observer:
     async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
                            brokers: Mapping[int, Address | None]) -> Examination:
         if picture.position.step not in EXAMINED_IN:
+            self._examiner.forget()
             return Examination()
-        return await self._examiner.examine(picture, kubernetes, brokers)
+        return await self._examiner.examine(picture, kubernetes, brokers, _encoder_secret(kubernetes))
 
     def _take(self, clients: Clients) -> None:
         if clients == self._clients:

@@ -230,6 +230,7 @@ class Cluster:
             missing_rights=self._known(()),
             storage_classes=self._known(StorageClasses(frozenset({"standard"}), "standard")),
             classes_in_use=self._known(frozenset({"standard"})),
+            malformed=self._known({}),
             template_changes={"kafka": self._known(TemplateChange(after["template"], after["updateStrategy"]))},
         )
 

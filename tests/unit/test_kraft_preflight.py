@@ -384,6 +384,10 @@ BAD += [
         "ZooKeeperRightMissing", "the ACL of / "),
     Bad("ZooKeeper rights that nobody tells", examined("zookeeper_rights", Unknown("no answer")), "ZooKeeperRights", U,
         "ZooKeeperUnknown", "rights"),
+    Bad("a quota that is no number", examined("malformed", {"/config/users/bob": "producer_byte_rate is not a number"}),
+        "Parse", F, "MalformedNode", "/config/users/bob"),
+    Bad("a tree that is being read", examined("malformed", Unknown("ZooKeeper's metadata is being read")), "Parse", U,
+        "ZooKeeperUnknown", "metadata"),
     Bad("brokers of another cluster", lambda picture: spoil_each(
         picture, "views", lambda view: replace(view, cluster_id="another"), 1), "OneCluster", F, "ClusterIdsDiffer",
         "broker 1 is of cluster another"),

@@ -65,3 +65,4 @@ class Examination:
     storage_classes: Observed[StorageClasses] = NOT_ASKED
     classes_in_use: Observed[frozenset[str]] = NOT_ASKED      # of bound claims in the namespace
     template_changes: Mapping[str, Observed[TemplateChange]] = field(default_factory=dict)    # by StatefulSet, dry run
+    malformed: Observed[Mapping[str, str]] = NOT_ASKED        # nodes that Kafka could not have written: path -> why

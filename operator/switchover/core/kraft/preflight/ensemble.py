@@ -10,6 +10,9 @@ from switchover.core.observed import Known
 
 LOW_EPOCH = 50
 """Raft epochs rise with every election; in a long migration they pass a low /controller_epoch (KAFKA-20488)."""
+MALFORMED_TOLD = 20
+TOPICS = "/brokers/topics/"
+"""The check Topics has read these itself."""
 
 
 def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
@@ -28,6 +31,19 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
     if epoch < LOW_EPOCH:
         yield info("LowControllerEpoch", f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
                    " it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
+
+
+def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
+    """Quotas, SCRAM users, ACLs, settings and tokens as well: a malformed value kills the first broker that restarts, or,
+    planted later, the copy (feasibility-kraft.md section 6).
+    """
+    malformed = picture.facts.examination.malformed
+    if not isinstance(malformed, Known):
+        raise Unseen(unknown("ZooKeeperUnknown", malformed.why, subject="ZooKeeper's metadata"))
+    found = {path: why for path, why in malformed.value.items() if not path.startswith(TOPICS)}
+    for path, why in sorted(found.items())[:MALFORMED_TOLD]:
+        yield fail("MalformedNode", f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
+                   unblocks="repair or delete that node in ZooKeeper, by Kafka's tools where they still can")
 
 
 def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
@@ -50,5 +66,6 @@ def _differs(view: BrokerView, expected: str) -> bool:
 
 CHECKS = (
     check("Ensemble", find_weak_ensembles, "ZooKeeper was looked at"),
+    check("Parse", find_malformed_nodes, "every node of the metadata can be read"),
     check("OneCluster", find_another_cluster, "brokers and ZooKeeper are of one cluster"),
 )
