@@ -142,6 +142,6 @@ def leftovers(cluster: Cluster) -> tuple[str, ...]:
     kafka = cluster.get("statefulset", "kafka")
     if kafka["spec"]["updateStrategy"]["type"] != STRATEGY:
         left.append("the update strategy OnDelete")
-    if "switchover" in str(kafka["spec"]["template"]) or "switchover.dev/claimed-by" in kafka["metadata"]["annotations"]:
+    if "switchover-node-files" in str(kafka["spec"]) or "switchover.dev/claimed-by" in str(kafka["metadata"]):
         left.append("marks in the brokers' StatefulSet")
     return tuple(left)
