@@ -164,22 +164,21 @@ def test_a_copy_that_throws_is_tried_once_more_and_undone(scene: Scene) -> None:
         restarted.update(node["name"] for node in resource.get("status", {}).get("nodes", ())
                          if node["name"] in CONTROLLERS and node.get("evictions"))
 
-    def last_broker_is_up(resource: Resource) -> bool:
-        nodes = resource.get("status", {}).get("progress", {}).get("batchNodes") or [""]
-        if not at("CopyMetadata", 1)(resource) or not frozen.done:
-            return False
-        found = scene.cluster.items("pods", "--selector", "app=kafka")
-        return any(pod["metadata"]["name"] == nodes[0] and time.time() - frozen.done > 15 and any(
-            one["type"] == "Ready" and one["status"] == "True" for one in pod["status"]["conditions"]) for pod in found)
+    def last_broker(resource: Resource) -> tuple[bool, bool]:
+        """Whether its new pod is there, and whether that is Ready. Controllers that sleep for longer lose their session."""
+        if not at("CopyMetadata", 1)(resource):
+            return False, False
+        (name,) = resource["status"]["progress"]["batchNodes"]
+        record = next(node for node in resource["status"]["nodes"] if node["name"] == name)
+        found = [pod for pod in scene.cluster.items("pods", "--selector", "app=kafka") if pod["metadata"]["name"] == name]
+        new = bool(found and record.get("evicting") and found[0]["metadata"]["uid"] != record["evicting"])
+        return new, new and any(
+            one["type"] == "Ready" and one["status"] == "True" for one in found[0]["status"].get("conditions", ()))
 
-    evicted = "every pod of the last batch has its uid on record"
-    frozen = Moment(lambda resource: at("CopyMetadata", 1)(resource) and any(
-        node.get("evicting") for node in resource["status"]["nodes"] if node["name"] in
-        resource["status"]["progress"]["batchNodes"]), freeze)
-    frozen.act.__name__ = evicted
+    frozen = Moment(lambda resource: last_broker(resource)[0], freeze)
     gates = {"copyTimeoutSeconds": 10, "groups": [{"name": "orders", "maxStallSeconds": 600}]}
     run = scene.follow(
-        scene.manifest(gates=gates), frozen, Moment(last_broker_is_up, plant), note,
+        scene.manifest(gates=gates), frozen, Moment(lambda resource: last_broker(resource)[1], plant), note,
         Moment(at("EnableMigration", 4, "Backward"), repair), ended=migration.rolled_back)
     assert run.resource["status"]["rollback"]["failure"] == "ClaimedNotCopied"
     assert restarted == set(CONTROLLERS), "first the controllers are restarted"

@@ -168,6 +168,8 @@ class Cluster:
     controller_epoch: int = 5
     partition_epoch: int = 7
     claims: tuple[str, ...] = ()
+    driver_stuck: bool = False
+    """Whether no controller claims the cluster although every broker is registered, until one restarts."""
     connections: int = 0
     replaced: list[str] = field(default_factory=list)
     applied: list[Mapping[str, Any]] = field(default_factory=list)
@@ -371,6 +373,7 @@ class Cluster:
         assert nodes[pod].uid == uid, f"{pod} is not the pod that was meant"
         self.replaced.append(pod)
         nodes[pod] = Node(self._mode_in_file(pod), f"{pod}/{len(self.replaced) + 1}", self.now, self._revision())
+        self.driver_stuck = self.driver_stuck and pod in BROKERS
         if self.zookeeper_controller == BROKERS.get(pod):
             self.zookeeper_controller = next(other for name, other in BROKERS.items() if name != pod)
         if self.leader == CONTROLLERS.get(pod):
@@ -403,7 +406,7 @@ class Cluster:
             self.state = MigrationState.PRE_MIGRATION
         self.migration_node = self.migration_node or migrating
         together = migrating and all(node.mode == "B" for node in self.brokers.values())
-        if self.state is MigrationState.PRE_MIGRATION and together:
+        if self.state is MigrationState.PRE_MIGRATION and together and not self.driver_stuck:
             self.state = MigrationState.MIGRATION
             self.controller_epoch += 1
         copied = self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)

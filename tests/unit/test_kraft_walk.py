@@ -291,6 +291,19 @@ def test_a_formatted_log_directory_stops_the_way_back_while_kraft_still_rules():
     check_back_at_the_start(walk)
 
 
+def test_a_claim_that_does_not_come_is_cured_by_one_restart_of_the_controllers():
+    walk = Walk()
+    walk.cluster.driver_stuck = True
+    walk.go(lambda: all(node.mode == "B" for node in walk.cluster.brokers.values()))
+    before = len(walk.cluster.replaced)
+    for _ in range(300):
+        walk.step()
+        if walk.position.step == "MoveBrokers":
+            break
+    assert walk.position.step == "MoveBrokers"
+    assert sorted(walk.cluster.replaced[before:])[-3:] == sorted(CONTROLLERS), "each once"
+
+
 def test_an_epoch_that_is_high_enough_is_left_alone():
     walk = Walk()
     walk.until("DualWrite")

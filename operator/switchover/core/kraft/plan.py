@@ -134,7 +134,7 @@ PLAN: Plan[Picture] = Plan((
     Step("CopyMetadata",
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK),
-             watch=(*TAKEN_OVER, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
+             watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg()),

@@ -6,6 +6,8 @@ from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeep
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
+CLAIM_SECONDS = 120.0
+"""The driver waits for up to a minute between two looks; twice that is too long."""
 RESCUE_SECONDS = 60.0
 """How long controllers that were restarted may take to come back before the copy's time counts anew."""
 
@@ -31,6 +33,22 @@ def _who_is_missing(picture: Picture, state: ZooKeeperState) -> str:
         if missing := sorted(set(state.brokers) - registered):
             return f"brokers {missing} register with the controllers"
     return "the controllers claim it by themselves; after a repair inside ZooKeeper that can take a minute"
+
+
+def check_claim_follows_registration(picture: Picture) -> Verdict:
+    """With every broker registered the claim follows at once, or after a repair in ZooKeeper within a minute.
+
+    A migration driver that lost its ZooKeeper session at the wrong moment never goes on (seen on 3.9.2 after controllers had
+    stood still for longer than their session); the cure is to restart the controllers.
+    """
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    registered = {node_id for node_id, item in log.brokers.items() if item.migrating_zk and not item.fenced}
+    settled = log.migration_state is not MigrationState.PRE_MIGRATION
+    if settled or not picture.brokers or not set(picture.brokers.values()) <= registered:
+        return passed()
+    return check_claimed(picture)
 
 
 def check_copied(picture: Picture) -> Verdict:
@@ -115,6 +133,8 @@ def check_dual_write(picture: Picture) -> Verdict:
 
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
 COPIED: Gate[Picture] = Gate("Copied", check_copied)
+CLAIM_FOLLOWS_REGISTRATION: Gate[Picture] = Gate(
+    "ClaimFollowsRegistration", check_claim_follows_registration, patience=lambda _: CLAIM_SECONDS)
 COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
     "CopyFollowsClaim", check_copy_follows_claim, patience=copy_timeout,
     undo=lambda p: 2 * copy_timeout(p) + RESCUE_SECONDS)
