@@ -4,7 +4,12 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The machine may be busy with servers of other layers: slowness is no finding of a property test.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 BUDGETS = {"unit": 300, "simulation": 300, "adapters": 900, "apiserver": 600, "sandbox": 2400}
 """Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
