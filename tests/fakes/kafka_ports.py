@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fakes.incarnation import Incarnation
-from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, METADATA_3_9, Kafka, Node
+from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, METADATA_3_9, PROTOCOL, Kafka, Node
 from fakes.kubelet import address
 from fakes.quorum_log import QuorumLog, as_metadata
 from switchover.core.kraft.examination import BrokerExamination, LogDirectory, ZooKeeperRights
@@ -74,7 +74,7 @@ class SimulatedNodes:
     def _answer(self, node: Node) -> NodeAnswer:
         fresh = self._incarnation.api.now() < node.open_at + 1
         match node.mode:
-            case "A" | "B":
+            case "A" | "R" | "B":
                 return NodeAnswer(ZOOKEEPER_BROKER, node.mode == "B", -1, None)
             case "C":
                 return NodeAnswer(KRAFT_BROKER, False, self._offset(), METADATA_3_9)
@@ -141,7 +141,8 @@ class SimulatedAdmin:
         def answer() -> Mapping[str, str]:
             if self._kafka.at(where) is None:
                 raise Unreachable(f"broker {broker_id} does not answer")
-            return {"inter.broker.protocol.version": "3.9-IV0"}
+            settings = self._kafka.at(where).settings
+            return {PROTOCOL: f"{settings[PROTOCOL]}-IV0"} if PROTOCOL in settings else {}
 
         return await self._incarnation.call(answer)
 
@@ -184,7 +185,7 @@ class SimulatedZooKeeper:
         return (Address("zookeeper", 2181),)
 
     async def connections(self, server: Address) -> int:
-        each = {"A": 2, "B": 2, "P": 1}
+        each = {"A": 2, "R": 2, "B": 2, "P": 1}
         return await self._incarnation.call(lambda: sum(each.get(node.mode, 0) for node in self._kafka.nodes.values()))
 
     async def partition_epoch(self) -> int:

@@ -30,6 +30,10 @@ BROKER_PORT, CONTROLLER_PORT = 9092, 9093
 STOPPED = "Stopped"
 
 
+BROKER_MODES = ("A", "R", "B", "C")
+PROTOCOL = "inter.broker.protocol.version"
+
+
 @dataclass
 class Node:
     """One Kafka process. `open_at` is when its port opens, `in_sync_at` when its replicas have caught up.
@@ -51,7 +55,7 @@ class Node:
 
     @property
     def is_broker(self) -> bool:
-        return self.mode in ("A", "B", "C")
+        return self.mode in BROKER_MODES
 
     def is_open(self, now: float) -> bool:
         return now >= self.open_at
@@ -68,6 +72,7 @@ class Kafka:
     nodes: dict[str, Node] = field(default_factory=dict)
     starts: dict[tuple[str, str], int] = field(default_factory=dict)
     tree: ZooKeeperTree = field(default_factory=ZooKeeperTree)
+    protocol: str = "3.9"              # of the user's file
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
     # the quorum
@@ -178,9 +183,9 @@ class Kafka:
         text = next((text for files in container.files.values() for name, text in sorted(files.items())
                      if name in ("server.properties", f"{container.pod}.properties")), None)
         settings = dict(loads(text)) if text is not None else {}
-        mode = mode_of(settings)
+        mode = mode_of(settings, self.protocol)
         broker_id = container.ordinal + 1              # `--override broker.id` of the user's command line
-        if mode in ("A", "B", "C") and settings.get("node.id", str(broker_id)) != str(broker_id):
+        if mode in BROKER_MODES and settings.get("node.id", str(broker_id)) != str(broker_id):
             mode = ""
         empty = container.volume != "" and self.volumes.get(container.volume) is None
         self.happened(Started(now, container.pod, mode, empty))
@@ -188,7 +193,7 @@ class Kafka:
             self.kubelet.report(container.pod, ready=False, crashed=True)
             return
         self.starts[container.pod, mode] = self.starts.get((container.pod, mode), 0) + 1
-        node_id = broker_id if mode in ("A", "B", "C") else int(settings.get("node.id", -1))
+        node_id = broker_id if mode in BROKER_MODES else int(settings.get("node.id", -1))
         open_at = now + self._random.uniform(*((2.0, 4.0) if mode in ("P", "F") else (3.0, 8.0)))
         if mode == STOPPED:
             open_at = float("inf")
@@ -247,7 +252,7 @@ class Kafka:
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
 
     def _zookeeper_brokers(self, now: float) -> None:
-        alive = [node for node in self.nodes.values() if node.mode in ("A", "B") and now >= node.open_at - 0.5]
+        alive = [node for node in self.nodes.values() if node.mode in ("A", "R", "B") and now >= node.open_at - 0.5]
         self.tree.registered |= {node.node_id for node in alive}
         if self.tree.controller is None and alive:
             self.tree.take_over(self._random.choice(alive).node_id, ephemeral=True, kraft_epoch=-1)
@@ -319,7 +324,7 @@ class Kafka:
             if node.mode in ("P", "F"):
                 if now >= node.open_at + 0.5:
                     log.register_controller(node.node_id, node.mode == "P")
-            elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log):
+            elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log) and _has_a_feature(node):
                 node.log = log
                 self._register_broker(log, node, now)
 
@@ -463,8 +468,13 @@ class Kafka:
         return self.whim.choice(alive) if alive else -1
 
 
-def mode_of(settings: Mapping[str, str]) -> str:
-    """The mode that a configuration stands for; "" for one that Kafka would refuse."""
+def _has_a_feature(node: Node) -> bool:
+    """Whether the controllers take its registration: one with the flag must have exactly their metadata.version."""
+    return node.mode == "C" or node.settings.get(PROTOCOL) == "3.9"
+
+
+def mode_of(settings: Mapping[str, str], protocol: str = "3.9") -> str:
+    """The mode that a configuration stands for, where the user's file has `protocol`; "" for one that Kafka would refuse."""
     if settings.get("switchover.stopped") == "true":
         return STOPPED
     flag = settings.get("zookeeper.metadata.migration.enable") == "true"
@@ -474,5 +484,7 @@ def mode_of(settings: Mapping[str, str]) -> str:
         case "broker":
             return "C" if "zookeeper.connect" not in settings and not flag else ""
         case None if "zookeeper.connect" in settings:
-            return "B" if flag and "controller.quorum.voters" in settings else "A"
+            if flag and "controller.quorum.voters" in settings:
+                return "B"
+            return "A" if settings.get(PROTOCOL) == protocol else "R"
     return ""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from invariants.events import Cluster, Effect, Event, Recorded, RolledByKubernetes, Started
 from invariants.memory import Memory, Standing
 
-TOGETHER = ({"A"}, {"A", "B"}, {"B"}, {"B", "C"}, {"C"}, set())
+TOGETHER = ({"A"}, {"A", "R"}, {"R"}, {"R", "B"}, {"A", "R", "B"}, {"A", "B"}, {"B"}, {"B", "C"}, {"C"}, set())
 ACTING_SECONDS = 5.0
 """A failover of the quorum between a reading and an eviction is nobody's fault."""
 
@@ -33,8 +33,8 @@ def modes_have_their_time(memory: Memory, event: Event) -> Iterator[str]:
         yield f"{event.name} goes to C while the log says {cluster.state}"
     if assigned == "C" and (cluster.dual_write_age or 0) > memory.limits.dual_write_age:
         yield f"{event.name} goes to C while the dual write has been dead for {cluster.dual_write_age:.0f} s"
-    if assigned == "A" and cluster.claimed:
-        yield f"{event.name} goes to A while KRaft has the cluster"
+    if assigned in ("A", "R") and cluster.claimed:
+        yield f"{event.name} goes to {assigned} while KRaft has the cluster"
 
 
 def starts_as_it_may(memory: Memory, event: Event) -> Iterator[str]:
@@ -45,8 +45,8 @@ def starts_as_it_may(memory: Memory, event: Event) -> Iterator[str]:
         yield f"{event.pod} starts without a configuration that can be"
     if cluster is None:
         return
-    if event.mode == "A" and cluster.claimed:
-        yield f"{event.pod} starts in mode A while KRaft has the cluster"
+    if event.mode in ("A", "R") and cluster.claimed:
+        yield f"{event.pod} starts in mode {event.mode} while KRaft has the cluster"
     if event.mode == "C" and cluster.state not in ("MIGRATION", "POST_MIGRATION"):
         yield f"{event.pod} starts in mode C while the log says {cluster.state}"
 
@@ -123,7 +123,7 @@ def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
     if not any(item["name"] == "Finalize" and item.get("planHash") == plan for item in approvals):
         yield f"{event.name} is finalized without an approval of this plan"
     if memory.cluster is not None:
-        if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in ("A", "B")):
+        if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in ("A", "R", "B")):
             yield f"{event.name} is finalized while {zookeeper} run on ZooKeeper"
         if memory.cluster.registered:
             yield f"{event.name} is finalized while {sorted(memory.cluster.registered)} are registered in ZooKeeper"

@@ -19,7 +19,8 @@ VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change
 class Witness:
     """Turns the writes of a fake API and of a simulated ZooKeeper into events; `wish` tells of the spec in time."""
 
-    def __init__(self, api: FakeApi, jury: Jury, migration: Callable[[], Object | None]) -> None:
+    def __init__(self, api: FakeApi, jury: Jury, migration: Callable[[], Object | None], protocol: str) -> None:
+        self._protocol = protocol
         self._api = api
         self._jury = jury
         self._migration = migration
@@ -65,7 +66,7 @@ class Witness:
         self._jury.see(Effect(
             now, verb, plural, name, actor, NAMESPACE,
             uid=_preconditions(body).get("uid", ""), fenced=plural == "znodes" or method == "POST" or _fenced(body),
-            assigns=_assigned(found) if plural == "secrets" and verb != "delete" else None,
+            assigns=_assigned(found, self._protocol) if plural == "secrets" and verb != "delete" else None,
             read_at=reads.get(plural), wish_read_at=reads.get("kafkamigrations"),
             content=found if plural == "znodes" else {}))
 
@@ -96,8 +97,8 @@ def _fenced(body: Any) -> bool:
     return bool(_preconditions(body)) or "resourceVersion" in metadata or "uid" in metadata
 
 
-def _assigned(secret: Object) -> dict[str, str]:
+def _assigned(secret: Object, protocol: str) -> dict[str, str]:
     files = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
     by_environment = {key.removesuffix(".sh"): mode_of_changes(text) for key, text in files.items() if key.endswith(".sh")}
-    return by_environment | {key.removesuffix(".properties"): mode_of(dict(loads(text))) for key, text in files.items()
-                             if key.endswith(".properties")}
+    return by_environment | {key.removesuffix(".properties"): mode_of(dict(loads(text)), protocol)
+                             for key, text in files.items() if key.endswith(".properties")}

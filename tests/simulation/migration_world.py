@@ -16,7 +16,7 @@ from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
-from fakes.kafka_world import Kafka
+from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
 from invariants.jury import Jury
 from invariants.memory import Limits
@@ -79,28 +79,28 @@ class MigrationWorld:
     """The world of one migration; `live` runs an operator in it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int = 0, lag: float = 2.0,
-                 by_environment: bool = False) -> None:
+                 by_environment: bool = False, protocol: str = "3.9") -> None:
         self.timeline = Timeline()
         self.jury = Jury(Limits(namespace=NAMESPACE, secrets=(CANARY,)))
         self.api = FakeApi(self.timeline.now, seed, lag)
-        self.witness = Witness(self.api, self.jury, lambda: self.api.objects.get(("kafkamigrations", NAME)))
+        self.witness = Witness(self.api, self.jury, lambda: self.api.objects.get(("kafkamigrations", NAME)), protocol)
         self.kubelet = Kubelet(self.api, seed)
         self.kafka = Kafka(self.kubelet, seed, {name: dict(partitions) for name, partitions in TOPICS.items()},
-                           self.jury.see)
+                           self.jury.see, protocol=protocol)
         self.metrics: list[CollectorRegistry] = []
         self.lives = 0
         self._seed = seed
         self._ticked = self.timeline.now()
         self._monkeypatch = monkeypatch
-        self._put_objects(by_environment)
+        self._put_objects(by_environment, SERVER_PROPERTIES.replace(f"{PROTOCOL}=3.9", f"{PROTOCOL}={protocol}"))
         self.timeline.wait(60)
         self.advance()
         assert set(self.kafka.nodes) == {"kafka-0", "kafka-1", "kafka-2"}
         self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME,
                      spec=SPEC_BY_ENVIRONMENT if by_environment else SPEC)
 
-    def _put_objects(self, by_environment: bool) -> None:
-        self.api.add("v1", "ConfigMap", "configmaps", "kafka-config", data={"server.properties": SERVER_PROPERTIES})
+    def _put_objects(self, by_environment: bool, server_properties: str) -> None:
+        self.api.add("v1", "ConfigMap", "configmaps", "kafka-config", data={"server.properties": server_properties})
         container = {
             "name": "kafka", "image": "kafka:3.9",
             "command": ["sh", "-c", "exec kafka-server-start.sh /etc/kafka/server.properties --override broker.id=$ID"],
@@ -109,7 +109,7 @@ class MigrationWorld:
         volumes = [{"name": "config", "configMap": {"name": "kafka-config"}}]
         if by_environment:
             variables = [{"name": environment.variable_of(key, "KAFKA_"), "value": value}
-                         for key, value in loads(SERVER_PROPERTIES).items()]
+                         for key, value in loads(server_properties).items()]
             container = {"name": "kafka", "image": "kafka:3.9", "command": [environment_image.ENTRYPOINT], "env": variables,
                          "volumeMounts": [{"name": "data", "mountPath": "/var/lib/kafka"}]}
             volumes = []
