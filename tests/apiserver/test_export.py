@@ -199,7 +199,7 @@ async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalize
     without = as_stream(await cluster.export())
     assert "kind: Secret" not in without
     for secret in ("kafka-switchover", "kafka-controller-switchover"):
-        assert f"# Secret {secret}: one server.properties for each pod" in without
+        assert f"# Secret {secret}: one file for each pod" in without
     assert "process.roles" not in without
     before = await cluster.workloads.node_files("kafka-controller-switchover")
     lines = list(into_directory(await cluster.export(with_secrets=True), tmp_path / "git"))

@@ -56,14 +56,18 @@ class ZooKeeperConnection(Model):
 
 
 class EnvironmentConfiguration(Model):
-    """An image that builds server.properties from environment variables at start."""
+    """An image that builds server.properties from environment variables at start.
+
+    The container must name the image's entrypoint in `command`, which is run with the variables of the pod's mode.
+    """
 
     prefix: Annotated[
         str,
         Field(min_length=1, max_length=64),
         matches(r"[A-Z][A-Z0-9_]*_", "must be the prefix of the variables: upper case, ending in '_', such as KAFKA_"),
     ] = "KAFKA_"
-    """What the names of these variables begin with."""
+    """What the names of these variables begin with. KAFKA_CFG_ means the rule of bitnami/kafka; any other, that of
+    confluentinc/cp-kafka."""
 
 
 class BrokerConfiguration(Model):

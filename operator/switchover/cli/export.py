@@ -115,7 +115,7 @@ async def _live(workloads: Workloads, api_version: str, kind: str, name: str) ->
 
 async def _secret(workloads: Workloads, workload: str, migration: str, with_secrets: bool) -> Document:
     secret = names.node_files(workload)
-    comment = f"Secret {secret}: one server.properties for each pod of StatefulSet {workload}, mounted by it."
+    comment = f"Secret {secret}: one file for each pod of StatefulSet {workload}, mounted by it."
     live = await _live(workloads, "v1", "Secret", secret)
     if with_secrets:
         return Document(f"{comment}\nIt may hold passwords: encrypt it before it goes into Git.",
