@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,6 +18,8 @@ from switchover.adapters.api_server import ApiServer, translate
 
 WATCH_SECONDS = 0.25                   # how often a watcher looks for news
 CALL_SECONDS = (0.001, 0.02)
+BEFORE, APPLIED, ANSWERED = "before", "applied", "answered"
+"""Moments of a write at which the process can die: not sent yet; done, the answer lost; done and answered."""
 
 T = TypeVar("T")
 
@@ -26,7 +29,8 @@ class Incarnation:
 
     `stopped_before` gives the seconds for which the process stands still right before it sends a request to the API
     server, or writes to ZooKeeper (method, path of the node), as after SIGSTOP: longer than its Lease lasts, if a test so
-    wishes. `reads` tells when it last read each kind of thing.
+    wishes. `kill_at` is the number of a write and the moment of it at which the process dies. `reads` tells when it last
+    read each kind of thing.
     """
 
     def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None, identity: str = "") -> None:
@@ -36,6 +40,7 @@ class Incarnation:
         self.reads: dict[str, float] = {}
         self.asked: Callable[[str, str], None] = lambda method, path: None
         self.stopped_before: Callable[[str, str], float] = lambda method, path: 0.0
+        self.kill_at: tuple[int, str] | None = None
         self._advance = advance
         self._random = random.Random(seed)
 
@@ -56,10 +61,21 @@ class Incarnation:
             raise problem
         return result
 
-    async def stand_still(self, method: str, path: str) -> None:
-        """Wait as long as a test wishes, before a request is sent."""
+    async def before(self, method: str, path: str) -> None:
+        """Right before a write is sent: stand still for as long as a test wishes, or die."""
+        self.killed = self.killed or self.kill_at == (len(self.api.writes) + 1, BEFORE)
         if (seconds := self.stopped_before(method, path)) > 0:
             await asyncio.sleep(seconds)
+
+    async def write(self, method: str, path: str, answer: Callable[[], T]) -> T:
+        """A write: it can be the last thing that the process does, before it is sent or after it was answered."""
+        await self.before(method, path)
+        written = len(self.api.writes)
+        result = await self.call(answer)
+        if len(self.api.writes) > written and self.kill_at == (written + 1, ANSWERED):
+            self.killed = True
+            await asyncio.Event().wait()
+        return result
 
 
 class SimulatedApiServer(ApiServer):
@@ -78,12 +94,12 @@ class SimulatedApiServer(ApiServer):
         body = json.loads(json.dumps(body)) if body is not None else None      # as it would arrive
         content_type = parameters.get("content_type", "")
         self._incarnation.asked(method, path)
-        await self._incarnation.stand_still(method, path)
         if method == "GET":
             plural = path.partition(f"/namespaces/{self.namespace}/")[2].partition("/")[0]
             self._incarnation.reads[plural] = self._incarnation.api.now()
+        call = self._incarnation.call if method == "GET" else partial(self._incarnation.write, method, path)
         try:
-            return await self._incarnation.call(lambda: serve(method, path, body, query, content_type))
+            return await call(lambda: serve(method, path, body, query, content_type))
         except Problem as problem:
             raise translate(method, path, ApiException(status=problem.code, body=problem.body)) from None
 

@@ -192,13 +192,13 @@ class SimulatedZooKeeper:
         return await self._incarnation.call(lambda: self._serving(self._kafka.tree.partition_epoch))
 
     async def delete(self, path: str, version: int, controller_epoch: int) -> None:
-        await self._incarnation.stand_still("DELETE", path)
-        await self._incarnation.call(
-            lambda: self._serving(None) or self._kafka.tree.delete(path, version, controller_epoch))
+        await self._incarnation.write(
+            "DELETE", path, lambda: self._serving(None) or self._kafka.tree.delete(path, version, controller_epoch))
 
     async def raise_epoch(self, epoch: int, expected: int) -> None:
-        await self._incarnation.stand_still("PUT", "/controller_epoch")
-        await self._incarnation.call(lambda: self._serving(None) or self._kafka.tree.raise_epoch(epoch, expected))
+        await self._incarnation.write(
+            "PUT", "/controller_epoch", lambda: self._serving(None) or self._kafka.tree.raise_epoch(epoch, expected))
+
     async def rights(self) -> ZooKeeperRights:
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
         rights = ZooKeeperRights(dict.fromkeys(("/", "/controller_epoch"), everything), {})
@@ -206,7 +206,6 @@ class SimulatedZooKeeper:
 
     async def server_mode(self, server: Address) -> str:
         return await self._incarnation.call(lambda: self._serving("follower"))
-
 
     async def close(self) -> None:
         """Nothing is open."""

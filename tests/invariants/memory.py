@@ -28,7 +28,7 @@ class Limits:
     """What a run may take, in seconds; tests that make trouble of their own widen them."""
 
     without_controller: float = 120.0
-    without_leader: float = 60.0
+    without_leader: float = 10.0
     wish_is_seen: float = 30.0         # where the history does not tell what an actor had read
     heartbeat: float = 25.0
     dual_write_age: float = 15.0

@@ -13,8 +13,8 @@ from javaproperties import loads
 from prometheus_client import CollectorRegistry
 
 from fakes import environment_image
-from fakes.api_server import NAMESPACE, FakeApi, Object
-from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
+from fakes.api_server import NAMESPACE, FakeApi, Object, copied
+from fakes.incarnation import APPLIED, Incarnation, SimulatedApiServer, serve_kopf
 from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
@@ -96,6 +96,7 @@ class MigrationWorld:
         self.timeline.wait(60)
         self.advance()
         assert set(self.kafka.nodes) == {"kafka-0", "kafka-1", "kafka-2"}
+        self.original = copied(self.api.objects["statefulsets", "kafka"])
         self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME,
                      spec=SPEC_BY_ENVIRONMENT if by_environment else SPEC)
 
@@ -170,22 +171,24 @@ class MigrationWorld:
         """What a person does who trusts the operator, with all steps or with some."""
         if ("kafkamigrations", NAME) not in self.api.objects:
             return
-        names = {approval["name"] for approval in self.migration["spec"].get("approvals", ())}
-        waiting = any(item["reason"] == "AwaitingApproval" for item in self.status.get("waitingFor", ()))
-        if waiting and self.step not in names and (not only or self.step in only):
-            approval = {"name": self.step, "planHash": self.status["planHash"], "approver": "alice"}
-            self.api.edit("kafkamigrations", NAME,
-                          lambda found: found["spec"].setdefault("approvals", []).append(approval))
+        approval = {"name": self.step, "planHash": self.status.get("planHash"), "approver": "alice"}
+        waiting = any(item["reason"] in ("AwaitingApproval", "ApprovalVoid") for item in self.status.get("waitingFor", ()))
+        if waiting and approval not in self.migration["spec"].get("approvals", ()) and (not only or self.step in only):
+            self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[
+                *(each for each in found["spec"].get("approvals", ()) if each["name"] != self.step), approval]))
 
     # --- the operator -------------------------------------------------------------------------------------------------
 
-    def live(self, until: Callable[[], bool], limit: float = 3600,
+    def live(self, until: Callable[[], bool], limit: float = 1500,
              kill_when: Callable[[], bool] = lambda: False, identities: tuple[str, ...] = ("operator",),
-             stopped_before: Callable[[str, str], float] = lambda method, path: 0.0) -> bool:
+             stopped_before: Callable[[str, str], float] = lambda method, path: 0.0,
+             kill_at: tuple[int, str] | None = None) -> bool:
         """Run an operator process (or several at once); see `virtual_time.live`. Fails as soon as a rule is broken.
 
-        `stopped_before` concerns the first of several.
+        `stopped_before` and `kill_at` concern the first of several.
         """
+        if kill_at is not None and kill_at[1] == APPLIED:
+            kill_when = lambda: len(self.api.writes) == kill_at[0]  # noqa: E731
         self.lives += 1
         self.witness.lives = self.lives
         seeds = [self._seed * 1000 + self.lives, *range(1, len(identities))]
@@ -196,7 +199,7 @@ class MigrationWorld:
         for each in incarnations:
             each.asked = self.witness.asked
         metrics = self.metrics = [CollectorRegistry() for _ in identities]
-        incarnation.stopped_before = stopped_before
+        incarnation.stopped_before, incarnation.kill_at = stopped_before, kill_at
         log = LogWitness(self.api, self.jury)
         logging.getLogger("switchover").addHandler(log)
 
@@ -257,7 +260,10 @@ class MigrationWorld:
                                         "switchover.dev/claimed-by" in (found["metadata"].get("annotations") or {}))
             for found in self.api.of("statefulsets")
         }
-        others = [key for key in sorted(self.api.objects) if key[0] not in ("events", "pods", "secrets", "statefulsets")]
+        attempt = f"-{self.status['attempt']}"
+        others = [(plural, name.removesuffix(attempt) if plural == "controllerrevisions" else name)
+                  for plural, name in sorted(self.api.objects)
+                  if plural not in ("events", "pods", "secrets", "statefulsets")]
         modes = {pod: node.mode for pod, node in sorted(self.kafka.nodes.items())}
         kafka = (modes, self.kafka.state, self.kafka.tree.controller is not None and not self.kafka.tree.claimed)
         progress = self.status["progress"]

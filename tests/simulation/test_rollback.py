@@ -1,12 +1,24 @@
 """The way back, from everywhere, by the real operator in virtual time; and forward again on the same world."""
 
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
 import pytest
 
-from simulation.migration_world import MigrationWorld
+from fakes.kafka_world import STOPPED
+from invariants.any_migration import differences
+from simulation.migration_world import EndState, MigrationWorld
 from switchover.core.kraft.plan import PLAN
 
 STEPS = [step.name for step in PLAN.steps]
 BEFORE_THE_END = STEPS[: STEPS.index("Finalize")]
+BATCHES = [("EnableMigration", 1), ("EnableMigration", 2), ("CopyMetadata", 1),
+           ("MoveBrokers", 1), ("MoveBrokers", 2), ("MoveBrokers", 3)]
+ORDINARY = [("EnableMigration", 1), ("CopyMetadata", 1), ("MoveBrokers", 2)]
+"""The middles that an ordinary run takes; `long` takes them all."""
+LONG = pytest.mark.long
+OURS = {"controllerrevisions", "services", "secrets", "persistentvolumeclaims"}
 
 
 @pytest.fixture
@@ -14,11 +26,140 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
     return MigrationWorld(monkeypatch)
 
 
+@cache
+def reference() -> EndState:
+    """The end of a migration that was never turned."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch)
+        assert world.run_to_the_end()
+        return world.end_state()
+
+
+def without_restarts(end: EndState) -> EndState:
+    return replace(end, starts={}, status={**end.status, "restarts": ()})
+
+
+# --- moments ----------------------------------------------------------------------------------------------------------
+
+
 def opened(world: MigrationWorld, step: str) -> bool:
+    """The step has begun, in either direction."""
     return world.step == step and bool(world.status["progress"].get("openTime"))
 
 
-@pytest.mark.parametrize("step", BEFORE_THE_END)
-def test_back_from_each_step(world: MigrationWorld, step: str) -> None:
-    world.live(lambda: False, kill_when=lambda: opened(world, step))
+def to_step(world: MigrationWorld, step: str) -> None:
+    """Run until a step has begun; the process dies in that moment."""
+    ended = world.live(world.approved_and(lambda: False), kill_when=lambda: opened(world, step))
+    assert not ended
+
+
+def to_batch(world: MigrationWorld, step: str, batch: int) -> None:
+    """Run until a batch's file is written and its pod is gone: assigned, and not Ready in its mode yet."""
+
+    def moving() -> bool:
+        if not opened(world, step):
+            return False
+        progress = world.status["progress"]
+        return progress["batch"] == batch and any(
+            "deletionTimestamp" in world.api.objects["pods", name]["metadata"] for name in progress.get("batchNodes") or ())
+
+    assert not world.live(lambda: False, kill_when=moving)
+
+
+def reasons(world: MigrationWorld) -> set[str]:
+    return {item["reason"] for item in world.status.get("waitingFor") or ()}
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
+
+
+def assert_as_before(world: MigrationWorld) -> None:
+    """Nothing is left of the migration: plain brokers, the user's own objects, all metadata, and nothing of ours."""
+    kafka, broker_set = world.kafka, world.api.objects["statefulsets", "kafka"]
+    assert {pod: node.mode for pod, node in kafka.nodes.items()} == {f"kafka-{n}": "A" for n in range(3)}
+    assert (kafka.tree.migration, kafka.tree.claimed) == (None, False)
+    assert kafka.tree.metadata == kafka.wanted
+    assert broker_set["spec"] == world.original["spec"]
+    assert not broker_set["metadata"].get("annotations")
+    assert {name for plural, name in world.api.objects if plural == "statefulsets"} == {"kafka"}
+    assert {plural for plural, _ in world.api.objects} & OURS == set()
+    assert world.phase == "RolledBack"
+    conditions = {each["type"]: each["status"] for each in world.status["conditions"]}
+    assert conditions["Succeeded"] == "False"
+    before = len(world.api.writes)
+    assert world.live(lambda: world.timeline.now() > begun + 300) if (begun := world.timeline.now()) else False
+    assert len(world.api.writes) == before, "it is over, and still it writes"
+
+
+def assert_as_never_turned(world: MigrationWorld) -> None:
+    """The end of a second attempt is that of a first one, but for how often nodes were started."""
+    assert differences(without_restarts(world.end_state()), without_restarts(reference())) == []
+    assert world.kafka.log is not None
+    assert world.kafka.log.metadata == world.kafka.wanted
+
+
+def back_and_to_the_end(world: MigrationWorld) -> None:
     assert world.roll_back()
+    assert_as_before(world)
+    assert world.try_again()
+    assert_as_never_turned(world)
+
+
+# --- from everywhere --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [pytest.param(step, marks=() if step in ("ProvisionControllers", "Soak") else LONG)
+                                  for step in BEFORE_THE_END])
+def test_back_from_each_step_and_forward_again(world: MigrationWorld, step: str) -> None:
+    to_step(world, step)
+    back_and_to_the_end(world)
+
+
+@pytest.mark.parametrize(("step", "batch"), [
+    pytest.param(step, batch, marks=() if (step, batch) in ORDINARY else LONG) for step, batch in BATCHES])
+def test_back_from_the_middle_of_each_batch_and_forward_again(world: MigrationWorld, step: str, batch: int) -> None:
+    to_batch(world, step, batch)
+    back_and_to_the_end(world)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=LONG) for n in range(2, 9))])
+def test_metadata_changed_in_dual_write_survives(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    world = MigrationWorld(monkeypatch, seed, lag=5.0)
+    to_batch(world, "MoveBrokers", 2)
+    assert world.kafka.create_topic("made-in-dual-write", {0: (1, 2, 3)})
+    assert world.kafka.change("config orders", "retention.ms=3600000")
+    assert world.kafka.change("acl orders", None)
+    assert world.kafka.change("scram bob", "his salt and keys")
+    assert world.roll_back()
+    assert_as_before(world)
+    assert "topic made-in-dual-write" in world.kafka.tree.metadata
+    assert world.try_again()
+    assert_as_never_turned(world)
+
+
+def test_finalize_is_never_turned(world: MigrationWorld) -> None:
+    to_step(world, "Finalize")
+    world.want("RolledBack")
+    begun = world.timeline.now()
+    assert world.live(lambda: "PointOfNoReturn" in reasons(world) and world.timeline.now() > begun + 120)
+    assert world.kafka.state is not None
+    assert STOPPED not in {node.mode for node in world.kafka.nodes.values()}
+    world.want("Running")
+    assert world.run_to_the_end()
+    assert_as_never_turned(world)
+
+
+def test_before_its_approval_finalize_can_be_turned_and_an_old_approval_does_not_count(world: MigrationWorld) -> None:
+    assert world.live(lambda: world.step == "Finalize" and "AwaitingApproval" in reasons(world))
+    old: dict[str, Any] = {"name": "Finalize", "planHash": world.status["planHash"], "approver": "alice"}
+    assert world.roll_back()
+    assert_as_before(world)
+    world.want("Running", approvals=[old])
+    assert world.live(lambda: world.step == "Finalize" and "ApprovalVoid" in reasons(world))
+    begun = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begun + 120)
+    assert world.step == "Finalize"
+    assert not world.status["progress"].get("openTime")
+    assert {node.mode for node in world.kafka.nodes.values()} == {"C", "P"}
+    assert world.run_to_the_end()
+    assert_as_never_turned(world)

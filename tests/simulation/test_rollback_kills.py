@@ -1,0 +1,81 @@
+"""The operator dies at each moment of each write of one full way back, and the next one finishes it."""
+
+from functools import cache
+
+import pytest
+
+from invariants.any_migration import differences
+from simulation import kills
+from simulation.migration_world import EndState, MigrationWorld
+from simulation.test_rollback import assert_as_before, to_step
+
+KILL_SECONDS = 40.0                    # in an ordinary run; `long` takes them all
+
+
+def before_the_way_back(patch: pytest.MonkeyPatch) -> MigrationWorld:
+    """All brokers on KRaft, a change made in dual write, and the way back asked for."""
+    world = MigrationWorld(patch)
+    to_step(world, "Soak")
+    assert world.kafka.change("config orders", "retention.ms=3600000")
+    world.want("RolledBack")
+    return world
+
+
+@cache
+def reference() -> tuple[EndState, int, list[str]]:
+    """The end of a way back without a kill, the number of writes before it, and all writes."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = before_the_way_back(patch)
+        begin = len(world.api.writes)
+        assert world.live(lambda: world.phase == "RolledBack")
+        return world.end_state(), begin, [write.text for write in world.api.writes]
+
+
+def killed_once(point: kills.Point) -> str:
+    """What is wrong after a kill at that point; "" for nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = before_the_way_back(patch)
+        try:
+            if not world.live(lambda: world.phase == "RolledBack", kill_at=point):
+                world.live(lambda: world.phase == "RolledBack")
+            assert_as_before(world)
+        except AssertionError as error:
+            return f"killed at {point}: {str(error)[:500]}"
+        wrong = differences(world.end_state(), reference()[0])
+        return f"killed at {point}: another end: {wrong}" if wrong else ""
+
+
+def judge(seconds: float) -> tuple[list[str], list[kills.Point]]:
+    _, begin, writes = reference()
+    wanted = kills.points(writes, begin)
+    return list(kills.run(killed_once, wanted, seconds)), wanted
+
+
+def test_a_kill_at_some_writes_of_the_way_back(capsys: pytest.CaptureFixture[str]) -> None:
+    results, wanted = judge(KILL_SECONDS)
+    with capsys.disabled():
+        print(kills.told(results, wanted))
+    assert [result for result in results if result] == []
+    assert len(results) >= kills.AT_LEAST
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_a_kill_at_each_write_of_the_way_back(capsys: pytest.CaptureFixture[str]) -> None:
+    results, wanted = judge(7000)
+    with capsys.disabled():
+        print(kills.told(results, wanted))
+    assert len(results) == len(wanted)
+    assert [result for result in results if result] == []
+
+
+def test_a_kill_after_every_move_of_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One way back in which no process outlives its first effect, or its first record of a new position."""
+    world = before_the_way_back(monkeypatch)
+    world.jury.memory.limits.without_controller = 300.0
+    lives, moves = world.lives, world.moves
+    while not world.live(lambda: world.phase == "RolledBack",
+                         kill_when=lambda: world.moves - moves >= world.lives - lives):
+        assert world.lives < 1000, f"no end in sight: {world.step}"
+    assert_as_before(world)
+    assert differences(world.end_state(), reference()[0]) == []

@@ -1,0 +1,310 @@
+"""Trouble on the way back, and trouble that takes a migration back by itself."""
+
+import base64
+import random
+from typing import Any
+
+import pytest
+
+from fakes.api_server import Object
+from simulation.migration_world import CANARY, NAME, MigrationWorld
+from simulation.test_rollback import (
+    LONG,
+    assert_as_before,
+    assert_as_never_turned,
+    opened,
+    reasons,
+    to_batch,
+    to_step,
+)
+from switchover.core.gate import passed
+from switchover.core.kraft import way_back
+from switchover.core.kraft.facts import MigrationNode, MigrationState
+from switchover.core.kraft.gates import way_back as back_gates
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+CONTROLLERS_REPLACED = ("POST pods kafka-controller", "DELETE pods kafka-controller")
+
+
+def modes(world: MigrationWorld) -> dict[str, str]:
+    return {pod: node.mode for pod, node in world.kafka.nodes.items()}
+
+
+def quiet_for(world: MigrationWorld, seconds: float) -> None:
+    """Run for a while in which no process is started."""
+    starts, begin = dict(world.kafka.starts), world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + seconds)
+    assert world.kafka.starts == starts
+
+
+def again(world: MigrationWorld) -> None:
+    """A person takes notice of the rollback, asks for another attempt, and it comes to the end."""
+    world.want("RolledBack")
+    assert world.live(lambda: not (world.status.get("rollback") or {}).get("failure"))
+    assert world.try_again()
+    assert_as_never_turned(world)
+
+
+# --- what takes it back by itself -------------------------------------------------------------------------------------
+
+
+def test_a_copy_that_throws_is_undone_after_one_restart_of_the_controllers(world: MigrationWorld) -> None:
+    """The watchdog; K9 sees that no broker is restarted in the window."""
+    world.kafka.copy_fails = True
+    world.jury.memory.limits.without_controller = 300.0
+    assert world.live(lambda: opened(world, "CopyMetadata") and world.kafka.tree.claimed)
+    assert world.live(lambda: world.status["progress"]["direction"] == "Backward")
+    restarted = [write.text.split()[2] for write in world.api.writes if write.text.startswith(CONTROLLERS_REPLACED)]
+    assert sorted(restarted) == [f"kafka-controller-{n}" for n in range(3)]
+    assert world.live(lambda: world.phase == "RolledBack")
+    assert (world.status["rollback"] or {}).get("failure") == "ClaimedNotCopied"
+    assert_as_before(world)
+    world.kafka.copy_fails = False
+    again(world)
+
+
+def test_controllers_that_merely_hung_are_restarted_and_the_copy_is_repeated(world: MigrationWorld) -> None:
+    hung: list[str] = []
+
+    def finished() -> bool:
+        if world.kafka.tree.claimed and world.kafka.state is MigrationState.PRE_MIGRATION and not hung:
+            hung.extend(pod for pod, node in world.kafka.nodes.items() if not node.is_broker)
+            for pod in hung:
+                world.kafka.hang(pod)
+        return world.finished
+
+    assert world.live(world.approved_and(finished))
+    assert len(hung) == 3
+    assert world.status["attempt"] == 1
+    assert_as_never_turned(world)
+
+
+def test_a_stale_migration_node_stops_all_controllers_at_once(world: MigrationWorld) -> None:
+    """As left behind by an older quorum: the controllers would delete every topic once their epoch has passed its own."""
+    to_batch(world, "CopyMetadata", 1)
+    world.kafka.tree.migration = MigrationNode(False, 3000, 5000, 4, 7, world.timeline.now())
+    world.jury.memory.limits.without_controller = 180.0
+    assert world.live(lambda: world.phase == "RolledBack")
+    assert (world.status["rollback"] or {}).get("failure") == "StaleMigrationNode"
+    assert len(world.kafka.tree.metadata) == len(world.kafka.wanted) > 0
+    assert_as_before(world)
+    again(world)
+
+
+def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWorld) -> None:
+    """A broker that cannot start on KRaft crashes for ever: it is brought back, and then all the others."""
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(onFailure="RollBack"))
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
+    world.kafka.refuses = {(f"kafka-{n}", "C") for n in range(3)}
+    world.jury.memory.limits.without_leader = 300.0
+    assert world.live(lambda: world.phase == "RolledBack")
+    assert (world.status["rollback"] or {}).get("failure")
+    assert_as_before(world)
+    quiet_for(world, 120)
+    world.kafka.refuses.clear()
+    again(world)
+
+
+# --- trouble on the way back ------------------------------------------------------------------------------------------
+
+
+def test_a_broker_that_is_down_is_brought_back(world: MigrationWorld) -> None:
+    assert not world.live(
+        lambda: False, kill_when=lambda: opened(world, "MoveBrokers") and world.status["progress"]["batch"] == 2)
+    (moving,) = world.status["progress"]["batchNodes"]
+    world.kafka.refuses = {(moving, "C")}
+    begin = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + 60)
+    assert moving not in modes(world)
+    assert world.roll_back()
+    assert_as_before(world)
+
+
+def many_elections(world: MigrationWorld) -> None:
+    """In the middle of MoveBrokers the quorum's epoch has run ahead; the last leader rewrote every partition's state."""
+    to_batch(world, "MoveBrokers", 2)
+    assert world.kafka.log is not None
+    world.kafka.log.epoch += 7
+    world.kafka.crash(next(pod for pod, node in world.kafka.nodes.items() if node.node_id == world.kafka.leader))
+    begin = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + 30)
+    assert world.kafka.tree.partition_epoch > world.kafka.tree.controller_epoch
+
+
+def test_elections_work_after_many_elections_of_the_quorum(world: MigrationWorld) -> None:
+    """KAFKA-20488: the epoch is raised before ZooKeeper rules; without it the next broker that stops has no successor."""
+    many_elections(world)
+    assert world.roll_back()
+    assert [write for write in world.api.writes if "/controller_epoch" in write.text]
+    assert_as_before(world)
+
+
+def test_without_the_raise_the_jury_cries(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_elections(world)
+    monkeypatch.setattr(way_back, "RaiseEpoch", lambda epoch, expected: way_back.DeleteZNode("/migration", -1, -1))
+    monkeypatch.setattr(world.kafka.tree, "delete", forgetful_delete(world))
+    world.jury.excused.add("K7")
+    with pytest.raises(AssertionError, match=r"K9: .* has no living leader"):
+        world.roll_back()
+
+
+def forgetful_delete(world: MigrationWorld) -> Any:
+    """Deletes whatever it is asked to, both nodes at once."""
+
+    def delete(path: str, version: int, controller_epoch: int) -> None:
+        world.kafka.tree.migration = world.kafka.tree.controller = None
+
+    return delete
+
+
+def test_metadata_that_never_reached_zookeeper_is_not_given_up(world: MigrationWorld) -> None:
+    """Changes are made all the time, and dual write is slow: the way back waits until it is through."""
+    to_step(world, "Soak")
+    world.kafka.write_seconds = (5.0, 20.0)
+    world.want("RolledBack")
+
+    def changing() -> bool:
+        if opened(world, "DualWrite") and world.kafka.rules == "KRaft":
+            world.kafka.change("config orders", f"retention.ms={int(world.timeline.now())}")
+        return world.phase == "RolledBack"
+
+    assert world.live(changing)
+    assert_as_before(world)
+
+
+def test_a_change_that_is_lost_makes_the_jury_cry(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    to_step(world, "DualWrite")
+    monkeypatch.setattr(back_gates, "check_dual_write", lambda picture: passed())
+    monkeypatch.setattr(way_back, "is_behind", lambda picture, state: False)
+    world.kafka.write_seconds = (600.0, 600.0)
+    assert world.kafka.change("config orders", "retention.ms=1")
+    with pytest.raises(AssertionError, match="K10: metadata: config orders"):
+        world.roll_back()
+
+
+@pytest.mark.parametrize("step", ["MoveBrokers", pytest.param("EnableMigration", marks=LONG)])
+def test_zookeeper_out_of_sight_stops_the_way_back(world: MigrationWorld, step: str) -> None:
+    to_step(world, "Soak")
+    world.want("RolledBack")
+    assert not world.live(lambda: False, kill_when=lambda: opened(world, step))
+    world.kafka.zookeeper_hidden = True
+    world.jury.memory.limits.without_controller = 600.0
+    assert world.live(lambda: bool(world.status.get("waitingFor")))
+    begin = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + 60)
+    quiet_for(world, 60)
+    assert world.status["waitingFor"]
+    world.kafka.zookeeper_hidden = False
+    assert world.roll_back()
+    assert_as_before(world)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=LONG) for n in range(1, 4))])
+def test_two_operators_at_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    world = MigrationWorld(monkeypatch, seed)
+    to_batch(world, "MoveBrokers", 2)
+    world.want("RolledBack")
+    assert world.live(lambda: world.phase == "RolledBack", identities=("one", "another"))
+    assert_as_before(world)
+
+
+@pytest.mark.parametrize("effect", [3, 12, 20, *(pytest.param(n, marks=LONG) for n in range(1, 40, 2))])
+def test_an_operator_that_stood_still_does_no_harm(world: MigrationWorld, effect: int) -> None:
+    """It stops right before one of its effects for longer than its Lease; another takes over; then it goes on."""
+    to_batch(world, "MoveBrokers", 2)
+    world.want("RolledBack")
+    stopped_before = standing_still(effect, 90.0)
+    assert world.live(lambda: world.phase == "RolledBack", identities=("one", "another"), stopped_before=stopped_before)
+    assert_as_before(world)
+
+
+def standing_still(effect: int, seconds: float) -> Any:
+    effects = 0
+
+    def stopped_before(method: str, path: str) -> float:
+        nonlocal effects
+        kind = path.rpartition("/namespaces/sim/")[2].split("/")[0]
+        if kind in ("kafkamigrations", "leases", "events"):
+            return 0.0
+        effects += 1
+        return seconds if effects == effect else 0.0
+
+    return stopped_before
+
+
+@pytest.mark.parametrize("effect", [pytest.param(n, marks=LONG) for n in range(20, 40)])
+def test_an_operator_that_slept_through_a_whole_attempt_does_no_harm(world: MigrationWorld, effect: int) -> None:
+    """It wakes up in the next attempt, right before an effect of the way back: claims bear the same names again."""
+    to_batch(world, "MoveBrokers", 1)
+    world.want("RolledBack")
+    asked = False
+
+    def until() -> bool:
+        nonlocal asked
+        if world.phase == "RolledBack" and not asked:
+            asked = True
+            world.want("Running")
+        return asked and world.finished and world.status["attempt"] == 2
+
+    assert world.live(world.approved_and(until), identities=("one", "another"), stopped_before=standing_still(effect, 260.0))
+    assert_as_never_turned(world)
+
+
+@pytest.mark.parametrize("moment", ["MoveBrokers", "EnableMigration"])
+def test_a_template_put_back_on_the_way_back(world: MigrationWorld, moment: str) -> None:
+    """A GitOps tool applies the user's own template, strategy and all: no pod is rolled by Kubernetes, and it goes on."""
+    to_step(world, "Soak")
+    world.want("RolledBack")
+    assert not world.live(lambda: False, kill_when=lambda: opened(world, moment) and world.status["progress"]["batch"] > 0)
+    before = world.api.objects["statefulsets", "kafka"]
+    ours = {"template": before["spec"]["template"]}
+
+    def revert(found: Object) -> None:
+        """What a client-side apply of the user's unchanged manifest leaves: their volume under our sub-path."""
+        for mount in found["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]:
+            if "subPathExpr" in mount:
+                mount.update(name="config")
+
+    world.api.edit("statefulsets", "kafka", revert)
+    if world.api.objects["statefulsets", "kafka"]["spec"]["template"] != ours["template"]:
+        assert world.live(lambda: "RevertedByGitOps" in reasons(world) or world.phase == "RolledBack")
+    if world.phase != "RolledBack":
+        world.api.edit("statefulsets", "kafka", lambda found: found["spec"].update(ours))
+    assert world.roll_back()
+    assert_as_before(world)
+
+
+def test_no_secret_stays_behind(world: MigrationWorld) -> None:
+    """The canary stands in the user's own file; ours are gone with everything else."""
+    to_batch(world, "MoveBrokers", 1)
+    secrets = [base64.b64decode(text).decode() for found in world.api.of("secrets") for text in found["data"].values()]
+    assert any(CANARY in text for text in secrets), "the files would carry it, were they told"
+    assert world.roll_back()
+    assert list(world.api.of("secrets")) == []
+
+
+# --- there and back, and back again -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=LONG) for n in range(3, 40))])
+def test_turning_round_and_round(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Minds are changed at random moments, the operator dies at random, and metadata changes; then it comes to an end."""
+    chance = random.Random(seed)
+    world = MigrationWorld(monkeypatch, seed, lag=chance.uniform(0.0, 5.0))
+    for turn in range(8):
+        until = world.timeline.now() + chance.uniform(1.0, 150.0)
+        world.live(world.approved_and(lambda until=until: world.timeline.now() > until, only=("MoveBrokers",)))
+        world.want(chance.choice(["Running", "RolledBack", "RolledBack", "Paused"]))
+        if chance.random() < 0.5:
+            world.kafka.change("config orders", f"retention.ms={turn}")
+    if chance.random() < 0.5:
+        assert world.roll_back()
+        assert_as_before(world)
+    world.want("Running")
+    assert world.live(world.approved_and(lambda: world.finished and world.phase == "Succeeded"))
+    assert_as_never_turned(world)
