@@ -197,7 +197,8 @@ class Memory:
             self.nobody_acts_since = self.nobody_acts_since or event.at
         elif event.rules is not None:
             self.nobody_acts_since = None
-        self.leaderless = {key: self.leaderless.get(key, event.at) for key in event.leaderless or ()}
+        without = event.leaderless if self.whole and event.leaderless else ()      # a cluster that starts has none at first
+        self.leaderless = {key: self.leaderless.get(key, event.at) for key in without}
         if event.in_sync is not None:
             back = {pod for pod in self.restarted if all(
                 pod in event.in_sync[key] for key, pods in event.replicas.items() if pod in pods)}
