@@ -11,6 +11,7 @@ from kubernetes.client.exceptions import ApiException
 from apiserver.examples import REFUSED, Refused, Resource, documented, documented_of, names
 from switchover.api.conditions import ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
+from switchover.api.plan_preview import LINES_SHOWN, PlanPreview
 from switchover.api.status import AcceptedApproval, Finding, GateStreak, Progress, StepRecord, Transition, WaitingFor
 
 GROUP, VERSION = "switchover.dev", "v1alpha1"
@@ -212,6 +213,13 @@ def full_status() -> KafkaMigrationStatus:
         waiting_for_summary="G9 broker 0 is fenced",
         gates=[GateStreak(name="G9", passes=2, since=NOW, verdict="Pass")],
         rollback={"available": True, "estimated_seconds": 300},
+        restarts=[{"name": "B", "batches": 3, "average_seconds": 17, "slowest_seconds": 21}],
+        plan=PlanPreview(
+            steps=[{"name": "Finalize", "restarts": 3, "estimated_seconds": 180, "hold": True}],
+            nodes=[{"name": "kafka", "nodes": 3, "restarts_each": 2}],
+            changes=[{"name": "kafka/C", "lines": ["+ node.id=<each its own>"] * LINES_SHOWN, "own": ["node.id"]}],
+            restarts=10, broker_restart_seconds=120, controller_restart_seconds=60, estimated_seconds=4800,
+            estimated_completion_time=NOW),
         approvals=[AcceptedApproval(name="Soak", plan_hash=PLAN_HASH, approver="alice", accepted_time=NOW)],
         steps=[StepRecord(name="Preflight", start_time=NOW, end_time=NOW, seconds=0)],
         history=[Transition(time=NOW, from_="DualWrite", to="MoveBrokers", reason="GatesPassed")],
@@ -244,7 +252,7 @@ def test_a_status_of_the_largest_size_fits(resources):
     ("change", "words"),
     [
         ({"metadataState": "Kraft"}, 'supported values: "ZooKeeper", "MigrationEligible"'),
-        ({"nodes": [{"name": "kafka-0", "assigned": "D"}]}, 'supported values: "", "A", "B", "C", "P", "F", "Stopped"'),
+        ({"nodes": [{"name": "kafka-0", "assigned": "D"}]}, 'supported values: "", "A", "R", "B", "C", "P", "F", "Stopped"'),
         ({"attempt": 0}, "should be greater than or equal to 1"),
         ({"history": [{"time": "yesterday", "to": "Soak", "reason": "X"}]}, "must be of type date-time"),
     ],
