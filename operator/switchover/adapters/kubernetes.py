@@ -228,7 +228,8 @@ class KubernetesWorkloads:
                 uid = (await self._server.get(path))["metadata"]["uid"]
             except NotFound:
                 return
-        await self._delete(path, {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}})
+        policy = "Foreground" if kind == "StatefulSet" else "Background"         # its absence must prove that of its pods
+        await self._delete(path, {"propagationPolicy": policy, "preconditions": {"uid": uid}})
 
     def _remember(self, api_version: str, kind: str, found: Iterable[Mapping[str, Any]]) -> None:
         for item in found:
