@@ -3,12 +3,11 @@
 Every function raises ValueError with the reason when the data is not what Kafka writes; the caller knows the path.
 """
 
-import json
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from switchover.core.kraft.facts import Address, ControllerNode, MigrationNode, ZooKeeperTopic
+from switchover.metadata.node_json import document, items, mapping, number, replicas, text
 
 
 def integer(data: bytes) -> int:
@@ -18,16 +17,16 @@ def integer(data: bytes) -> int:
 
 def cluster_id(data: bytes) -> str:
     """`/cluster/id`."""
-    return _text(_document(data), "id")
+    return text(document(data), "id")
 
 
 def controller(data: bytes, ephemeral_owner: int, version: int) -> ControllerNode:
     """`/controller`; brokers before Kafka 3.4 write no `kraftControllerEpoch`."""
-    document = _document(data)
+    fields = document(data)
     return ControllerNode(
-        node_id=_number(document, "brokerid"),
+        node_id=number(fields, "brokerid"),
         ephemeral=ephemeral_owner != 0,
-        kraft_epoch=_number(document, "kraftControllerEpoch", -1),
+        kraft_epoch=number(fields, "kraftControllerEpoch", -1),
         version=version,
     )
 
@@ -39,12 +38,12 @@ def migration(data: bytes, version: int, mtime_ms: int) -> MigrationNode:
         return MigrationNode(
             empty=True, controller_id=-1, offset=-1, epoch=-1, version=version, mtime=mtime
         )
-    document = _document(data)
+    fields = document(data)
     return MigrationNode(
         empty=False,
-        controller_id=_number(document, "kraft_controller_id"),
-        offset=_number(document, "kraft_metadata_offset"),
-        epoch=_number(document, "kraft_metadata_epoch"),
+        controller_id=number(fields, "kraft_controller_id"),
+        offset=number(fields, "kraft_metadata_offset"),
+        epoch=number(fields, "kraft_metadata_epoch"),
         version=version,
         mtime=mtime,
     )
@@ -53,7 +52,7 @@ def migration(data: bytes, version: int, mtime_ms: int) -> MigrationNode:
 def endpoints(data: bytes) -> Mapping[str, Address]:
     """`/brokers/ids/N`: listener name -> address."""
     found = {}
-    for endpoint in _list(_document(data), "endpoints"):
+    for endpoint in items(document(data), "endpoints"):
         listener, separator, location = str(endpoint).partition("://")
         parts = urlsplit(f"//{location}")
         if not separator or not parts.hostname or parts.port is None:
@@ -64,70 +63,20 @@ def endpoints(data: bytes) -> Mapping[str, Address]:
 
 def topic(data: bytes) -> tuple[ZooKeeperTopic, bool]:
     """`/brokers/topics/T`, and whether one of its partitions is being reassigned."""
-    document = _document(data)
-    topic_id = document.get("topic_id")
+    fields = document(data)
+    topic_id = fields.get("topic_id")
     if topic_id is not None and not isinstance(topic_id, str):
         raise ValueError("topic_id is not a text")
-    assignment = {int(partition): _replicas(replicas) for partition, replicas in _map(document, "partitions").items()}
-    moving = any(document.get(key) for key in ("adding_replicas", "removing_replicas"))
+    assignment = {int(partition): replicas(ids) for partition, ids in mapping(fields, "partitions").items()}
+    moving = any(fields.get(key) for key in ("adding_replicas", "removing_replicas"))
     return ZooKeeperTopic(topic_id or None, assignment), moving
 
 
 def partition_epoch(data: bytes) -> int:
     """`/brokers/topics/T/partitions/P/state`: its `controller_epoch`, the raft epoch where dual write wrote it."""
-    return _number(_document(data), "controller_epoch")
+    return number(document(data), "controller_epoch")
 
 
 def reassigning(data: bytes) -> bool:
     """`/admin/reassign_partitions`: whether it asks for anything."""
-    return bool(_list(_document(data), "partitions"))
-
-
-def _document(data: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:      # UnicodeDecodeError is a ValueError
-        raise ValueError("not JSON" if data else "empty") from error
-    if not isinstance(document, dict):
-        raise ValueError("not a JSON object")
-    return document
-
-
-def _field(document: Mapping[str, Any], key: str) -> Any:
-    if key not in document:
-        raise ValueError(f"{key} is missing")
-    return document[key]
-
-
-def _number(document: Mapping[str, Any], key: str, default: int | None = None) -> int:
-    value = document.get(key, default) if default is not None else _field(document, key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{key} is not a whole number")
-    return value
-
-
-def _text(document: Mapping[str, Any], key: str) -> str:
-    value = _field(document, key)
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{key} is not a text")
-    return value
-
-
-def _list(document: Mapping[str, Any], key: str) -> list[Any]:
-    value = _field(document, key)
-    if not isinstance(value, list):
-        raise ValueError(f"{key} is not a list")
-    return value
-
-
-def _map(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = _field(document, key)
-    if not isinstance(value, dict):
-        raise ValueError(f"{key} is not a map")
-    return value
-
-
-def _replicas(value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in value):
-        raise ValueError("replicas are not a list of broker ids")
-    return tuple(value)
+    return bool(items(document(data), "partitions"))

@@ -12,7 +12,7 @@ from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import ACL_ROOTS, CLIENTS, PRODUCER_IDS, ROOTS, Entries, TreeParser, assembled
 from switchover.ports import Refused
 
-SLICE = 500                 # nodes; some tenths of a second
+SLICE = 250                 # nodes; about a tenth of a second
 MIGRATION = "/migration"
 
 T = TypeVar("T")
