@@ -27,7 +27,6 @@ ZOOKEEPER = "zookeeper:2181"
 STRAGGLER, STRAGGLER_FILE = "kafka-2", "kafka-2.properties"
 STALE = json.dumps({"version": 0, "kraft_controller_id": 3000, "kraft_controller_epoch": 9,
                     "kraft_metadata_offset": 99999, "kraft_metadata_epoch": 9})
-MALFORMED = '{"version":1,"config":{"consumer_byte_rate":"not-a-number"}}'
 
 
 @dataclass
@@ -140,48 +139,6 @@ def test_a_stale_node_stops_all_controllers_at_once_and_is_undone(scene: Scene) 
     plant = Moment(at("EnableMigration", phase="AwaitingApproval"), lambda: scene.shell("set", "/migration", STALE))
     run = scene.follow(scene.manifest(holds=["EnableMigration"]), plant, ended=migration.rolled_back)
     assert run.resource["status"]["rollback"]["failure"] == "StaleMigrationNode"
-    scene.is_back()
-    scene.acknowledge()
-
-
-def test_a_copy_that_throws_is_tried_once_more_and_undone(scene: Scene) -> None:
-    """A quota that cannot be parsed, planted while the controllers stand still, right before their claim."""
-    scene.shell("create", "/config/clients/broken", "{}")
-    scene.shell("delete", "/config/clients/broken")
-    restarted: set[str] = set()
-
-    def freeze() -> None:
-        scene.send_all(CONTROLLERS, signal.SIGSTOP)
-
-    def plant() -> None:
-        scene.shell("create", "/config/clients/broken", MALFORMED)
-        scene.send_all(CONTROLLERS, signal.SIGCONT)
-
-    def repair() -> None:
-        scene.shell("delete", "/config/clients/broken")
-
-    def note(resource: Resource, _: str) -> None:
-        restarted.update(node["name"] for node in resource.get("status", {}).get("nodes", ())
-                         if node["name"] in CONTROLLERS and node.get("evictions"))
-
-    def last_broker(resource: Resource) -> tuple[bool, bool]:
-        """Whether its new pod is there, and whether that is Ready. Controllers that sleep for longer lose their session."""
-        if not at("CopyMetadata", 1)(resource):
-            return False, False
-        (name,) = resource["status"]["progress"]["batchNodes"]
-        record = next(node for node in resource["status"]["nodes"] if node["name"] == name)
-        found = [pod for pod in scene.cluster.items("pods", "--selector", "app=kafka") if pod["metadata"]["name"] == name]
-        new = bool(found and record.get("evicting") and found[0]["metadata"]["uid"] != record["evicting"])
-        return new, new and any(
-            one["type"] == "Ready" and one["status"] == "True" for one in found[0]["status"].get("conditions", ()))
-
-    frozen = Moment(lambda resource: last_broker(resource)[0], freeze)
-    gates = {"copyTimeoutSeconds": 10, "groups": [{"name": "orders", "maxStallSeconds": 600}]}
-    run = scene.follow(
-        scene.manifest(gates=gates), frozen, Moment(lambda resource: last_broker(resource)[1], plant), note,
-        Moment(at("EnableMigration", 4, "Backward"), repair), ended=migration.rolled_back)
-    assert run.resource["status"]["rollback"]["failure"] == "ClaimedNotCopied"
-    assert restarted == set(CONTROLLERS), "first the controllers are restarted"
     scene.is_back()
     scene.acknowledge()
 
