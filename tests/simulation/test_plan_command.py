@@ -40,7 +40,28 @@ def test_before_anything_happened(world: MigrationWorld) -> None:
     lines = told(world, NAME)
     assert "> Preflight" in lines
     assert any(line.startswith("next: record:") for line in lines)
+    assert any(line.startswith("finding Info MetadataSize 2 topics with 9 partitions") for line in lines)
+    assert any(line.startswith("finding Info StorageClassUnseen [the default storage class]") for line in lines)
     assert world.api.writes == []
+
+
+def test_blockers_are_told_with_their_cures(world: MigrationWorld) -> None:
+    labels = {"kustomize.toolkit.fluxcd.io/name": "kafka"}
+    world.api.edit("statefulsets", "kafka", lambda found: found["metadata"].update(labels=labels))
+    world.kafka.nodes["kafka-1"].settings = {**world.kafka.nodes["kafka-1"].settings, "log.dirs": "/elsewhere"}
+    lines = told(world, NAME)
+    (conflict,) = (index for index, line in enumerate(lines) if line.startswith("finding Blocker GitOpsConflict"))
+    assert lines[conflict + 1].strip() == (
+        "cure: kubectl --namespace sim annotate statefulset kafka kustomize.toolkit.fluxcd.io/reconcile=disabled")
+    drift = next(line for line in lines if line.startswith("finding Blocker FileIsNotLive [log.dirs]"))
+    assert "broker 2 does not run with what ConfigMap kafka-config key server.properties says" in drift
+    assert "log.dirs is /elsewhere, and /var/lib/kafka in the file" in drift
+    begin = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + 60)
+    assert world.step == "Preflight"
+    assert {"GitOpsConflict", "FileIsNotLive"} <= {finding["code"] for finding in world.status["findings"]}
+    (passed,) = (each for each in world.status["conditions"] if each["type"] == "PreflightPassed")
+    assert passed["message"].startswith("2 blockers")
 
 
 def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:

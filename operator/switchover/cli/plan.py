@@ -63,10 +63,17 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
         picture = replace(picture, facts=await observer.facts(picture, ""), now=clock.now())
     finally:
         await observer.close()
-    return [*_told(picture, decide(PLAN, picture, intent_of(migration), {}, picture.now))]
+    intent = intent_of(migration)
+    return [*_told(picture, decide(PLAN, picture, intent, {}, picture.now), decide(PLAN, _begun(picture), intent, {}, now))]
 
 
-def _told(picture: Picture, decision: Decision) -> Iterator[str]:
+def _begun(picture: Picture) -> Picture:
+    """The picture with Preflight begun: of a migration that no operator has seen yet its findings are told all the same."""
+    at = picture.position
+    return picture.at(replace(at, opened=picture.now)) if at.step == PREFLIGHT and at.opened is None else picture
+
+
+def _told(picture: Picture, decision: Decision, begun: Decision) -> Iterator[str]:
     at = picture.position
     for step in PLAN.steps:
         yield f"{'>' if step.name == at.step else ' '} {step.name}"
@@ -75,13 +82,13 @@ def _told(picture: Picture, decision: Decision) -> Iterator[str]:
     for name, record in sorted(at.nodes.items()):
         yield f"node {record.node_id} {name}: assigned {record.assigned}"
     yield from _estimated(picture)
-    for name, judgement in decision.judged.items():
+    for name, judgement in begun.judged.items():
         verdict = judgement.verdict
         subject = f" [{verdict.subject}]" if verdict.subject else ""
         yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
-    for finding in findings_of(decision.judged) if at.step == PREFLIGHT else ():
+    for finding in findings_of(begun.judged) if at.step == PREFLIGHT else ():
         subject = f" [{finding.subject}]" if finding.subject else ""
         yield f"finding {finding.severity} {finding.code}{subject} {finding.message}"
         if finding.cure:
