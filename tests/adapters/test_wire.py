@@ -133,7 +133,7 @@ async def test_without_a_leader_every_voter_is_named(kraft_cluster: KafkaCluster
     with pytest.raises(Unreachable) as raised:
         await wire.quorum([follower, nobody])
     assert f"{follower}: cannot describe the quorum now: NOT_LEADER_OR_FOLLOWER" in str(raised.value)
-    assert f"{nobody}: Connect call failed" in str(raised.value) or f"{nobody}: Connection refused" in str(raised.value)
+    assert f"{nobody}: nobody listens there" in str(raised.value)
     with pytest.raises(Unreachable, match="no voter"):
         await wire.quorum([])
 
