@@ -255,6 +255,16 @@ def test_history_tells_who_let_finalize_begin_why_and_with_which_backups():
     assert told.message == "Finalize begins; approved by alice (CHG-1); backups skipped: a cluster on paper"
 
 
+def test_an_approval_on_record_of_another_plan_is_dropped_even_once_its_step_began():
+    own = approved(plan_hash(UID, 1, migration().spec))
+    held = folded(PICTURES["Finalize held"](), own)
+    foreign = held.model_copy(update={"approvals": tuple(
+        item.model_copy(update={"plan_hash": "fedcba9876543210"}) for item in held.approvals)})
+    assert folded(PICTURES["Finalize begun"](), on_record(migration(), foreign)).approvals == ()
+    (counts,) = folded(PICTURES["Finalize begun"](), on_record(own, foreign)).approvals
+    assert counts.plan_hash == held.plan_hash
+
+
 def test_no_approval_is_carried_into_a_new_attempt():
     own = approved(plan_hash(UID, 1, migration().spec))
     first = folded(PICTURES["Finalize held"](), own)
