@@ -11,7 +11,7 @@ import pytest
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
 
-BUDGETS = {"unit": 300, "simulation": 300, "adapters": 900, "apiserver": 600, "sandbox": 2400}
+BUDGETS = {"unit": 400, "simulation": 900, "adapters": 1200, "apiserver": 600, "sandbox": 2400}
 """Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
 
 ROOT = Path(__file__).parent
