@@ -166,6 +166,19 @@ def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
     assert decision.stalled.verdict.reason == "RevertedByGitOps"
 
 
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_strategy_changed_back_is_taken_back_at_once_also_in_a_pause(paused):
+    walk = Walk()
+    walk.go(opened("MoveBrokers")(walk))
+    walk.cluster.manifest["spec"]["updateStrategy"] = {"type": "RollingUpdate"}
+    decision = decide(PLAN, walk.picture(), intent(FORWARD, paused=paused), walk.streaks, walk.cluster.now)
+    assert [str(effect) for effect in decision.effects] == [
+        "patch StatefulSet kafka: pods replaced by eviction only, again"]
+    walk.cluster.perform(decision.effects[0])
+    assert walk.cluster.manifest["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    walk.until()
+
+
 def test_paused_anywhere_the_walk_stands_still():
     walk = Walk()
     for _ in range(400):

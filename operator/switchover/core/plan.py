@@ -35,13 +35,15 @@ class Leg(Generic[P]):
     `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept
     true and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate
     is open as well. While a `watch` gate is overdue, `rescue` is what is rolled instead. A leg that is `one_way` is
-    finished before the direction can change; a pause waits while it is `critical`.
+    finished before the direction can change; a pause waits while it is `critical`. What `keep` gives is done first and
+    always, shut gates or a pause notwithstanding: it only takes back what others did.
     """
 
     enter: tuple[Gate[P], ...] = ()
     assigns: Callable[[P], Mapping[str, NodeRecord]] = _no_records
     watch: tuple[Gate[P], ...] = ()
     goal: Callable[[P], tuple[Effect, ...]] = nothing
+    keep: Callable[[P], tuple[Effect, ...]] = nothing
     rollouts: tuple[Rollout[P], ...] = ()
     done: tuple[Gate[P], ...] = ()
     rescue: Rollout[P] | None = None
@@ -172,6 +174,9 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
                                subject=step.name, unblocks="set desiredState to Running to go on"))
         return at, (), ""
+    if at.opened is not None and (effects := leg.keep(picture)):
+        judge.all_open(leg.watch, picture)
+        return at, effects, ""
     if intent.paused and not leg.critical(picture):
         return _stand(leg, picture, judge, now)
     if at.opened is None:

@@ -180,3 +180,23 @@ def _files(state: KubernetesState, workload: str, pods: Iterable[str], rendered:
             return None
         files[key] = text
     return files
+
+
+# --- The brake ----------------------------------------------------------------------------------------------------------
+
+
+def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
+    """OnDelete again at once where somebody else gave another strategy to brokers that are being moved.
+
+    With the old template beside it Kubernetes restarts one broker after the other on the user's file, ungated, within
+    moments. This stops it after the first; the template itself is for the gates to tell, not for us to fight over.
+    """
+    state = state_of(picture)
+    if state is None:
+        return ()
+    return tuple(
+        PatchStatefulSet(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
+        for name, workload in preflight.broker_workloads(state).items()
+        if workload.claimed_by == picture.uid and workload.update_strategy != template.ON_DELETE
+        and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), "A")
+    )

@@ -107,6 +107,7 @@ PLAN: Plan[Picture] = Plan((
              assigns=nodes.assign_brokers,
              watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
              goal=goals.claim_to_raise,
+             keep=goals.keep_on_delete,
              rollouts=(TO_R,)),
          back=Leg(
              goal=way_back.release_brokers, rollouts=(BACK_TO_A,),
@@ -124,30 +125,38 @@ PLAN: Plan[Picture] = Plan((
              one_way=True, critical=way_back.is_critical)),
     Step("EnableMigration",
          forward=Leg(
-             enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over, rollouts=(TO_B_BUT_LAST,)),
+             enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
+             keep=goals.keep_on_delete, rollouts=(TO_B_BUT_LAST,)),
          back=Leg(
              enter=(to_zookeeper.WRITTEN_BACK,),
              goal=way_back.give_back,
+             keep=goals.keep_on_delete,
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_A),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=way_back.is_critical)),
     Step("CopyMetadata",
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK),
-             watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
+             watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
+             keep=goals.keep_on_delete, rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg()),
     Step("DualWrite",
-         forward=Leg(watch=TAKEN_OVER, done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
-         back=Leg(done=(disks.DISKS_ALLOW_ROLLBACK,))),
+         forward=Leg(
+             watch=TAKEN_OVER, keep=goals.keep_on_delete,
+             done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
+         back=Leg(
+             watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
          forward=Leg(
-             enter=(WITHIN_WINDOW,), watch=TAKEN_OVER, rollouts=(TO_C,), done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=KEPT, rollouts=(BACK_TO_B,))),
+             enter=(WITHIN_WINDOW,), watch=TAKEN_OVER, keep=goals.keep_on_delete, rollouts=(TO_C,),
+             done=(registration.ALL_KRAFT,)),
+         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS), keep=goals.keep_on_delete, rollouts=(BACK_TO_B,))),
     Step("Soak",
          forward=Leg(
              watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, *KEPT),
+             keep=goals.keep_on_delete,
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
@@ -156,6 +165,7 @@ PLAN: Plan[Picture] = Plan((
                registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
                backups.BACKUPS_TAKEN),
         watch=(groups.GROUPS_HEALTHY, *KEPT),
+        keep=goals.keep_on_delete,
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, forward=Leg(

@@ -220,6 +220,11 @@ def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[M
     )
 
 
+def hold_strategy(workload: Workload) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that stops Kubernetes from replacing pods by itself."""
+    return _unchanged(workload), {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE}
+
+
 def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the update strategy back; it restarts nothing only while all pods have the update revision."""
     return (
