@@ -48,6 +48,7 @@ class Kubelet:
     seed: int
     ends_in: Callable[[str], float] = lambda pod: 1.0
     rolled: Callable[[str], None] = lambda pod: None
+    held: set[str] = field(default_factory=set)        # claims that somebody else's finalizer keeps
     started: list[Container] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     _due: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -116,7 +117,7 @@ class Kubelet:
         for claim in list(self.api.of("persistentvolumeclaims")):
             name = claim["metadata"]["name"]
             used = any(name.endswith(f"-{pod['metadata']['name']}") for pod in self.api.of("pods"))
-            if "deletionTimestamp" in claim["metadata"] and not used:
+            if "deletionTimestamp" in claim["metadata"] and not used and name not in self.held:
                 self.api.gone("persistentvolumeclaims", name)
 
     def _control(self, stateful_set: Object, now: float) -> None:

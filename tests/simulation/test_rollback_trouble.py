@@ -308,3 +308,15 @@ def test_turning_round_and_round(monkeypatch: pytest.MonkeyPatch, seed: int) -> 
     world.want("Running")
     assert world.live(world.approved_and(lambda: world.finished and world.phase == "Succeeded"))
     assert_as_never_turned(world)
+
+
+def test_a_claim_that_stays_is_named(world: MigrationWorld) -> None:
+    """Somebody else holds it with a finalizer: the way back says so instead of deleting in silence for ever."""
+    to_step(world, "EnableMigration")
+    name = "data-kafka-controller-1"
+    world.kubelet.held = {name}
+    world.want("RolledBack")
+    assert world.live(lambda: any(name in item["subject"] for item in world.status.get("waitingFor") or ()), limit=300)
+    world.kubelet.held = set()
+    assert world.roll_back()
+    assert_as_before(world)
