@@ -200,7 +200,7 @@ def always_says_what_it_waits_for(memory: Memory, event: Event) -> Iterator[str]
     before, now = memory.recorded, Standing(event.status)
     if before is None or before.actor != event.actor or now.finished or not memory.quiet:
         return
-    stands = memory.standing.position == now.position and event.at - before.at > memory.limits.heartbeat
+    stands = memory.standing.position == now.position and event.at - before.at > memory.limits.silence
     if stands and not event.status.get("waitingFor") and not before.status.get("waitingFor"):
         yield f"{now.place} stands and waits for nothing"
 

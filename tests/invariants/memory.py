@@ -30,7 +30,8 @@ class Limits:
     without_controller: float = 120.0
     without_leader: float = 10.0
     wish_is_seen: float = 30.0         # where the history does not tell what an actor had read
-    heartbeat: float = 25.0
+    heartbeat: float = 25.0            # 0 where the history does not tell one process from the next
+    silence: float = 25.0
     dual_write_age: float = 15.0
     min_insync: int = 2
     records_a_step: int = 400
