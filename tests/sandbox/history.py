@@ -1,7 +1,7 @@
 """The sandbox's audit log in the words of the invariants (`invariants.events`)."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,10 @@ def events(log: Path, account: str, namespace: str, migration: str) -> Iterator[
     spec: dict[str, Any] = {}
     uid = ""
     lines = (json.loads(line) for line in log.read_text().splitlines())
-    for item in sorted((item for item in lines if _counts(item, namespace)), key=lambda item: item["stageTimestamp"]):
+    items = sorted((item for item in lines if _counts(item, namespace)), key=lambda item: item["stageTimestamp"])
+    for index, item in enumerate(items):
+        if _was_refused(item, items[index + 1:]):
+            continue
         at = datetime.fromisoformat(item["stageTimestamp"]).timestamp()
         target, body = item["objectRef"], item.get("requestObject")
         ours = item["user"]["username"] == account
@@ -29,7 +32,7 @@ def events(log: Path, account: str, namespace: str, migration: str) -> Iterator[
                 continue
             if target.get("subresource") == "status":
                 for status in _statuses(body):
-                    uid = _uid(body) or uid
+                    uid = _tested(item, "/metadata/uid") or uid
                     yield Recorded(at, uid, status, _pod(item))
                     yield _cluster(at, status)
             elif not ours and (changed := _spec(spec, body)) != spec:
@@ -43,7 +46,15 @@ def _counts(item: Mapping[str, Any], namespace: str) -> bool:
     target = item.get("objectRef") or {}
     writes = item["verb"] in VERBS and (target.get("namespace") == namespace or not target.get("namespace"))
     asked = target.get("resource") == "selfsubjectaccessreviews" or "dryRun=" in item.get("requestURI", "")
-    return bool(target) and writes and not asked and item["responseStatus"]["code"] < 300
+    return bool(target) and writes and not asked and not 300 <= item["responseStatus"]["code"] < 500
+
+
+def _was_refused(item: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> bool:
+    """A request whose sender was killed is told as 504, whether it took effect or not. A status that did made a new
+    resourceVersion, which the next one insists on; any other effect is judged as if it did."""
+    if item["responseStatus"]["code"] < 500 or not (insisted := _tested(item, "/metadata/resourceVersion")):
+        return False
+    return any(_tested(each, "/metadata/resourceVersion") == insisted for each in later)
 
 
 def _statuses(body: Any) -> Iterator[Mapping[str, Any]]:
@@ -52,8 +63,10 @@ def _statuses(body: Any) -> Iterator[Mapping[str, Any]]:
             yield operation["value"]
 
 
-def _uid(body: Any) -> str:
-    return next((str(operation["value"]) for operation in body if operation["path"] == "/metadata/uid"), "")
+def _tested(item: Mapping[str, Any], path: str) -> str:
+    body = item.get("requestObject")
+    tests = [operation for operation in body if operation["op"] == "test"] if isinstance(body, list) else []
+    return next((str(operation["value"]) for operation in tests if operation["path"] == path), "")
 
 
 def _spec(spec: dict[str, Any], body: Any) -> dict[str, Any]:

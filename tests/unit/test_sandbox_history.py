@@ -23,14 +23,17 @@ def line(second: int, verb: str, resource: str, name: str, body: Any, *, code: i
                        "objectRef": target, "responseStatus": {"code": code}, "requestObject": body, "requestURI": uri})
 
 
-def record(second: int, step: str = "EnableMigration", evicting: str = "p-1", observed: str = "A", **more: Any) -> str:
+def record(second: int, step: str = "EnableMigration", evicting: str = "p-1", observed: str = "A", version: str = "",
+           **more: Any) -> str:
     nodes = [{"name": "kafka-0", "assigned": "B", "evicting": evicting, "observed": observed},
              {"name": "kafka-1", "assigned": "A", "observed": "A"},
              {"name": "kafka-controller-0", "assigned": "P", "observed": "P"}]
     progress = {"step": step, "direction": "Forward", "openTime": "2026-11-21T20:00:00Z", "batch": 1,
                 "batchNodes": ["kafka-0"], **more}
     status = {"progress": progress, "nodes": nodes, "observedGeneration": 1, "phase": str(second)}
-    body = [{"op": "test", "path": "/metadata/uid", "value": "u-1"}, {"op": "add", "path": "/status", "value": status}]
+    body = [{"op": "test", "path": "/metadata/uid", "value": "u-1"},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version or str(second)},
+            {"op": "add", "path": "/status", "value": status}]
     return line(second, "patch", "kafkamigrations/status", "kafka", body)
 
 
@@ -61,6 +64,14 @@ def test_a_lawful_log(tmp_path: Path) -> None:
 ])
 def test_what_is_broken_there_is_told(tmp_path: Path, rule: str, lines: tuple[str, ...]) -> None:
     assert [words for words in found(tmp_path, *lines) if words.startswith(f"{rule}: ")]
+
+
+def test_a_record_whose_sender_was_killed_counts_when_it_took_effect(tmp_path: Path) -> None:
+    killed = record(2, step="CopyMetadata", openTime=None, batchNodes=[], version="7").replace('"code": 200', '"code": 504')
+    left = record(1, batchNodes=[])
+    assert found(tmp_path, CREATED, left, killed, record(3, step="CopyMetadata", version="8")) == []
+    refused = found(tmp_path, CREATED, left, killed, record(3, step="CopyMetadata", version="7"))
+    assert [words for words in refused if words.startswith("O1: ")], "entered and opened in one record"
 
 
 def test_a_dry_run_is_no_effect(tmp_path: Path) -> None:

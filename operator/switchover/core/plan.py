@@ -188,7 +188,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         overdue = any(judge.judged[gate.name].overdue for gate in leg.watch)
         return _rescue(leg.rescue, picture, judge, now) if leg.rescue is not None and overdue else (at, (), "")
     if effects := leg.goal(picture):
-        judge.all_open(leg.done, picture)              # told meanwhile: what has no effect would be tried in silence for ever
+        judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
         return at, effects, ""
     for rollout in _in_turn(leg, at):
         move = roll(rollout, picture, judge, now)
