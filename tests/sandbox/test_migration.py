@@ -20,7 +20,8 @@ from demo.diagnostics import collect
 from demo.kill import BACK, MOMENTS, Killer
 from demo.progress import Resource, condition
 from demo.turn_back import TurnBack
-from sandbox import audit
+from invariants.jury import judged
+from sandbox import audit, history
 
 pytestmark = pytest.mark.timeout(2300)
 
@@ -193,6 +194,12 @@ def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) ->
     """The second time: each broker twice, each controller once, and the leader once more in the soak."""
     assert story.second.replaced == 10
     assert len(audit.evictions([item for item in story.requests if item.at > story.began_again])) == 10
+
+
+def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log: Path) -> None:
+    told = list(history.events(audit_log, ACCOUNT, "demo", "kafka"))
+    assert len(told) > 300, "the audit log does not tell of the migration: nothing is proved"
+    assert judged(told) == []
 
 
 def test_a_mount_put_back_stops_evictions_and_says_so(story: Story) -> None:
