@@ -16,9 +16,12 @@ CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """A question about our own rights, asked by POST; it changes nothing."""
 RAISE = {"RaiseProtocolVersion>", "RaiseProtocolVersion<"}
+BROKERS_MOVE = {"RaiseProtocolVersion>", "EnableMigration>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>",
+                "Finalize>", "MoveBrokers<", "DualWrite<", "EnableMigration<"}
 PLACES = {
     "broker set": {*RAISE, "ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<",
                    "HandOver>"},
+    "broker brake": BROKERS_MOVE,
     "broker files": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
     "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},

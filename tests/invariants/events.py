@@ -40,7 +40,8 @@ class Effect:
     `verb` is create, change, delete or evict. `assigns` is what a Secret of node files says: pod -> mode; None where the
     history does not tell. `uid` is the uid that the request insisted on, `fenced` whether it insisted on anything (uid,
     version, test). `read_at` is when the actor last read the object, `wish_read_at` when it last read the migration; None
-    where the history does not tell. `content` is what else was written.
+    where the history does not tell. `brake` tells that Kubernetes was only kept from replacing pods by itself. `content` is
+    what else was written.
     """
 
     at: float
@@ -54,7 +55,14 @@ class Effect:
     assigns: Mapping[str, str] | None = None
     read_at: float | None = None
     wish_read_at: float | None = None
+    brake: bool = False
     content: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_brake(body: Any) -> bool:
+    """Whether a JSON patch does nothing but make an update strategy OnDelete."""
+    written = [(item["path"], item.get("value")) for item in body if item["op"] != "test"] if isinstance(body, list) else []
+    return written == [("/spec/updateStrategy", {"type": "OnDelete"})]
 
 
 @dataclass(frozen=True, slots=True)

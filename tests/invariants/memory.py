@@ -109,7 +109,8 @@ class Standing:
         conditions = [(item["type"], item["status"], item["reason"]) for item in self.status.get("conditions") or ()]
         keys = ("observedGeneration", "phase", "planHash", "metadataState", "nodes", "approvals", "rollback", "findings",
                 "highWatermark", "migrationNode", "clusterId")
-        return self.position, waiting, conditions, [self.status.get(key) for key in keys]
+        plan = {**(self.status.get("plan") or {}), "estimatedCompletionTime": None}
+        return self.position, plan, waiting, conditions, [self.status.get(key) for key in keys]
 
 
 @dataclass
@@ -151,7 +152,8 @@ class Memory:
     def kind(self, effect: Effect) -> str:
         """What an effect is done to: `broker pod`, `controller files` …; "" for what is nothing of this migration."""
         name, owners = effect.name, [*self.broker_sets, self.controller_set]
-        suffixes = {"pods": ("pod", name.rpartition("-")[0]), "statefulsets": ("set", name),
+        sort = "brake" if effect.brake else "set"
+        suffixes = {"pods": ("pod", name.rpartition("-")[0]), "statefulsets": (sort, name),
                     "secrets": ("files", name.removesuffix("-switchover"))}
         if effect.resource not in suffixes:
             own = effect.resource in ("leases", "events", "znodes", "kafkamigrations") or any(

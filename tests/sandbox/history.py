@@ -9,7 +9,7 @@ from typing import Any
 import jsonpatch
 
 from fakes.api_server import merged
-from invariants.events import Cluster, Effect, Event, Recorded, Wanted
+from invariants.events import Cluster, Effect, Event, Recorded, Wanted, is_brake
 
 VERBS = {"create": "create", "update": "change", "patch": "change", "delete": "delete"}
 
@@ -106,4 +106,4 @@ def _effect(at: float, item: Mapping[str, Any], target: Mapping[str, Any], body:
     tested = isinstance(body, list) and any(operation["op"] == "test" for operation in body)
     told = body is not None                            # the log keeps no bodies of Secrets
     return Effect(at, verb, target["resource"], target.get("name", ""), _pod(item), target.get("namespace", ""), uid,
-                  fenced=not told or bool(uid) or tested or verb == "create")
+                  fenced=not told or bool(uid) or tested or verb == "create", brake=is_brake(body))

@@ -21,6 +21,7 @@ from demo.kill import BACK, MOMENTS, Killer
 from demo.progress import Resource, condition
 from demo.turn_back import TurnBack
 from invariants.jury import judged
+from invariants.memory import Limits
 from sandbox import audit, history
 
 pytestmark = pytest.mark.timeout(2300)
@@ -199,7 +200,7 @@ def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) ->
 def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log: Path) -> None:
     told = list(history.events(audit_log, ACCOUNT, "demo", "kafka"))
     assert len(told) > 300, "the audit log does not tell of the migration: nothing is proved"
-    assert judged(told) == []
+    assert judged(told, Limits(heartbeat=0.0)) == []       # a process that was killed is not told from the next
 
 
 def test_a_mount_put_back_stops_evictions_and_says_so(story: Story) -> None:

@@ -10,7 +10,7 @@ from javaproperties import loads
 from fakes.api_server import NAMESPACE, FakeApi, Object
 from fakes.environment_image import mode_of_changes
 from fakes.kafka_world import mode_of
-from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted
+from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted, is_brake
 from invariants.jury import Jury
 
 VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change"}
@@ -68,7 +68,7 @@ class Witness:
             uid=_preconditions(body).get("uid", ""), fenced=plural == "znodes" or method == "POST" or _fenced(body),
             assigns=_assigned(found, self._protocol) if plural == "secrets" and verb != "delete" else None,
             read_at=reads.get(plural), wish_read_at=reads.get("kafkamigrations"),
-            content=found if plural == "znodes" else {}))
+            brake=is_brake(body), content=found if plural == "znodes" else {}))
 
 
 class LogWitness(logging.Handler):

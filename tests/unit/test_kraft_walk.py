@@ -1,5 +1,6 @@
 """Walks along the whole plan of a KafkaMigration, pass after pass, over a cluster on paper."""
 
+import copy
 import random
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -167,16 +168,29 @@ def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_strategy_changed_back_is_taken_back_at_once_also_in_a_pause(paused):
+def test_a_strategy_changed_back_with_the_template_is_taken_back_at_once_also_in_a_pause(paused):
     walk = Walk()
     walk.go(opened("MoveBrokers")(walk))
+    ours = copy.deepcopy(walk.cluster.manifest["spec"]["template"])
+    walk.cluster.manifest["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
     walk.cluster.manifest["spec"]["updateStrategy"] = {"type": "RollingUpdate"}
     decision = decide(PLAN, walk.picture(), intent(FORWARD, paused=paused), walk.streaks, walk.cluster.now)
     assert [str(effect) for effect in decision.effects] == [
         "patch StatefulSet kafka: pods replaced by eviction only, again"]
     walk.cluster.perform(decision.effects[0])
     assert walk.cluster.manifest["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert walk.step().stalled.verdict.reason == "RevertedByGitOps"
+    walk.cluster.manifest["spec"]["template"] = ours
     walk.until()
+
+
+def test_a_strategy_alone_that_restarts_nothing_is_told_and_not_fought_over():
+    walk = Walk()
+    walk.go(opened("MoveBrokers")(walk))
+    walk.cluster.manifest["spec"]["updateStrategy"] = {"type": "RollingUpdate"}
+    decision = walk.step()
+    assert decision.effects == ()
+    assert decision.stalled.verdict.reason == "RevertedByGitOps"
 
 
 def test_paused_anywhere_the_walk_stands_still():

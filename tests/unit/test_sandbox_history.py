@@ -77,3 +77,14 @@ def test_a_record_whose_sender_was_killed_counts_when_it_took_effect(tmp_path: P
 def test_a_dry_run_is_no_effect(tmp_path: Path) -> None:
     asked = line(2, "patch", "statefulsets", "zookeeper", {}, uri="/apis/apps/v1/…?dryRun=All")
     assert found(tmp_path, CREATED, record(1), asked) == []
+
+
+def test_only_the_brake_may_touch_a_broker_set_while_brokers_move(tmp_path: Path) -> None:
+    def strategy(value: Any) -> str:
+        body = [{"op": "test", "path": "/metadata/generation", "value": 3},
+                {"op": "replace", "path": "/spec/updateStrategy", "value": value}]
+        return line(2, "patch", "statefulsets", "kafka", body)
+
+    assert found(tmp_path, CREATED, record(1, step="Soak"), strategy({"type": "OnDelete"})) == []
+    released = found(tmp_path, CREATED, record(1, step="Soak"), strategy({"type": "RollingUpdate"}))
+    assert [words for words in released if words.startswith("O2: ")]

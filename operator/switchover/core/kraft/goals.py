@@ -186,10 +186,11 @@ def _files(state: KubernetesState, workload: str, pods: Iterable[str], rendered:
 
 
 def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
-    """OnDelete again at once where somebody else gave another strategy to brokers that are being moved.
+    """OnDelete again at once where somebody else gave brokers that are being moved a strategy that restarts them now.
 
     With the old template beside it Kubernetes restarts one broker after the other on the user's file, ungated, within
-    moments. This stops it after the first; the template itself is for the gates to tell, not for us to fight over.
+    moments. This stops it after the first. A template, or a strategy that restarts nothing, is for the gates to tell, not
+    for us to fight over.
     """
     state = state_of(picture)
     if state is None:
@@ -197,6 +198,6 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
     return tuple(
         PatchStatefulSet(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
         for name, workload in preflight.broker_workloads(state).items()
-        if workload.claimed_by == picture.uid and workload.update_strategy != template.ON_DELETE
+        if workload.claimed_by == picture.uid and template.would_restart(workload, picture.broker_sets[name])
         and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), "A")
     )

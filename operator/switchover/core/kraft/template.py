@@ -78,6 +78,14 @@ def changed_back(workload: Workload, brokers: BrokerSet) -> tuple[str, ...]:
     return tuple(part for part, is_so in ours.items() if not is_so)
 
 
+def would_restart(workload: Workload, brokers: BrokerSet) -> bool:
+    """Whether Kubernetes replaces pods by itself, now: a strategy that is not ours, and a template that is not what runs.
+    A template changed back may be newer than the update revision that was read."""
+    changed = changed_back(workload, brokers)
+    outdated = any(pod.revision != workload.update_revision for pod in workload.pods.values())
+    return "strategy" in changed and (outdated or len(changed) > 1)
+
+
 def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
     """Whether volume, mount and strategy all are what `patch` made them; a template changed back half-way is not."""
     return not changed_back(workload, brokers)
