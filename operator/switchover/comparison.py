@@ -17,7 +17,7 @@ LIFE_SECONDS = 60.0
 class ParityWatch:
     """Reads again and again while it is asked, and keeps what must be known of the reading before."""
 
-    def __init__(self, read: Callable[[str | None], Awaitable[TreeReading]], clock: Clock) -> None:
+    def __init__(self, read: Callable[[str | None, bool], Awaitable[TreeReading]], clock: Clock) -> None:
         self._read = read
         self._clock = clock
         self._reading: asyncio.Task[Observed[TreeReading]] | None = None
@@ -26,12 +26,13 @@ class ParityWatch:
         self._known: Known[Parity] | None = None
         self._why = ""
 
-    def begin(self, secret: str | None) -> None:
-        """Start a reading when it is time. `secret` is the brokers' `password.encoder.secret`."""
+    def begin(self, secret: str | None, states: bool) -> None:
+        """Start a reading when it is time, with the partitions' states where `states` are wanted. `secret` is the brokers'
+        `password.encoder.secret`."""
         now = self._clock.now()
         if self._reading is None and now >= self._due:
             self._began = now
-            self._reading = asyncio.create_task(self._observed(secret))
+            self._reading = asyncio.create_task(self._observed(secret, states))
 
     def end(self, log: Observed[LogImage]) -> Observed[Parity]:
         """The newest comparison, with the time at which its reading began. `log` was read in this pass."""
@@ -63,9 +64,9 @@ class ParityWatch:
             self._last = compare(self._last, tree.value, log.value)
             self._known = Known(self._last.parity, tree.at)
 
-    async def _observed(self, secret: str | None) -> Observed[TreeReading]:
+    async def _observed(self, secret: str | None, states: bool) -> Observed[TreeReading]:
         at = self._clock.now()
         try:
-            return Known(await self._read(secret), at)
+            return Known(await self._read(secret, states), at)
         except (Unreachable, Refused) as error:
             return Unknown(str(error))

@@ -120,7 +120,8 @@ class Observer:
         voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
         parity_wanted = _parity_wanted(picture)
         if parity_wanted:
-            self._parity.begin(_encoder_secret(kubernetes.result()))
+            self._parity.begin(_encoder_secret(kubernetes.result()),
+                               picture.position.direction is Direction.BACKWARD)
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each(brokers, self._brokers_client.api_versions))
             controllers = then.create_task(self._each(voters, self._controller))
@@ -170,8 +171,8 @@ class Observer:
         self._admin, self.zookeeper = clients.admin, clients.zookeeper
         self._examiner = Examiner(self._survey, clients.brokers, clients.zookeeper, self._clock)
 
-    async def _metadata(self, secret: str | None) -> TreeReading:
-        return await self.zookeeper.metadata(secret)
+    async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
+        return await self.zookeeper.metadata(secret, states=states)
 
     async def _blind(self, picture: Picture, lease_holder: str, why: Unknown) -> Facts:
         """Without credentials only Kubernetes can be asked."""
@@ -343,9 +344,9 @@ def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
 
 
 def _parity_wanted(picture: Picture) -> bool:
-    """While dual write lives: Finalize ends it, and on the way back EnableMigration."""
+    """While dual write lives: Finalize ends it, and on the way back EnableMigration, with the first controller's stop."""
     at = picture.position
-    ending = at.step in ("Finalize", "EnableMigration") and at.opened is not None
+    ending = (at.step == "Finalize" and at.opened is not None) or picture.is_stopping
     return at.step in (PARITY_BACK_IN if at.direction is Direction.BACKWARD else PARITY_IN) and not ending
 
 

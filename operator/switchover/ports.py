@@ -89,8 +89,11 @@ class ZooKeeper(Protocol):
 
     async def state(self) -> ZooKeeperState: ...
     async def topics(self) -> ZooKeeperTopics: ...
-    async def metadata(self, secret: str | None) -> TreeReading:
-        """All metadata that dual write carries; passwords decrypted with `secret`. May take long; one at a time."""
+    async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
+        """All metadata that dual write carries; passwords decrypted with `secret`. May take long; one at a time.
+
+        With `states` also the versions of the partitions' states: a request for each.
+        """
         ...
 
     def servers(self) -> Sequence[Address]: ...
@@ -111,6 +114,13 @@ class ZooKeeper(Protocol):
 
     async def raise_epoch(self, epoch: int, expected: int) -> None:
         """Set `/controller_epoch`; Fenced when it is not `expected` any more."""
+        ...
+
+    async def raise_versions(self, epochs: Mapping[tuple[str, int], int], controller_epoch: int) -> None:
+        """Write partitions' states again as they are until their versions are no less; a partition that is gone is done.
+
+        Fenced when `/controller_epoch` is not `controller_epoch` any more, or a state was written meanwhile.
+        """
         ...
 
     async def rights(self) -> ZooKeeperRights:

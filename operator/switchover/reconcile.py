@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.status import Direction
 from switchover.core.effects import (
     Apply,
     Delete,
@@ -21,6 +22,7 @@ from switchover.core.effects import (
     Evict,
     PatchStatefulSet,
     RaiseEpoch,
+    RaiseVersions,
     WriteNodeFiles,
 )
 from switchover.core.gate import Judge, Judgement, Streak, fail, wait
@@ -218,6 +220,8 @@ class Reconciler:
                     await self._workloads.delete_object(api_version, kind, name, uid)
                 case RaiseEpoch(epoch, expected):
                     await memory.observer.zookeeper.raise_epoch(epoch, expected)
+                case RaiseVersions(epochs, controller_epoch):
+                    await memory.observer.zookeeper.raise_versions(epochs, controller_epoch)
                 case DeleteZNode(path, version, controller_epoch):
                     await memory.observer.zookeeper.delete(path, version, controller_epoch)
             memory.refused, memory.fenced = "", 0
@@ -277,9 +281,12 @@ class Reconciler:
 
 
 def _is_over(migration: KafkaMigration) -> bool:
-    """The plan's end is on record and the spec is the one that it speaks of: there is nothing to look at any more."""
-    status = migration.status
-    return status.progress.complete_time is not None and status.observed_generation == migration.metadata.generation
+    """The plan's end is on record, the spec is the one that it speaks of, and nobody wanted something else when it was too
+    late to turn: there is nothing to look at any more."""
+    progress, status = migration.status.progress, migration.status
+    if progress.complete_time is None or status.observed_generation != migration.metadata.generation:
+        return False
+    return progress.direction is Direction.FORWARD or intent_of(migration).direction is Direction.BACKWARD
 
 
 def _with_refusal(decision: Decision, memory: _Memory) -> Decision:

@@ -275,6 +275,25 @@ async def test_the_epoch_is_raised_over_what_was_read_only(tree: tuple[str, Kazo
     assert client.get("/controller_epoch")[0] == str(epoch + 5).encode()
 
 
+async def test_states_are_written_again_until_their_versions_are_what_is_wanted(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    epoch = epoch_of(client)
+    paths = [f"/brokers/topics/t/partitions/{index}/state" for index in range(3)]
+    for path in paths:
+        client.create(path, b'{"leader": 1}', makepath=True)
+    client.set(paths[1], b'{"leader": 2}')
+    async with opened(connect) as zookeeper:
+        await zookeeper.raise_versions({("t", 0): 250, ("t", 1): 1, ("t", 2): 3, ("gone", 0): 4}, epoch)
+        await zookeeper.raise_versions({("t", 0): 249}, epoch)
+        found = [client.get(path) for path in paths]
+        assert [(data, stat.version) for data, stat in found] == [
+            (b'{"leader": 1}', 250), (b'{"leader": 2}', 1), (b'{"leader": 1}', 3)]
+        client.set("/controller_epoch", b"99")
+        with pytest.raises(Fenced):
+            await zookeeper.raise_versions({("t", 2): 9}, epoch)
+    assert client.get(paths[2])[1].version == 3
+
+
 async def test_the_largest_epoch_of_all_partitions(tree: tuple[str, KazooClient]) -> None:
     connect, client = tree
     for topic, epochs in {"a": (3, 9), "b": (7,)}.items():

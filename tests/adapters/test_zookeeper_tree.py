@@ -16,7 +16,7 @@ from adapters.servers import ZooKeeperServer
 from fakes.metadata_sides import config, nodes_of, topic_node
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Token, Topic
-from switchover.metadata.tree import TreeParser
+from switchover.metadata.tree import TreeParser, state_path
 from switchover.ports import Access, Refused
 
 ORDERS = Topic("AAAAAAAAAAAAAAAAAAAAAg", {0: Assignment((1, 2, 3)), 1: Assignment((2, 3, 1), adding=(1,))})
@@ -113,6 +113,17 @@ async def test_changes_are_seen_and_the_rest_is_not_parsed_again(
     again = await zookeeper.metadata(None)
     assert set(again.metadata.quotas) == SAMPLE.quotas.keys() - {(("client-id", "a b"), ("user", "bob"))}
     assert sorted(parsed) == ["/brokers/topics/orders", "/config/clients/new"], "parsed again without need"
+    await zookeeper.close()
+
+
+async def test_the_versions_of_states_are_read_where_they_are_wanted(
+        zookeeper: KazooZooKeeper, client: KazooClient) -> None:
+    write(client, SAMPLE)
+    client.create(state_path("orders", 0), b"{}", makepath=True)
+    client.set(state_path("orders", 0), b"{}")
+    assert (await zookeeper.metadata(None)).metadata.epochs is None
+    reading = await zookeeper.metadata(None, states=True)
+    assert (reading.metadata, reading.metadata.epochs) == (SAMPLE, {("orders", 0): 1})
     await zookeeper.close()
 
 

@@ -28,6 +28,8 @@ from switchover.ports import NotListening, Unreachable
 T = TypeVar("T")
 
 ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {1: 17}
+EPOCH = 9
+"""Of every partition in KRaft."""
 KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1: 17}
 CONTROLLER = dict.fromkeys((1, *range(52, 56), 62, 63, 70), 5) | {1: 17}
 
@@ -121,7 +123,8 @@ class SimulatedNodes:
     def _log(self, voters: Mapping[int, Address]) -> LogImage:
         log = self._led([node for where in voters.values() if (node := self._kafka.at(where)) is not None])
         return LogImage(log.offset - 1, log.epoch, log.state, METADATA_3_9, dict(log.controllers), dict(log.brokers),
-                        log.transaction, 0, as_metadata(log.metadata))
+                        log.transaction, 0, replace(as_metadata(log.metadata),
+                                                    epochs=dict.fromkeys(self._kafka.tree.states, EPOCH)))
 
 
 class SimulatedAdmin:
@@ -178,8 +181,8 @@ class SimulatedZooKeeper:
         found = {name: ZooKeeperTopic(f"id-of-{name}", dict(partitions)) for name, partitions in topics.items()}
         return await self._incarnation.call(lambda: self._serving(ZooKeeperTopics(found, (), False, ())))
 
-    async def metadata(self, secret: str | None) -> TreeReading:
-        return await self._incarnation.call(lambda: self._serving(self._tree()))
+    async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
+        return await self._incarnation.call(lambda: self._serving(self._tree(states)))
 
     def servers(self) -> Sequence[Address]:
         return (Address("zookeeper", 2181),)
@@ -199,6 +202,11 @@ class SimulatedZooKeeper:
         await self._incarnation.write(
             "PUT", "/controller_epoch", lambda: self._serving(None) or self._kafka.tree.raise_epoch(epoch, expected))
 
+    async def raise_versions(self, epochs: Mapping[tuple[str, int], int], controller_epoch: int) -> None:
+        await self._incarnation.write(
+            "PUT", "/brokers/topics",
+            lambda: self._serving(None) or self._kafka.tree.raise_versions(epochs, controller_epoch))
+
     async def rights(self) -> ZooKeeperRights:
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
         rights = ZooKeeperRights(dict.fromkeys(("/", "/controller_epoch"), everything), {})
@@ -215,10 +223,11 @@ class SimulatedZooKeeper:
             raise Unreachable("ZooKeeper does not answer")
         return answer
 
-    def _tree(self) -> TreeReading:
+    def _tree(self, states: bool) -> TreeReading:
         tree = self._kafka.tree
+        epochs = {key: EPOCH - tree.behind.get(key, 0) for key in tree.states} if states else None
         return TreeReading(tree.migration.offset if tree.migration is not None else -1,
-                           replace(as_metadata(tree.metadata), **self._kafka.planted), len(tree.metadata))
+                           replace(as_metadata(tree.metadata), epochs=epochs, **self._kafka.planted), len(tree.metadata))
 
     def _state(self) -> ZooKeeperState:
         kafka, tree = self._kafka, self._kafka.tree

@@ -389,7 +389,12 @@ class Kafka:
             and self.log.brokers[node.node_id].fenced)}
         epoch = self._acting_epoch()
         for key, replicas in self._partitions():
-            self.isr[key] = frozenset(replica for replica in replicas if replica in able)
+            in_sync = frozenset(replica for replica in replicas if replica in able)
+            if self.rules == "ZooKeeper" and (late := self.tree.behind.get(key, 0)):
+                if in_sync >= self.isr[key]:
+                    continue                           # the controller does not believe the leader
+                self.tree.behind[key] = late - 1       # its own change counts
+            self.isr[key] = in_sync
             leader = self.told[key][0]
             if not self.rules or (self.rules == "ZooKeeper" and self.tree.states[key] > epoch):
                 continue                               # nobody can elect: everybody goes on naming the dead leader

@@ -1,6 +1,6 @@
 """What ZooKeeper keeps of the simulated Kafka cluster, as feasibility-kraft.md (3.2, 5) saw it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from switchover.core.kraft.facts import ControllerNode, MigrationNode
@@ -13,7 +13,8 @@ Key = tuple[str, int]
 class ZooKeeperTree:
     """The nodes that a migration reads and writes.
 
-    `states` holds the controller_epoch in each partition's state, `metadata` everything that an administrator can change
+    `states` holds the controller_epoch in each partition's state, `behind` by how many versions a state is behind its
+    partition's epoch in KRaft, `metadata` everything that an administrator can change
     (topics, configurations, ACLs, quotas …) by name. `written` is told of each write of the operator.
     """
 
@@ -22,6 +23,7 @@ class ZooKeeperTree:
     migration: MigrationNode | None = None
     registered: set[int] = field(default_factory=set)
     states: dict[Key, int] = field(default_factory=dict)
+    behind: dict[Key, int] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     written: Callable[[str, str, dict[str, object]], None] = lambda verb, path, content: None
 
@@ -64,6 +66,7 @@ class ZooKeeperTree:
             raise Fenced(f"{path} has version {node.version} in epoch {self.controller_epoch}")
         content: dict[str, object] = {
             "epoch": self.controller_epoch, "partition_epoch": self.partition_epoch,
+            "behind": sorted(key for key, late in self.behind.items() if late),
             "migration": self.migration is not None, "ephemeral": self.controller is not None and not self.claimed}
         if path == "/migration":
             self.migration = None
@@ -77,3 +80,11 @@ class ZooKeeperTree:
             raise Fenced(f"/controller_epoch is {self.controller_epoch}, not {expected}")
         self.controller_epoch = epoch
         self.written("PUT", "/controller_epoch", {"epoch": epoch, "expected": expected})
+
+    def raise_versions(self, epochs: Mapping[Key, int], controller_epoch: int) -> None:
+        """Write states again until their versions are KRaft's epochs; Fenced in another controller's epoch."""
+        if self.controller_epoch != controller_epoch:
+            raise Fenced(f"/controller_epoch is {self.controller_epoch}, not {controller_epoch}")
+        for topic, index in epochs:
+            if self.behind.pop((topic, index), 0):
+                self.written("PUT", f"/brokers/topics/{topic}/partitions/{index}/state", {})

@@ -167,8 +167,9 @@ def a_wish_is_heard(memory: Memory, event: Event) -> Iterator[str]:
     seen = event.wish_read_at >= memory.wish_changed if event.wish_read_at is not None else (
         event.at > memory.wish_changed + memory.limits.wish_is_seen)
     wish, standing = memory.spec.get("desiredState", "Running"), memory.standing
-    if not seen or (memory.cluster is not None and memory.cluster.rules == ""):
-        return                                           # without a controller nobody may stand still
+    stopping = any(node.get("assigned") == "Stopped" for node in standing.nodes.values())
+    if not seen or stopping or (memory.cluster is not None and memory.cluster.rules == ""):
+        return                                           # between KRaft and ZooKeeper nobody may stand still
     if wish in ("Paused", "Planned"):
         yield f"pod {event.name} is replaced while {wish} is wanted"
     if wish == "RolledBack" and not standing.backward and not (standing.step in IRREVERSIBLE and standing.opened):

@@ -1,5 +1,6 @@
 """K1 to K11 of reliability.md 2.4: what holds for a Kafka cluster between ZooKeeper and KRaft, there and back."""
 
+import re
 from collections.abc import Iterator
 
 from invariants.events import Cluster, Effect, Event, Recorded, RolledByKubernetes, Started
@@ -152,8 +153,14 @@ def touches_nothing_else(memory: Memory, event: Event) -> Iterator[str]:
     assert isinstance(event, Effect)
     if not memory.kind(event):
         yield f"{event.verb} {event.resource} {event.name}: nothing of this migration"
-    if event.resource == "znodes" and event.name not in ("/migration", "/controller", "/controller_epoch"):
+    if event.resource == "znodes" and not _is_state(event) and event.name not in (
+            "/migration", "/controller", "/controller_epoch"):
         yield f"{event.verb} {event.name}"
+
+
+def _is_state(event: Effect) -> bool:
+    """A partition's state, written again as it was."""
+    return event.verb == "change" and re.fullmatch(r"/brokers/topics/[^/]+/partitions/\d+/state", event.name) is not None
 
 
 def znodes_in_their_order(memory: Memory, event: Event) -> Iterator[str]:
@@ -169,7 +176,8 @@ def znodes_in_their_order(memory: Memory, event: Event) -> Iterator[str]:
     if not memory.standing.backward:
         yield f"{event.verb} {path} on the way forward"
     if cluster is not None:
-        if running := sorted(pod for pod, mode in cluster.controllers.items() if mode in ("P", "F")):
+        running = sorted(pod for pod, mode in cluster.controllers.items() if mode in ("P", "F"))
+        if running and not _is_state(event):
             yield f"{event.verb} {path} while controllers {running} run"
         if kraft := sorted(pod for pod, mode in cluster.brokers.items() if mode == "C"):
             yield f"{event.verb} {path} while {kraft} run on KRaft"
@@ -178,6 +186,8 @@ def znodes_in_their_order(memory: Memory, event: Event) -> Iterator[str]:
             yield "the ZooKeeper controller's own /controller is deleted"
         if event.content.get("migration"):
             yield "/controller is deleted before /migration"
+        if behind := event.content.get("behind"):
+            yield f"/controller is deleted while the states of {behind} are older than their leaders know"
         if event.content.get("epoch", 0) < event.content.get("partition_epoch", 0):
             yield (f"/controller is deleted at epoch {event.content['epoch']}, and partition states have"
                    f" {event.content['partition_epoch']}: elections would be aborted (KAFKA-20488)")

@@ -23,12 +23,14 @@ from demo.turn_back import TurnBack
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
+from switchover.metadata.tree import state_path
 
 pytestmark = pytest.mark.timeout(2300)
 
 OUTPUT = Path(__file__).parents[2] / "build" / "sandbox-tests-diagnostics"
 ACCOUNT = "system:serviceaccount:demo:switchover"
 REVERTED_SECONDS = 15
+PARTITION = ("invoices", 1)
 
 
 @dataclass
@@ -79,6 +81,39 @@ class Reversion:
 
 
 @dataclass
+class Behind:
+    """What dual write does to a partition that changes several times at once: the version of its state in ZooKeeper is far
+    below its epoch in KRaft. Here the node is made anew; until the first controller stops it must have caught up.
+    """
+
+    cluster: Cluster
+    before: int = -1
+    planted: int = -1
+    after: int = -1
+
+    def __call__(self, resource: Resource, container: str) -> str | None:
+        status = resource.get("status", {})
+        progress = status.get("progress", {})
+        if self.before < 0 and progress.get("step") == "MoveBrokers" and progress.get("batch"):
+            self.before, self.planted = self._in_zookeeper(
+                "t = c.transaction(); t.delete(path); t.create(path, data); t.commit()")
+            return f"the state of {PARTITION} is written anew: version {self.before} becomes {self.planted}"
+        if self.planted >= 0 > self.after and any(node["assigned"] == "Stopped" for node in status.get("nodes", ())):
+            _, self.after = self._in_zookeeper("pass")
+            return f"the state of {PARTITION} has version {self.after}"
+        return None
+
+    def _in_zookeeper(self, change: str) -> tuple[int, int]:
+        """The node's version before and after, told by the operator's own pod."""
+        script = "\n".join((
+            "from kazoo.client import KazooClient", f"path = {state_path(*PARTITION)!r}",
+            "c = KazooClient('zookeeper:2181'); c.start()", "data, stat = c.get(path)", change,
+            "print(stat.version, c.exists(path).version)"))
+        before, after = self.cluster.kubectl("exec", "deploy/switchover", "--", "python3", "-c", script).split()
+        return int(before), int(after)
+
+
+@dataclass
 class Story:
     """What the two migrations and the rollback between them left behind."""
 
@@ -87,6 +122,7 @@ class Story:
     turn: TurnBack
     killers: tuple[Killer, Killer]
     reversion: Reversion
+    behind: Behind
     after: frozenset[str]
     modes_between: dict[str, str]
     left_between: tuple[str, ...]
@@ -109,17 +145,18 @@ def story(cluster: Cluster, audit_log: Path) -> Iterator[Story]:
     manifest["spec"]["holds"] = ["MoveBrokers", "Finalize"]
     first, second, turn = migration.Run(), migration.Run(), TurnBack(cluster)
     there, again, reversion = Killer((MOMENTS[1], *BACK)), Killer((MOMENTS[0], MOMENTS[2])), Reversion(cluster)
+    behind = Behind(cluster)
 
     def follow(run: migration.Run, observers: list[migration.Observer], ended: Callable[[Resource], bool]) -> None:
         migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print, observers, ended)
 
     try:
-        follow(first, [reversion, turn, there], migration.rolled_back)
+        follow(first, [reversion, behind, turn, there], migration.rolled_back)
         world.await_in_sync(cluster)
         after, between, left = metadata.tell(cluster), world.modes(cluster), rollback.leftovers(cluster)
         manifest["spec"] |= {"desiredState": "Running", "holds": ["Finalize"]}
         follow(second, [again], migration.succeeded)
-        yield Story(first, second, turn, (there, again), reversion, after, between, left,
+        yield Story(first, second, turn, (there, again), reversion, behind, after, between, left,
                     audit.requests(audit_log, ACCOUNT))
     except BaseException:
         collect(cluster, OUTPUT)
@@ -145,6 +182,11 @@ def test_metadata_changed_in_dual_write_survived_the_way_back(story: Story) -> N
         assert change in told, "the change was not made: nothing is proved"
     assert f"Topic={metadata.DOOMED} " not in told
     assert story.after == story.turn.before
+
+
+def test_a_state_that_was_behind_its_leader_caught_up_before_zookeeper_ruled(story: Story) -> None:
+    assert story.behind.planted == 0 < 2 < story.behind.before, "nothing was behind: nothing is proved"
+    assert story.behind.after >= story.behind.before
 
 
 def test_no_broker_was_restarted_more_often_than_its_modes_want(story: Story) -> None:

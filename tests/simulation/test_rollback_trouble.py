@@ -21,6 +21,7 @@ from switchover.core.gate import passed
 from switchover.core.kraft import way_back
 from switchover.core.kraft.facts import MigrationNode, MigrationState
 from switchover.core.kraft.gates import way_back as back_gates
+from switchover.metadata import parity
 
 
 @pytest.fixture
@@ -150,6 +151,27 @@ def test_without_the_raise_the_jury_cries(world: MigrationWorld, monkeypatch: py
     monkeypatch.setattr(world.kafka.tree, "delete", forgetful_delete(world))
     world.jury.excused.add("K7")
     with pytest.raises(AssertionError, match=r"K9: .* has no living leader"):
+        world.roll_back()
+
+
+def several_changes_in_one_write(world: MigrationWorld) -> None:
+    """In dual write a partition changed three times, and ZooKeeper was told of the last alone."""
+    to_batch(world, "MoveBrokers", 2)
+    world.kafka.tree.behind = {("orders", 0): 2}
+
+
+def test_a_leader_that_knows_more_changes_than_zookeeper_counted_is_believed_again(world: MigrationWorld) -> None:
+    several_changes_in_one_write(world)
+    assert world.roll_back()
+    assert [write for write in world.api.writes if "/brokers/topics/orders/partitions/0/state" in write.text]
+    assert_as_before(world)
+
+
+def test_without_that_the_jury_cries(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    several_changes_in_one_write(world)
+    monkeypatch.setattr(parity, "behind", lambda zookeeper, kraft: ())
+    with pytest.raises(AssertionError, match=r"K7: /controller is deleted while the states of .*orders"):
         world.roll_back()
 
 
@@ -290,6 +312,16 @@ def test_no_secret_stays_behind(world: MigrationWorld) -> None:
 
 
 # --- there and back, and back again -----------------------------------------------------------------------------------
+
+
+def test_a_wish_to_go_on_that_comes_too_late_to_turn_is_heard_at_the_end(world: MigrationWorld) -> None:
+    to_step(world, "MoveBrokers")
+    world.want("RolledBack")
+    assert not world.live(lambda: False, kill_when=lambda: opened(world, "EnableMigration"))
+    world.want("Running")
+    assert world.live(world.approved_and(lambda: world.finished and world.phase == "Succeeded"))
+    assert world.status["attempt"] == 2
+    assert_as_never_turned(world)
 
 
 @pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=LONG) for n in range(3, 40))])

@@ -27,6 +27,7 @@ from switchover.core.effects import (
     Evict,
     PatchStatefulSet,
     RaiseEpoch,
+    RaiseVersions,
     WriteNodeFiles,
 )
 from switchover.core.kraft import names, template
@@ -167,6 +168,8 @@ class Cluster:
     migration_node: bool = False
     controller_epoch: int = 5
     partition_epoch: int = 7
+    behind: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Partitions whose states are behind in ZooKeeper, and their epochs."""
     claims: tuple[str, ...] = ()
     driver_stuck: bool = False
     """Whether no controller claims the cluster although every broker is registered, until one restarts."""
@@ -197,7 +200,7 @@ class Cluster:
             views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
             quorum=self._known(self._quorum()) if self._quorum_lives() else Unknown("no controller leads"),
             log=self._known(self._log()) if self._quorum_lives() else Unknown("no controller leads"),
-            parity=self._known(Parity((), 0, proven=True)),
+            parity=self._known(Parity((), 0, True, len(self.behind), self.behind)),
             min_insync=self._known({"orders": 2}),
             broker_settings={
                 BROKERS[name]: self._known({
@@ -336,6 +339,10 @@ class Cluster:
                 assert not self.migration_node
                 assert epoch == self.controller_epoch
                 self.taken = False
+            case RaiseVersions(epochs, epoch):
+                assert epoch == self.controller_epoch
+                assert epochs == self.behind
+                self.behind = {}
             case RaiseEpoch(epoch, expected):
                 assert expected == self.controller_epoch
                 self.controller_epoch = epoch

@@ -129,6 +129,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused"), at_rest),
     "WrittenBack": dual_write,
+    "PartitionVersions": dual_write,
     "ControllersStopped": stopping,
     **dict.fromkeys(("ZooKeeperRules", "PlainBroker", "TemplateIsOriginal"), given_back),
     "ControllersGone": lambda: moment("ProvisionControllers"),
@@ -377,6 +378,11 @@ def parity(*, difference: bool = False, proven: bool = False, at: float = NOW) -
     return lambda picture: with_fact(picture, "parity", Known(Parity(found, 1, proven), at))
 
 
+def versions(behind: int | None) -> Callable[[Picture], Picture]:
+    overdue = {("orders", 0): 7} if behind else {}
+    return lambda picture: with_fact(picture, "parity", Known(Parity((), 0, True, behind, overdue), NOW))
+
+
 def opened_at(when: float) -> Callable[[Picture], Picture]:
     return lambda picture: picture.at(replace(picture.position, opened=when))
 
@@ -545,6 +551,12 @@ FINDINGS = [
             "MetadataNotInZooKeeper", "/migration"),
     Finding("WrittenBack", "controllers of which nothing is known", with_log_unknown, U, "MetadataLogUnknown"),
     Finding("WrittenBack", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
+    Finding("PartitionVersions", "a state that is behind", versions(1), W, "PartitionVersionsBehind", "/brokers/topics"),
+    Finding("PartitionVersions", "states that were not read", versions(None), U, "PartitionVersionsUnknown"),
+    Finding("PartitionVersions", "no comparison yet", lambda p: with_fact(p, "parity", Unknown("under way")), U,
+            "PartitionVersionsUnknown"),
+    Finding("PartitionVersions", "a quorum that does not answer and listens",
+            with_log_unknown, U, "MetadataLogUnknown", "metadata log"),
     Finding("ControllersStopped", "a controller that still listens",
             lambda p: spoil_each(p, "answers", lambda _: answer("P"), 3001), W, "ControllerRuns", "kafka-controller-1"),
     Finding("ControllersStopped", "a controller of which nothing is known", silent("answers", 3001), U,
@@ -692,6 +704,22 @@ def test_what_kraft_never_accepted_cannot_be_missing_in_zookeeper():
 
 def test_controllers_that_died_for_good_do_not_lock_the_way_back():
     assert outcome("WrittenBack", dead(dual_write())) is Outcome.PASS
+
+
+def test_partitions_that_kraft_never_changed_cannot_be_behind():
+    unread = versions(None)
+    assert outcome("PartitionVersions", unread(moment("EnableMigration", "BBA", "PPP", (), PRE))) is Outcome.PASS
+    assert outcome("PartitionVersions", unread(migration_node(offset=-1)(dual_write()))) is Outcome.PASS
+    stale = migration_node(offset=9_999)(log(migration_state=PRE)(dual_write()))
+    assert outcome("PartitionVersions", unread(stale)) is Outcome.PASS
+
+
+def test_once_controllers_stop_or_are_dead_nobody_can_tell_what_is_behind():
+    assert outcome("PartitionVersions", versions(None)(dead(dual_write()))) is Outcome.PASS
+    assert outcome("PartitionVersions", versions(None)(stopping())) is Outcome.UNKNOWN
+    evicted = stopping().position.with_node("kafka-controller-1", replace(
+        stopping().position.nodes["kafka-controller-1"], evictions=1))
+    assert outcome("PartitionVersions", versions(None)(stopping().at(evicted))) is Outcome.PASS
 
 
 def test_a_broker_that_is_down_cannot_hang_and_need_not_name_the_controller():

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import pytest
 
 from switchover.api.status import Direction
-from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, RaiseEpoch
+from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, RaiseEpoch, RaiseVersions
 from switchover.core.gate import Streak
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import DiskReport, Facts, MigrationState
@@ -337,6 +337,17 @@ def test_an_epoch_that_is_high_enough_is_left_alone():
     walk.cluster.partition_epoch = walk.cluster.controller_epoch
     walk.go(lambda: False, BACKWARD)
     assert not [effect for effect in walk.cluster.done if isinstance(effect, RaiseEpoch)]
+    check_back_at_the_start(walk)
+
+
+def test_states_that_are_behind_are_raised_before_the_first_controller_stops():
+    walk = Walk()
+    walk.until("DualWrite")
+    walk.cluster.behind = {("orders", 1): 12}
+    walk.go(lambda: any(node.mode == "Stopped" for node in walk.cluster.controllers.values()), BACKWARD)
+    raised = [effect for effect in walk.cluster.done if isinstance(effect, RaiseVersions)]
+    assert raised == [RaiseVersions({("orders", 1): 12}, walk.cluster.controller_epoch)]
+    walk.go(lambda: False, BACKWARD)
     check_back_at_the_start(walk)
 
 

@@ -359,10 +359,27 @@ def test_an_image_stays_as_it_was_and_costs_nothing_while_nothing_changes() -> N
     replay.apply(record("NoOp"), 90)
     assert replay.image().metadata is early
     replay.apply(record("Partition", topic_id=uuid_of(ORDERS), partition_id=0, replicas=(7,), adding_replicas=(),
-                        removing_replicas=()), 91)
+                        removing_replicas=(), partition_epoch=0), 91)
     replay.apply(record("Config", resource_type=2, resource_name="orders", name="retention.ms", value=None), 92)
     assert early == EVERYTHING
     assert replay.image().metadata.topics["orders"].partitions[0] == Assignment((7,))
+
+
+def test_every_change_of_a_partition_counts_in_its_epoch() -> None:
+    replay, topic_id = Replay(), uuid_of(ORDERS)
+    change = record("PartitionChange", topic_id=topic_id, partition_id=0, replicas=None, adding_replicas=None,
+                    removing_replicas=None)
+    items = [record("Topic", name="orders", topic_id=topic_id),
+             record("Partition", topic_id=topic_id, partition_id=0, replicas=(7,), adding_replicas=(), removing_replicas=(),
+                    partition_epoch=53), change, change]
+    for offset, item in enumerate(items):
+        replay.apply(item, offset)
+    before = replay.image().metadata
+    assert before.epochs == {("orders", 0): 55}
+    replay.apply(change, 9)
+    assert (before.epochs, replay.image().metadata.epochs) == ({("orders", 0): 55}, {("orders", 0): 56})
+    replay.apply(record("RemoveTopic", topic_id=topic_id), 10)
+    assert replay.image().metadata.epochs == {}
 
 
 def test_a_transaction_that_is_aborted_leaves_the_metadata_as_it_was() -> None:
@@ -370,7 +387,7 @@ def test_a_transaction_that_is_aborted_leaves_the_metadata_as_it_was() -> None:
     inside = (record("BeginTransaction", name="x"), record("RemoveTopic", topic_id=uuid_of(ORDERS)),
               record("Topic", name="new", topic_id=uuid_of(Topic("AAAAAAAAAAAAAAAAAAAABA", {}))),
               record("Partition", topic_id=uuid_of(EVERYTHING.topics["bare"]), partition_id=0, replicas=(7,),
-                     adding_replicas=(), removing_replicas=()))
+                     adding_replicas=(), removing_replicas=(), partition_epoch=0))
     assert image(*before, *inside) == EVERYTHING
     assert image(*before, *inside, record("AbortTransaction")) == EVERYTHING
     assert image(*before, *inside, record("EndTransaction")).topics.keys() == {"bare", "new"}

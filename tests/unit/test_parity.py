@@ -1,6 +1,7 @@
 """When a difference counts, when a comparison is evidence, and what the gate says of it."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,6 +69,25 @@ def test_a_difference_that_went_away_and_came_back_begins_anew() -> None:
         (), 1, proven=True)
 
 
+def test_a_state_that_stays_behind_its_epoch_is_overdue_and_no_difference() -> None:
+    def states(offset: int, version: int | None) -> TreeReading:
+        return TreeReading(offset, ClusterMetadata(epochs=None if version is None else {("orders", 0): version}), 1)
+
+    def epochs(offset: int, epoch: int) -> LogImage:
+        return replace(log(offset), metadata=ClusterMetadata(epochs={("orders", 0): epoch}))
+
+    assert after((states(100, None), epochs(100, 9))).behind is None
+    assert after((states(100, 9), epochs(100, 9))) == Parity((), 0, True, 0)
+    assert after((states(100, 10), epochs(100, 9))).behind == 0, "ZooKeeper's own next change is higher still"
+    first = (states(99, 7), epochs(100, 9))
+    assert after(first) == Parity((), 0, True, 1)
+    assert after(first, (states(99, 7), epochs(101, 9))).overdue == {}, "dual write has not come that far"
+    assert after(first, (states(100, 8), epochs(101, 9))).overdue == {}, "it is catching up"
+    assert after(first, (states(100, 8), epochs(101, 10))) == Parity((), 0, True, 1, {("orders", 0): 10})
+    gone = TreeReading(100, ClusterMetadata(epochs={}), 1)
+    assert after(first, (gone, epochs(101, 9))).behind == 0, "a partition that is gone"
+
+
 # --- The watch --------------------------------------------------------------------------------------------------------
 
 
@@ -84,12 +104,12 @@ class Tree:
 
     def __init__(self, outcome: TreeReading | Exception) -> None:
         self.outcome = outcome
-        self.asked: list[str | None] = []
+        self.asked: list[tuple[str | None, bool]] = []
         self.go = asyncio.Event()
         self.go.set()
 
-    async def read(self, secret: str | None) -> TreeReading:
-        self.asked.append(secret)
+    async def read(self, secret: str | None, states: bool) -> TreeReading:
+        self.asked.append((secret, states))
         await self.go.wait()
         if isinstance(self.outcome, Exception):
             raise self.outcome
@@ -97,7 +117,7 @@ class Tree:
 
 
 async def one_pass(watch: ParityWatch, kraft: Observed[LogImage]) -> Observed[Parity]:
-    watch.begin("secret")
+    watch.begin("secret", states=False)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     return watch.end(kraft)
@@ -113,7 +133,7 @@ async def test_a_quick_reading_is_there_in_the_same_pass_and_repeated_after_a_pa
     assert await one_pass(watch, known(log(100, 1))) == Known(Parity((), 0, proven=True), 1000.0)
     clock.seconds += PAUSE_SECONDS - 1
     assert await one_pass(watch, known(log(101, 9))) == Known(Parity((), 0, proven=True), 1000.0)
-    assert side.asked == ["secret"]
+    assert side.asked == [("secret", False)]
     clock.seconds += 1
     assert await one_pass(watch, known(log(102, 1))) == Known(Parity((), 0, proven=True), 1000.0 + PAUSE_SECONDS)
     assert len(side.asked) == 2

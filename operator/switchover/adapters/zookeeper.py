@@ -1,7 +1,9 @@
-"""The port ZooKeeper on kazoo, the only place that imports it. It writes for the way back only: `delete`, `raise_epoch`."""
+"""The port ZooKeeper on kazoo, the only place that imports it. It writes for the way back only: `delete`, `raise_epoch`,
+`raise_versions`."""
 
 import asyncio
 import contextlib
+import functools
 import logging
 import socket
 import ssl
@@ -11,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from kazoo.client import KazooClient
+from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import (
     AuthFailedError,
     BadVersionError,
@@ -36,11 +38,13 @@ from switchover.adapters.zookeeper_tree import Node, TreeReader
 from switchover.core.kraft.examination import ZooKeeperRights
 from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
 from switchover.metadata.parity import TreeReading
+from switchover.metadata.tree import state_path
 from switchover.ports import Access, Fenced, Refused, Unreachable
 
 SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
 EPOCH = "/controller_epoch"
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
+WRITES = 100                # of one node in one transaction
 BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
 
 T = TypeVar("T")
@@ -86,9 +90,9 @@ class KazooZooKeeper:
         """All topics and pending work; malformed nodes are named in the answer, not raised."""
         return await self._call(self._topics)
 
-    async def metadata(self, secret: str | None) -> TreeReading:
+    async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
         """The metadata in the tree; malformed nodes are named in it. Other calls are answered between its slices."""
-        return await self._tree.read(secret)
+        return await self._tree.read(secret, states=states)
 
     def servers(self) -> Sequence[Address]:
         """The servers of the connect string."""
@@ -117,6 +121,15 @@ class KazooZooKeeper:
     async def raise_epoch(self, epoch: int, expected: int) -> None:
         """Set `/controller_epoch`; Fenced when it is not `expected` any more (KAFKA-20488)."""
         await self._call(lambda deadline: self._raise_epoch(deadline, epoch, expected))
+
+    async def raise_versions(self, epochs: Mapping[tuple[str, int], int], controller_epoch: int) -> None:
+        """Write partitions' states again as they are until their versions are no less; Fenced when they are written by
+        others, or `/controller_epoch` was.
+        """
+        for (topic, index), epoch in epochs.items():
+            await self._call(functools.partial(
+                self._raise_version, path=state_path(topic, index), epoch=epoch, controller_epoch=controller_epoch))
+
     async def rights(self) -> ZooKeeperRights:
         """What our credentials may do with the chroot's root and `/controller_epoch`, by their ACLs."""
         return await self._call(self._rights)
@@ -205,7 +218,7 @@ class KazooZooKeeper:
         states = []
         for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in names]):
             topic, _ = _parsed(path, znodes.topic, data)
-            states += [f"{path}/partitions/{partition}/state" for partition in topic.assignment]
+            states += [state_path(path.rpartition("/")[2], partition) for partition in topic.assignment]
         return max((_parsed(path, znodes.partition_epoch, data)
                     for path, (data, _) in self._nodes(deadline, client, states)), default=0)
 
@@ -215,19 +228,7 @@ class KazooZooKeeper:
         transaction = client.transaction()
         transaction.check(EPOCH, stat.version)
         transaction.delete(path, version)
-        for result in self._answer(deadline, path, transaction.commit_async(), "DELETE on its parent"):
-            match result:
-                case NoNodeError():
-                    return                                         # gone already
-                case NoAuthError():
-                    raise Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our"
-                                  " credentials DELETE on its parent")
-                case BadVersionError():
-                    raise Fenced(f"{path} in ZooKeeper is not what was read")
-                case NotEmptyError():
-                    raise Refused(f"{path} in ZooKeeper has children and was not deleted")
-                case KazooException() if not isinstance(result, (RolledBackError, RuntimeInconsistency)):
-                    raise result
+        self._commit(deadline, transaction, path, "DELETE on its parent")
 
     def _raise_epoch(self, deadline: float, epoch: int, expected: int) -> None:
         client = self._connected(deadline)
@@ -236,6 +237,35 @@ class KazooZooKeeper:
             self._answer(deadline, EPOCH, client.set_async(EPOCH, str(epoch).encode(), stat.version), "WRITE")
         except BadVersionError as error:
             raise Fenced(f"{EPOCH} in ZooKeeper was written in between") from error
+
+    def _raise_version(self, deadline: float, path: str, epoch: int, controller_epoch: int) -> None:
+        client = self._connected(deadline)
+        _, stat = self._epoch(deadline, client, controller_epoch)
+        while found := self._answer(deadline, path, client.get_async(path)):
+            data, state = found
+            if state.version >= epoch:
+                return
+            transaction = client.transaction()
+            transaction.check(EPOCH, stat.version)
+            for version in range(state.version, min(epoch, state.version + WRITES)):
+                transaction.set_data(path, data, version)
+            self._commit(deadline, transaction, path, "WRITE")
+
+    def _commit(self, deadline: float, transaction: TransactionRequest, path: str, right: str) -> None:
+        """A node that is gone is what was wanted, or nothing to write to."""
+        for result in self._answer(deadline, path, transaction.commit_async(), right):
+            match result:
+                case NoNodeError():
+                    return
+                case NoAuthError():
+                    raise Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our"
+                                  f" credentials {right}")
+                case BadVersionError():
+                    raise Fenced(f"{path} in ZooKeeper is not what was read")
+                case NotEmptyError():
+                    raise Refused(f"{path} in ZooKeeper has children and was not deleted")
+                case KazooException() if not isinstance(result, (RolledBackError, RuntimeInconsistency)):
+                    raise result
 
     def _epoch(self, deadline: float, client: KazooClient, expected: int) -> Node:
         """The node of the controller epoch, which must be what was read."""

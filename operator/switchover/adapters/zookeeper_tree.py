@@ -5,11 +5,22 @@ again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from switchover.adapters import znodes
+from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.parity import TreeReading
-from switchover.metadata.tree import ACL_ROOTS, CLIENTS, PRODUCER_IDS, ROOTS, Entries, TreeParser, assembled
+from switchover.metadata.tree import (
+    ACL_ROOTS,
+    CLIENTS,
+    PRODUCER_IDS,
+    ROOTS,
+    Entries,
+    TreeParser,
+    assembled,
+    state_path,
+)
 from switchover.ports import Refused
 
 SLICE = 250                 # nodes; about a tenth of a second
@@ -34,8 +45,11 @@ class TreeReader:
         self._parsed: dict[str, tuple[int, Entries]] = {}       # path -> the transaction that wrote it, what it says
         self._reads = 0
 
-    async def read(self, secret: str | None) -> TreeReading:
-        """The whole tree; one reading at a time. Raises Refused when a node may not be read."""
+    async def read(self, secret: str | None, *, states: bool = False) -> TreeReading:
+        """The whole tree, with the versions of the partitions' states when asked for; one reading at a time.
+
+        Raises Refused when a node may not be read.
+        """
         if secret != self._secret:
             self._parser, self._secret, self._parsed = TreeParser(secret), secret, {}
         self._reads = 0
@@ -47,7 +61,19 @@ class TreeReader:
         await self._take(clients)
         seen = {*paths, *clients}
         self._parsed = {path: item for path, item in self._parsed.items() if path in seen}
-        return TreeReading(offset, assembled(entries for _, entries in self._parsed.values()), self._reads)
+        metadata = assembled(entries for _, entries in self._parsed.values())
+        if states:
+            metadata = replace(metadata, epochs=await self._epochs(metadata))
+        return TreeReading(offset, metadata, self._reads)
+
+    async def _epochs(self, metadata: ClusterMetadata) -> Mapping[tuple[str, int], int]:
+        partitions = {state_path(name, index): (name, index)
+                      for name, topic in metadata.topics.items() for index in topic.partitions}
+        found: dict[tuple[str, int], int] = {}
+        for part in _slices([*partitions]):
+            read = await self._ask(lambda deadline, paths: list(self._read(deadline, paths)), part)
+            found |= {partitions[path]: stat.version for path, (_, stat) in read}
+        return found
 
     async def _offset(self) -> int:
         found = await self._ask(lambda deadline, paths: list(self._read(deadline, paths)), [MIGRATION])

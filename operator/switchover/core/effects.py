@@ -86,6 +86,20 @@ class RaiseEpoch:
 
 
 @dataclass(frozen=True, slots=True)
+class RaiseVersions:
+    """Write the states of partitions in ZooKeeper again, as they are, until their versions are these epochs of KRaft's.
+
+    Only while `/controller_epoch` is still `controller_epoch`.
+    """
+
+    epochs: Mapping[tuple[str, int], int]
+    controller_epoch: int
+
+    def __str__(self) -> str:
+        return f"raise the versions of {len(self.epochs)} partition states"
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteZNode:
     """Delete a node of ZooKeeper in this version, while `/controller_epoch` is still `controller_epoch`.
 
@@ -100,4 +114,4 @@ class DeleteZNode:
         return f"delete {self.path} (version {self.version})"
 
 
-Effect = Apply | WriteNodeFiles | PatchStatefulSet | Evict | DeletePod | Delete | RaiseEpoch | DeleteZNode
+Effect = Apply | WriteNodeFiles | PatchStatefulSet | Evict | DeletePod | Delete | RaiseEpoch | RaiseVersions | DeleteZNode

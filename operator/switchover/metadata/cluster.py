@@ -103,7 +103,11 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """Every kind of metadata that dual write carries. `malformed` holds nodes that cannot be read: path -> why."""
+    """Every kind of metadata that dual write carries. `malformed` holds nodes that cannot be read: path -> why.
+
+    `epochs` are the partitions' epochs, (topic, index) -> version: in ZooKeeper that of the node of its state, None where
+    they were not read. They are no metadata, and are compared by `behind` alone.
+    """
 
     topics: Mapping[str, Topic] = field(default_factory=dict)
     configs: Mapping[Resource, Mapping[str, str | Hidden]] = field(default_factory=dict)
@@ -113,6 +117,27 @@ class ClusterMetadata:
     tokens: Mapping[str, Token] = field(default_factory=dict)                   # token id
     next_producer_id: int | None = None
     malformed: Mapping[str, str] = field(default_factory=dict)
+    epochs: Mapping[tuple[str, int], int] | None = field(default=None, compare=False)
+
+
+class Behind(NamedTuple):
+    """A partition whose state has a lower version in ZooKeeper than its epoch in KRaft, by so many.
+
+    Dual write sets a state once for several changes that it learns of together; every change counts in KRaft.
+    """
+
+    topic: str
+    partition: int
+    by: int
+
+
+def behind(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> tuple[Behind, ...]:
+    """The partitions whose leaders a ZooKeeper controller would not believe: it takes one that knows a newer version of the
+    state than it does for another controller's (NOT_CONTROLLER, `KafkaController.tryProcessAlterPartition` of 3.9), and a
+    broker takes no older state from a controller (`Partition.makeLeader`)."""
+    known = kraft.epochs or {}
+    return tuple(Behind(*key, known[key] - version)
+                 for key, version in (zookeeper.epochs or {}).items() if known.get(key, 0) > version)
 
 
 class Difference(NamedTuple):

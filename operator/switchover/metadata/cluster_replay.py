@@ -40,6 +40,7 @@ class ClusterReplay:
         self._names: dict[UUID, str] = {}
         self._topics: dict[str, Topic] = {}
         self._own: dict[str, dict[int, Assignment]] = {}    # partitions that nobody else has seen
+        self._epochs: dict[tuple[str, int], int] = {}
         self._configs: dict[Resource, dict[str, str | Hidden]] = {}
         self._quotas: dict[Entity, dict[str, float]] = {}
         self._acls: dict[UUID, Acl] = {}
@@ -52,7 +53,7 @@ class ClusterReplay:
     def copy(self) -> "ClusterReplay":
         """A second one that goes its own way."""
         other = ClusterReplay()
-        other._names, other._topics = dict(self._names), dict(self._topics)
+        other._names, other._topics, other._epochs = dict(self._names), dict(self._topics), dict(self._epochs)
         other._configs, other._quotas = dict(self._configs), dict(self._quotas)
         other._acls, other._scram, other._tokens = dict(self._acls), dict(self._scram), dict(self._tokens)
         other._next_producer_id, other._assignments = self._next_producer_id, self._assignments
@@ -66,7 +67,7 @@ class ClusterReplay:
             self._own = {}
             self._image = ClusterMetadata(
                 dict(self._topics), dict(self._configs), dict(self._quotas), frozenset(self._acls.values()),
-                dict(self._scram), dict(self._tokens), self._next_producer_id)
+                dict(self._scram), dict(self._tokens), self._next_producer_id, epochs=dict(self._epochs))
         return self._image
 
     def apply(self, kind: str, fields: Mapping[str, Any], offset: int) -> bool:
@@ -90,6 +91,8 @@ class ClusterReplay:
 
     def _remove_topic(self, fields: Mapping[str, Any], offset: int) -> None:
         name = self._name_of(fields["topic_id"], offset)
+        for index in self._topics[name].partitions:
+            del self._epochs[name, index]
         del self._names[fields["topic_id"]], self._topics[name]
         self._own.pop(name, None)
         self._configs.pop(Resource(TOPIC, name), None)
@@ -98,6 +101,7 @@ class ClusterReplay:
         name = self._name_of(fields["topic_id"], offset)
         self._assign(name, fields["partition_id"], Assignment(
             fields["replicas"], fields["adding_replicas"], fields["removing_replicas"]))
+        self._epochs[name, fields["partition_id"]] = fields["partition_epoch"]
 
     def _change_partition(self, fields: Mapping[str, Any], offset: int) -> None:
         name, index = self._name_of(fields["topic_id"], offset), fields["partition_id"]
@@ -110,6 +114,7 @@ class ClusterReplay:
             before.adding if adding is None else adding,
             before.removing if removing is None else removing,
         ))
+        self._epochs[name, index] += 1                      # `PartitionRegistration.merge`
 
     def _assign(self, name: str, index: int, assignment: Assignment) -> None:
         if name not in self._own:

@@ -108,7 +108,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     return restore_strategies(picture) or tuple(
-        PatchStatefulSet(name, template.release(picture.uid), "claimed no longer")
+        PatchStatefulSet(name, template.release(workload), "claimed no longer")
         for name, workload in preflight.broker_workloads(state).items() if workload.claimed_by == picture.uid
     )
 

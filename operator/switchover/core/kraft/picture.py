@@ -99,6 +99,12 @@ class Picture:
         """Names of the pods of the batch on record."""
         return self.position.batch.nodes if self.position.batch is not None else ()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether a controller was made to stop: from then on KRaft's metadata log may not be readable any more."""
+        return any(record.assigned == "Stopped" and (record.evictions > 0 or name not in self.batch)
+                   for name, record in self.position.nodes.items())
+
     def broker_pods(self) -> Observed[Mapping[str, int]]:
         """Pod name -> broker id, found by the host names under which ZooKeeper-mode brokers register.
 

@@ -90,7 +90,7 @@ BACK_TO_B = brokers("B", way_back.to_b, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE
 STARTED_AGAIN = controllers("P", way_back.to_start_again, before=(credentials.LISTENER_CREDENTIALS,),
                             after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
 STOPPED = controllers("Stopped", way_back.to_stop, sizes=way_back.stop_sizes, replace=way_back.stop_pod,
-                      after=(to_zookeeper.CONTROLLERS_STOPPED,))
+                      before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_A = brokers(
     "A", way_back.to_a, sizes=nodes.one_by_one, assign=way_back.no_files,
     before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,

@@ -241,7 +241,11 @@ def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[M
     )
 
 
-def release(uid: str) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that takes our claim off; it fails where somebody else's stands by now."""
+def release(workload: Workload) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that takes our claim off; it fails where somebody else's stands by now, or a later attempt's."""
     path = f"/metadata/annotations/{names.CLAIM.replace('/', '~1')}"
-    return {"op": "test", "path": path, "value": uid}, {"op": "remove", "path": path}
+    return (
+        _unchanged(workload),
+        {"op": "test", "path": path, "value": workload.claimed_by},
+        {"op": "remove", "path": path},
+    )

@@ -4,7 +4,15 @@ The order was run on real Kafka (feasibility-kraft.md section 5): leader last, e
 `/controller`, and no broker before every broker names the ZooKeeper controller.
 """
 
-from switchover.core.effects import Apply, Delete, DeletePod, DeleteZNode, Effect, PatchStatefulSet, RaiseEpoch
+from switchover.core.effects import (
+    Delete,
+    DeletePod,
+    DeleteZNode,
+    Effect,
+    PatchStatefulSet,
+    RaiseEpoch,
+    RaiseVersions,
+)
 from switchover.core.kraft import names, nodes, preflight, template
 from switchover.core.kraft.facts import KubernetesState, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.way_back import is_behind, is_claimed
@@ -160,6 +168,9 @@ def end_claim(picture: Picture) -> tuple[Effect, ...]:
     claimed = is_claimed(zookeeper)
     if state.controllers is not None and not claimed:
         return (Delete("apps/v1", "StatefulSet", state.controllers.name, state.controllers.uid),)
+    parity = picture.facts.parity
+    if claimed and not picture.is_stopping and isinstance(parity, Known) and parity.value.overdue:
+        return (RaiseVersions(parity.value.overdue, zookeeper.controller_epoch),)
     if not _all_stopped(picture, state):
         return ()
     if claimed:
@@ -212,5 +223,5 @@ def release_brokers(picture: Picture) -> tuple[Effect, ...]:
             kept = names.original(brokers, picture.position.attempt)
             leftovers.append(Delete("apps/v1", "ControllerRevision", kept))
         elif workload.claimed_by == picture.uid:
-            leftovers.append(Apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": brokers}}))
+            leftovers.append(PatchStatefulSet(brokers, template.release(workload), "claimed no longer"))
     return tuple(leftovers)

@@ -46,15 +46,47 @@ def check_written_back(picture: Picture) -> Verdict:
             return passed("/migration is stale: nothing was copied")
         written = check_dual_write(picture)
         return check_parity(picture) if written.outcome == "Pass" else written
-    answers = [picture.facts.answers.get(node_id) for node_id in picture.controllers.values()]
-    silent = sum(isinstance(answer, Known) and answer.value == NOT_LISTENING for answer in answers)
-    if silent * 2 <= len(answers):
+    if not _are_down(picture):
         return unknown("MetadataLogUnknown", log.why, subject="metadata log")
     if is_behind(picture, state):
         return wait("MetadataNotInZooKeeper", "the controllers are down, and the last metadata that was seen has not reached"
                     " ZooKeeper", subject="/migration", observed=f"offset {state.migration.offset}",
                     threshold=f"offset {picture.high_watermark - 1}", unblocks="start the controllers again")
     return passed("the controllers are down, and ZooKeeper has all that was seen of their metadata")
+
+
+def _are_down(picture: Picture) -> bool:
+    """A majority of the controllers refuses connections: nobody can ask the quorum anything."""
+    answers = [picture.facts.answers.get(node_id) for node_id in picture.controllers.values()]
+    silent = sum(isinstance(answer, Known) and answer.value == NOT_LISTENING for answer in answers)
+    return silent * 2 > len(answers)
+
+
+def check_partition_versions(picture: Picture) -> Verdict:
+    """R1: no leader knows a newer version of its partition's state than the ZooKeeper controller will (`cluster.behind`)."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+        return passed("KRaft changed no partition")
+    if picture.is_stopping:
+        return passed("the controllers are stopping")
+    log, parity = picture.facts.log, picture.facts.parity
+    if not isinstance(log, Known):
+        return passed("the controllers are down: nobody can tell") if _are_down(picture) else unknown(
+            "MetadataLogUnknown", log.why, subject="metadata log")
+    if log.value.migration_state is MigrationState.PRE_MIGRATION:
+        return passed("/migration is stale: KRaft changed no partition")
+    if not isinstance(parity, Known) or parity.value.behind is None:
+        why = parity.why if not isinstance(parity, Known) else "the states of the partitions were not read yet"
+        return unknown("PartitionVersionsUnknown", why, subject="/brokers/topics")
+    if parity.value.behind:
+        first = next((f" ({topic}-{index} first)" for topic, index in parity.value.overdue), "")
+        return wait("PartitionVersionsBehind", f"{parity.value.behind} partition states have a lower version in ZooKeeper"
+                    f" than their leaders know{first}: a ZooKeeper controller would refuse these for ever",
+                    subject="/brokers/topics", observed=parity.value.behind, threshold=0,
+                    unblocks="Switchover raises them within seconds")
+    return passed("ZooKeeper has every partition's state in the version that its leader knows")
 
 
 def check_controllers_stopped(picture: Picture) -> Verdict:
@@ -181,6 +213,7 @@ def check_brokers_released(picture: Picture) -> Verdict:
 
 
 WRITTEN_BACK: Gate[Picture] = Gate("WrittenBack", check_written_back, samples=samples)
+PARTITION_VERSIONS: Gate[Picture] = Gate("PartitionVersions", check_partition_versions, samples=samples)
 CONTROLLERS_STOPPED: Gate[Picture] = Gate("ControllersStopped", check_controllers_stopped, samples=samples)
 ZOOKEEPER_RULES: Gate[Picture] = Gate("ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES)
 PLAIN_BROKER: Gate[Picture] = Gate("PlainBroker", check_plain_broker, samples=samples)
