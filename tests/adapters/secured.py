@@ -32,8 +32,8 @@ from confluent_kafka.admin import (
 
 from adapters.certificates import Certificates
 from adapters.clusters import COMMON
-from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, libraries, loopback
-from adapters.test_modes import eventually, free_port
+from adapters.eventually import eventually
+from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, libraries, loopback
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper

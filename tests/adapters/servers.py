@@ -60,6 +60,20 @@ def loopback(port: int) -> Address:
             return Address(host, port)
 
 
+def free_port() -> int:
+    """Free on every address: the rendered controllers listen on all. Below the range that the kernel gives to clients."""
+    while True:
+        port = random.randint(20_000, 30_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                continue
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+            return port
+
+
 class Server:
     """One server process; it can be started again after it stopped."""
 

@@ -1,13 +1,10 @@
 """The configuration files of every mode, accepted and obeyed by real Kafka: one broker there, and one broker back."""
 
-import asyncio
-import random
 import shlex
 import shutil
-import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +21,9 @@ from confluent_kafka.admin import (
 )
 
 from adapters.clusters import COMMON
-from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, loopback
+from adapters.eventually import eventually
+from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, loopback
+from adapters.way_back import end_claim
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
@@ -32,41 +31,11 @@ from switchover.core.kraft import environment
 from switchover.core.kraft.environment import variable_of
 from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
 from switchover.core.kraft.modes import ControllerListener, Voters, properties, render_broker, render_controller
-from switchover.ports import Access, Unreachable
+from switchover.ports import Access
 
 RECORDS = 200
 
 Answer = TypeVar("Answer")
-
-
-async def eventually(
-    ask: Callable[[], Awaitable[Answer]], right: Callable[[Answer], bool], seconds: float = 120
-) -> Answer:
-    deadline, last = time.monotonic() + seconds, "nothing"
-    while time.monotonic() < deadline:
-        try:
-            answer = await ask()
-            if right(answer):
-                return answer
-            last = str(answer)
-        except Unreachable as error:
-            last = str(error)
-        await asyncio.sleep(0.2)
-    raise AssertionError(f"after {seconds:g} s still {last}")
-
-
-def free_port() -> int:
-    """Free on every address: the rendered controllers listen on all. Below the range that the kernel gives to clients."""
-    while True:
-        port = random.randint(20_000, 30_000)
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                continue
-            try:
-                probe.bind(("", port))
-            except OSError:
-                continue
-            return port
 
 
 class Story:
@@ -326,13 +295,7 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     assert set((await eventually(story.state, lambda state: 1 in state.brokers)).brokers) == {1}
     story.controllers[3000].stop()
     shutil.rmtree(story.controllers[3000].directory / "data")
-    left = await story.state()
-    assert left.migration is not None
-    assert left.controller is not None
-    epoch = max(left.controller_epoch, await story.tree.partition_epoch() + 1)
-    await story.tree.raise_epoch(epoch, left.controller_epoch)
-    await story.tree.delete("/migration", left.migration.version, epoch)
-    await story.tree.delete("/controller", left.controller.version, epoch)
+    await end_claim(story.tree)
     state = await eventually(story.state, lambda state: state.controller is not None and state.controller.ephemeral)
     assert state.migration is None
     assert state.controller_epoch > before.controller_epoch

@@ -41,6 +41,7 @@ from kio.schema.incremental_alter_configs.v1.request import AlterableConfig, Alt
 from kio.static.primitive import i8, i64Timedelta
 
 from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.eventually import eventually
 from fakes.metadata_sides import config, topic_node
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_connection import connected
@@ -49,7 +50,7 @@ from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import Address, LogImage, MigrationState
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
-from switchover.ports import Access, Unreachable
+from switchover.ports import Access
 
 SECRET = "encoder-secret"
 PASSWORD = "listener.name.later.ssl.keystore.password"
@@ -213,22 +214,6 @@ metadata.max.retention.ms=1
         producer = Producer({"bootstrap.servers": self.cluster.bootstrap, "enable.idempotence": True})
         producer.produce("orders", b"x")
         assert producer.flush(60) == 0
-
-
-async def eventually(
-    question: Callable[[], Awaitable[Answer]], right: Callable[[Answer], bool], seconds: float = 120,
-) -> Answer:
-    deadline, last = time.monotonic() + seconds, "nothing"
-    while time.monotonic() < deadline:
-        try:
-            answer = await question()
-            if right(answer):
-                return answer
-            last = str(answer)
-        except Unreachable as error:
-            last = str(error)
-        await asyncio.sleep(0.2)
-    raise AssertionError(f"after {seconds:g} s still {last}")
 
 
 @pytest.fixture

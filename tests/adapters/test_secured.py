@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from adapters.eventually import eventually
 from adapters.secured import SecuredCluster
-from adapters.test_modes import eventually
+from adapters.way_back import end_claim
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.modes import properties
 
@@ -59,13 +60,7 @@ async def back_to_zookeeper(cluster: SecuredCluster) -> None:
     for node in sorted(cluster.controllers, key=lambda node: node == leader):
         cluster.controllers[node].stop()
         shutil.rmtree(cluster.controllers[node].directory / "data")
-    left = await cluster.state()
-    assert left.migration is not None
-    assert left.controller is not None
-    epoch = max(left.controller_epoch, await cluster.tree.partition_epoch() + 1)
-    await cluster.tree.raise_epoch(epoch, left.controller_epoch)
-    await cluster.tree.delete("/migration", left.migration.version, epoch)
-    await cluster.tree.delete("/controller", left.controller.version, epoch)
+    await end_claim(cluster.tree)
     await eventually(cluster.state, lambda state: state.controller is not None and state.controller.ephemeral)
     for broker, server in cluster.brokers.items():
         assert cluster.broker_file(broker, "A") == cluster.user_file(broker)

@@ -1,9 +1,7 @@
 """The raw protocol against real Kafka 3.9: brokers in modes A, B and C, controllers in modes P and F."""
 
-import asyncio
 import shutil
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,6 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import KafkaCluster
+from adapters.eventually import eventually
 from adapters.servers import loopback
 from switchover.adapters.wire import KafkaWire
 from switchover.core.kraft.facts import Address, Partition
@@ -26,24 +25,6 @@ Answer = TypeVar("Answer")
 
 def voters(cluster: KafkaCluster) -> dict[int, Address]:
     return {node: server.address for node, server in cluster.controllers.items()}
-
-
-async def eventually(
-    question: Callable[[], Awaitable[Answer]], right: Callable[[Answer], bool], seconds: float = 60,
-) -> Answer:
-    """Ask until the answer is right; what Kafka does on its own takes a moment."""
-    deadline = time.monotonic() + seconds
-    last: object = None
-    while time.monotonic() < deadline:
-        try:
-            answer = await question()
-            if right(answer):
-                return answer
-            last = answer
-        except Unreachable as error:
-            last = error
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"after {seconds:g} s still: {last}")
 
 
 def create_topic(bootstrap: str, name: str) -> None:

@@ -80,6 +80,7 @@ class Kafka:
     log: QuorumLog | None = None
     leader: int | None = None
     leader_since: float = 0.0
+    stuck_since: float = -1.0                      # the leader of that moment writes to ZooKeeper no more
     voters: frozenset[int] = frozenset()
     last_fetch: dict[int, float] = field(default_factory=dict)
     # partitions: who is in sync in truth, and what was last written and told
@@ -361,6 +362,8 @@ class Kafka:
             self._dual_write_at = now + 0.6
             tree.reached(log.offset - 1, now)
         elif log.state is MigrationState.MIGRATION and self._dual_write_at is not None and now >= self._dual_write_at:
+            if self.stuck_since == self.leader_since:
+                return
             tree.reached(log.write_behind(tree.metadata, now), now)
 
     def _phantom_copy(self, log: QuorumLog, now: float) -> None:

@@ -78,5 +78,5 @@ def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
 
 
 def test_a_migration_that_does_not_exist_is_refused_in_words(world: MigrationWorld) -> None:
-    with pytest.raises(Refused, match="KafkaMigration nothing does not exist in namespace sim"):
+    with pytest.raises(Refused, match="KafkaMigration nothing does not exist in this namespace"):
         told(world, "nothing")

@@ -154,6 +154,28 @@ def test_without_the_raise_the_jury_cries(world: MigrationWorld, monkeypatch: py
         world.roll_back()
 
 
+def leaders_evicted(world: MigrationWorld, since: int) -> list[str]:
+    return [write.text for write in world.api.writes[since:] if "eviction" in write.text and "controller" in write.text]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_leader_that_writes_nothing_to_zookeeper_any_more_is_made_to_hand_on(
+        world: MigrationWorld, goes_on: bool) -> None:
+    """In the middle of a batch, forward or right after it turned; lag of a group meanwhile restarts nobody."""
+    to_batch(world, "MoveBrokers", 2)
+    world.jury.memory.limits.dual_write_age = 200.0
+    world.kafka.stuck_since, before = world.kafka.leader_since, len(world.api.writes)
+    if not goes_on:
+        assert world.roll_back()
+        assert len(leaders_evicted(world, before)) == 1 + 3, "and each once to stop"
+        assert_as_before(world)
+        return
+    assert world.live(world.approved_and(lambda: world.step == "Soak"))
+    assert len(leaders_evicted(world, before)) == 1
+    assert world.live(world.approved_and(lambda: world.finished))
+    assert world.phase == "Succeeded"
+
+
 def several_changes_in_one_write(world: MigrationWorld) -> None:
     """In dual write a partition changed three times, and ZooKeeper was told of the last alone."""
     to_batch(world, "MoveBrokers", 2)

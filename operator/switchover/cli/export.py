@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.api.kafka_migration import KafkaMigration
+from switchover.cli.migration import read_migration
 from switchover.core.kraft import names
 from switchover.core.kraft.export import idle_volumes, kept, kept_secret, kept_stateful_set, runs_the_same
 from switchover.core.kraft.status import AFTER_FINALIZE
@@ -53,13 +52,7 @@ async def export_from_here(settings: Settings, name: str, with_secrets: bool) ->
 
 async def export(name: str, migrations: Migrations, workloads: Workloads, with_secrets: bool) -> list[Document]:
     """Every object of the new cluster. Refused before Finalize is done: until then the operator changes them still."""
-    raw = await migrations.get(name)
-    if raw is None:
-        raise Refused(f"KafkaMigration {name} does not exist")
-    try:
-        migration = KafkaMigration.model_validate(raw)
-    except ValidationError as error:
-        raise Refused(f"KafkaMigration {name} cannot be read: {error}") from None
+    migration = await read_migration(name, migrations)
     step = migration.status.progress.step
     if step not in AFTER_FINALIZE:
         raise Refused(f"KafkaMigration {name} stands at {step or 'its beginning'}: what it leaves behind is exported after"

@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from pydantic import ValidationError
-
 from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
-from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import Connections
+from switchover.cli.migration import read_migration
 from switchover.core.kraft.estimate import direction_seconds, rollback_seconds
 from switchover.core.kraft.facts import Facts
 from switchover.core.kraft.intent import intent_of
@@ -23,7 +21,7 @@ from switchover.core.kraft.preview import changes, lines, preview, shown
 from switchover.core.kraft.status import PREFLIGHT
 from switchover.core.plan import Decision, decide
 from switchover.core.status import entered_of, findings_of, paces_of, position_of, volumes_of
-from switchover.ports import Clock, Migrations, Refused
+from switchover.ports import Clock, Migrations
 from switchover.reconcile import Connect
 from switchover.settings import Settings
 
@@ -46,13 +44,7 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
 
     Gates that want several passes in a row have had only one here; they are told as passing, not as open.
     """
-    raw = await migrations.get(name)
-    if raw is None:
-        raise Refused(f"KafkaMigration {name} does not exist in namespace {namespace}")
-    try:
-        migration = KafkaMigration.model_validate(raw)
-    except ValidationError as error:
-        raise Refused(f"KafkaMigration {name} cannot be read: {error}") from None
+    migration = await read_migration(name, migrations)
     now = clock.now()
     at = position_of(migration.status, PREFLIGHT, now)
     picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now,

@@ -34,7 +34,7 @@ class Leg(Generic[P]):
 
     `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept
     true and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate
-    is open as well. While a `watch` gate is overdue, `rescue` is what is rolled instead. A leg that is `one_way` is
+    is open as well. While a `watch` gate of `rescue_from` is overdue, `rescue` is rolled instead. A leg that is `one_way` is
     finished before the direction can change; a pause waits while it is `critical`. What `keep` gives is done first and
     always, shut gates or a pause notwithstanding: it only takes back what others did.
     """
@@ -46,6 +46,7 @@ class Leg(Generic[P]):
     keep: Callable[[P], tuple[Effect, ...]] = nothing
     rollouts: tuple[Rollout[P], ...] = ()
     done: tuple[Gate[P], ...] = ()
+    rescue_from: tuple[Gate[P], ...] = ()
     rescue: Rollout[P] | None = None
     one_way: bool = False
     critical: Callable[[P], bool] = _never
@@ -185,7 +186,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         ill = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in leg.watch)
         if ill and at.batch is not None and at.batch.proven is not None:
             return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
-        overdue = any(judge.judged[gate.name].overdue for gate in leg.watch)
+        overdue = any(judge.judged[gate.name].overdue for gate in leg.rescue_from)
         return _rescue(leg.rescue, picture, judge, now) if leg.rescue is not None and overdue else (at, (), "")
     if effects := leg.goal(picture):
         judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence

@@ -42,6 +42,7 @@ BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABL
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
 BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
+DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 AFTER_A_BROKER: Gates = (
     registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_KRAFT_BROKER: Gates = (*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE)
@@ -74,6 +75,8 @@ TO_C = brokers(
     (WITHIN_WINDOW, *BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
     (*AFTER_A_KRAFT_BROKER, PARITY))
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
+HANDED_ON = controllers("P", way_back.to_hand_on, before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,),
+                        sizes=nodes.one_by_one, restart=True)
 REHEARSED = controllers(
     "P", way_back.to_rehearse, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
@@ -138,24 +141,29 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK),
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
-             keep=goals.keep_on_delete, rescue=RESTARTED,
+             keep=goals.keep_on_delete,
+             rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
-         back=Leg()),
+         back=Leg(watch=DRIVER, rescue_from=DRIVER, rescue=HANDED_ON)),
     Step("DualWrite",
          forward=Leg(
-             watch=TAKEN_OVER, keep=goals.keep_on_delete,
+             watch=(*TAKEN_OVER, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
          forward=Leg(
-             enter=(WITHIN_WINDOW,), watch=TAKEN_OVER, keep=goals.keep_on_delete, rollouts=(TO_C,),
+             enter=(WITHIN_WINDOW,),
+             watch=(*TAKEN_OVER, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
+             rollouts=(TO_C,),
              done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS), keep=goals.keep_on_delete, rollouts=(BACK_TO_B,))),
+         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON,
+                  keep=goals.keep_on_delete, rollouts=(BACK_TO_B,))),
     Step("Soak",
          forward=Leg(
-             watch=(dual_write.DUAL_WRITE_ALIVE, workloads.TEMPLATE_IS_OURS, *KEPT),
+             watch=(dual_write.DUAL_WRITE_ALIVE, *DRIVER, workloads.TEMPLATE_IS_OURS, *KEPT),
+             rescue_from=DRIVER, rescue=HANDED_ON,
              keep=goals.keep_on_delete,
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),

@@ -86,6 +86,18 @@ def to_restart(picture: Picture) -> Observed[list[str]]:
     return Known([] if tried else list(picture.controllers), picture.now)
 
 
+def to_hand_on(picture: Picture) -> Observed[list[str]]:
+    """The leader whose process is older than the last write of `/migration`: one after the other, each once."""
+    quorum, zookeeper, state = picture.facts.quorum, _zookeeper(picture), state_of(picture)
+    if not isinstance(quorum, Known):
+        return quorum
+    pods = state.controllers.pods if state is not None and state.controllers is not None else {}
+    migration = zookeeper.migration if zookeeper is not None else None
+    leading = [name for name, node_id in picture.controllers.items() if node_id == quorum.value.leader_id
+               and name in pods and migration is not None and (pods[name].started_at or picture.now) < migration.mtime]
+    return Known(leading, quorum.at)
+
+
 def to_rehearse(picture: Picture) -> Observed[list[str]]:
     """The leader of this moment, once in the soak."""
     quorum = picture.facts.quorum

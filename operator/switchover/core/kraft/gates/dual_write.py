@@ -131,6 +131,27 @@ def check_dual_write(picture: Picture) -> Verdict:
     return passed(f"lag {lag}, {max(age, 0):.1f} s old")
 
 
+def check_driver_alive(picture: Picture) -> Verdict:
+    """The leader's migration driver writes `/migration` twice a second, and tells brokers in ZooKeeper mode who leads what.
+
+    One that lost the answer to a write of that node takes it for somebody else's and repeats itself for ever ("Conditional
+    update on KRaft Migration ZNode failed", `KafkaZkClient.retryMigrationRequestsUntilConnected` of 3.9.2): seen after
+    ZooKeeper had answered nothing for 20 s. Only another leader claims anew.
+    """
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    claimed = state.controller is not None and not state.controller.ephemeral
+    if not claimed or state.migration is None or state.migration.offset <= 0:
+        return passed("no driver has to write")
+    age, limit = picture.now - state.migration.mtime, picture.spec.gates.dual_write_max_age_seconds
+    if age > limit:
+        return wait("DualWriteStuck", "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
+                    " mode what changes", subject="/migration", observed=f"{age:.0f} s old", threshold=f"{limit} s",
+                    unblocks="it reaches ZooKeeper again; after a minute Switchover restarts it, so that another one leads")
+    return passed(f"/migration is {max(age, 0):.1f} s old")
+
+
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
 COPIED: Gate[Picture] = Gate("Copied", check_copied)
 CLAIM_FOLLOWS_REGISTRATION: Gate[Picture] = Gate(
@@ -140,5 +161,6 @@ COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
     undo=lambda p: 2 * copy_timeout(p) + RESCUE_SECONDS)
 NO_PHANTOM_COPY: Gate[Picture] = Gate(
     "NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0, undo=lambda _: 3.0)
+DRIVER_ALIVE: Gate[Picture] = Gate("DriverAlive", check_driver_alive, patience=lambda _: RESCUE_SECONDS)
 DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
 DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

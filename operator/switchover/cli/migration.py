@@ -1,0 +1,17 @@
+"""Which migration a command is about."""
+
+from pydantic import ValidationError
+
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.ports import Migrations, Refused
+
+
+async def read_migration(name: str, migrations: Migrations) -> KafkaMigration:
+    """The KafkaMigration of that name. Refused in words when there is none, or it cannot be read."""
+    raw = await migrations.get(name)
+    if raw is None:
+        raise Refused(f"KafkaMigration {name} does not exist in this namespace")
+    try:
+        return KafkaMigration.model_validate(raw)
+    except ValidationError as error:
+        raise Refused(f"KafkaMigration {name} cannot be read: {error}") from None

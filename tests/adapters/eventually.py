@@ -1,0 +1,26 @@
+"""Waiting for what a real server does in its own time."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from switchover.ports import Unreachable
+
+Answer = TypeVar("Answer")
+
+
+async def eventually(
+    ask: Callable[[], Awaitable[Answer]], right: Callable[[Answer], bool], seconds: float = 120
+) -> Answer:
+    deadline, last = time.monotonic() + seconds, "nothing"
+    while time.monotonic() < deadline:
+        try:
+            answer = await ask()
+            if right(answer):
+                return answer
+            last = str(answer)
+        except Unreachable as error:
+            last = str(error)
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"after {seconds:g} s still {last}")

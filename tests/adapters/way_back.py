@@ -1,0 +1,14 @@
+"""The end of a claim by hand, in the order of feasibility-kraft.md 5.1: as the operator does it."""
+
+from switchover.adapters.zookeeper import KazooZooKeeper
+
+
+async def end_claim(tree: KazooZooKeeper) -> None:
+    """Behind stopped controllers: the epoch above every partition's, then `/migration`, then `/controller`."""
+    left = await tree.state()
+    assert left.migration is not None
+    assert left.controller is not None
+    epoch = max(left.controller_epoch, await tree.partition_epoch() + 1)
+    await tree.raise_epoch(epoch, left.controller_epoch)
+    await tree.delete("/migration", left.migration.version, epoch)
+    await tree.delete("/controller", left.controller.version, epoch)
