@@ -1,0 +1,40 @@
+"""A sample consumer that writes its history: python -m member (settings: member/settings.py)."""
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from confluent_kafka import Consumer
+
+from history.recorder import Recorder, opened
+from member.membership import Membership, OutOfTheGroup
+from member.settings import Settings
+
+
+def main() -> int:
+    settings = Settings.of(os.environ)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    recorder = Recorder(opened(settings.history), settings.name, instance=settings.instance, words=settings.words())
+    client = settings.client(lambda error: recorder.error(error.name()))
+    outside: dict[str, Any] = {
+        "bootstrap.servers": settings.bootstrap, "group.id": f"{settings.group}-double", "enable.auto.commit": False,
+    }
+    membership = Membership(
+        Consumer(client), recorder, settings.topic, settings.commit_interval, settings.faults, lambda: Consumer(outside)
+    )
+    try:
+        while not stop.is_set():
+            membership.turn()
+    except OutOfTheGroup as problem:
+        print(f"member: out of the group: {problem}", file=sys.stderr)
+        return 1
+    membership.leave()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
