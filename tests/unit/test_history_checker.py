@@ -138,6 +138,20 @@ def test_a_planted_double_consumer_is_named_with_partition_and_time() -> None:
     assert ":" in words.split(" from ")[1], "the time of day"
 
 
+def test_intervals_that_begin_together_overlap() -> None:
+    story = Story()
+    a, b = story.member("a"), story.member("b")
+    story.wait(1)
+    for _ in range(2):
+        a.recorder.delivered(TOPIC, 0, 0)
+        b.recorder.delivered(TOPIC, 0, 0)
+        story.wait(0.1)
+    a.recorder.flush()
+    b.recorder.flush()
+    [overlap] = story.report().overlaps
+    assert overlap.end - overlap.start == pytest.approx(0.1)
+
+
 def test_one_record_in_the_middle_of_anothers_deliveries_is_an_overlap() -> None:
     story = Story()
     a, b = story.member("a"), story.member("b")
@@ -180,6 +194,7 @@ def test_the_words_say_how_a_holding_ended(ending: str) -> None:
     b.deliver(0, 0)
     a.deliver(0, 1)
     endings(a)[ending]()
+    a.recorder.stop()
     [words] = lines(story, "overlap")
     assert f"ended by {ending}" in words
     assert "with no end in its history" in words
@@ -193,7 +208,9 @@ def test_three_at_once_are_three_pairs() -> None:
             member.deliver(0, 0)
     for member in members:
         member.recorder.flush()
-    assert {(o.one.by.member, o.other.by.member) for o in story.report().overlaps} == {("a", "b"), ("a", "c"), ("b", "c")}
+    report = story.report()
+    assert {(o.one.by.member, o.other.by.member) for o in report.overlaps} == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert {o.one.after_end for o in report.overlaps} == {2}, "nobody ever claimed it"
 
 
 # --- committed offsets ------------------------------------------------------------------------------------------------
@@ -286,12 +303,14 @@ def test_a_planted_loss_is_told_with_its_offsets_and_who_passed_them() -> None:
     a, b = story.member("a"), story.member("b")
     a.claim(0)
     a.deliver(0, 0, 1, 2, 6)
+    a.commit(0, 2)
     a.commit(0, 5)
     a.release(0)
     b.claim(0)
     b.deliver(0, 7, 8)
     b.commit(0, 9)
     [loss] = story.report().losses
+    assert "not judged: 1 records of orders-0, neither delivered nor passed" in story.report().notes
     assert (loss.partition, list(loss.offsets)) == (Partition(TOPIC, 0), [(3, 5)])
     assert (loss.passed.by.member, loss.passed.offset) == ("a", 5)
     assert "loss: 3 acknowledged records of orders-0 were delivered to nobody: 3–5; passed by 5 (committed by a" in \
@@ -392,6 +411,17 @@ def test_the_longest_gap_counts_only_while_a_record_waits() -> None:
     assert (gap.start, gap.seconds) == pytest.approx((began, 3), abs=0.01)
     assert (gap.before.member, gap.after.member) == ("a", "b")
     assert "gap: orders-0 waited 3.00" in lines(story, "gap")[0]
+
+
+def test_more_records_do_not_shorten_a_gap() -> None:
+    story = Story()
+    a = story.member("a")
+    a.claim(0)
+    for offset in range(5):
+        story.produce(0, offset)
+        story.wait(1)
+    a.deliver(0, *range(5))
+    assert story.report().gaps[0].seconds == pytest.approx(5, abs=0.02)
 
 
 def test_a_partition_that_nobody_delivers_waits_until_the_end() -> None:

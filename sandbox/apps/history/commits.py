@@ -7,7 +7,7 @@ the lower one was *sent*; commits that were under way together prove nothing abo
 
 from bisect import bisect_right
 
-from history.events import NO_OFFSET, Event, Partition
+from history.events import Event, Partition
 from history.findings import Committed, Rewind
 from history.ranges import Ranges
 
@@ -41,7 +41,7 @@ class Commits:
         if certain is not None and now.offset < certain.offset:
             self.rewinds.append(Rewind(self._partition, certain, now))
             self._stands(now.at, now)
-        elif now.offset != NO_OFFSET and (latest is None or now.offset > latest.offset):
+        elif latest is None or now.offset > latest.offset:
             self._stands(now.at, now)
         if now.offset > self._start:
             before = len(self.passed)

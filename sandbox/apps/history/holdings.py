@@ -53,11 +53,11 @@ class Holdings:
         return sorted(found, key=lambda holding: (holding.first, holding.last))
 
     def overlaps(self, partition: Partition) -> Iterator[Overlap]:
-        """Each pair of holdings of two processes whose intervals have more in common than one end."""
+        """Each pair of holdings whose intervals have more in common than one end."""
         open_: list[Holding] = []
         for holding in self.delivering():
             for other in open_:
-                if other.by != holding.by and holding.first < other.last and other.first < holding.last:
+                if holding.first < other.last and other.first < holding.last:
                     yield Overlap(partition, other, holding)
             open_ = [other for other in open_ if other.last > holding.first] + [holding]
 
