@@ -84,3 +84,15 @@ def endings(member: Member) -> dict[str, Callable[[], None]]:
     """What can end a holding of partition 0, by its event."""
     return {"release": lambda: member.release(0), "lost": lambda: member.lose(0), "stop": member.recorder.stop,
             "fenced": lambda: member.recorder.fenced("another has the instance id")}
+
+
+def ten_each() -> Story:
+    """Ten acknowledged records in each of two partitions."""
+    story = Story()
+    for partition in (0, 1):
+        story.produce(partition, *range(10))
+    return story
+
+
+def lines(story: Story, word: str) -> list[str]:
+    return [line for line in story.report().lines() if line.startswith(word)]

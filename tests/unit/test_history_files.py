@@ -175,6 +175,10 @@ def test_standard_output_is_written_at_once(capfd: pytest.CaptureFixture[str]) -
     assert [parsed(line.encode()).kind for line in capfd.readouterr().out.splitlines()] == ["start", "error"]
 
 
+def test_a_history_that_nobody_wants_goes_nowhere() -> None:
+    Recorder(opened(os.devnull), "a").stop()
+
+
 @pytest.mark.parametrize("fault", ["overlap", "rewind", "loss"])
 def test_the_report_ends_with_one_on_each_fault(fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     story = Story()

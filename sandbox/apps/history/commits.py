@@ -22,7 +22,7 @@ class Commits:
         self._standing: list[Committed | None] = []
         self.passed = Ranges()
         """Offsets that the group has left behind by its commits, but for what a declared reset skipped."""
-        self._passings: list[Committed] = []
+        self._passings: list[tuple[int, Committed]] = []
         self.rewinds: list[Rewind] = []
 
     def reset(self, event: Event) -> None:
@@ -47,11 +47,11 @@ class Commits:
             before = len(self.passed)
             self.passed.add(self._start, now.offset - 1)
             if len(self.passed) > before:
-                self._passings.append(now)
+                self._passings.append((self._start, now))
 
     def passing(self, offset: int) -> Committed:
         """The first that passed this offset, which is in `passed`."""
-        return next(commit for commit in self._passings if commit.offset > offset)
+        return next(commit for start, commit in self._passings if start <= offset < commit.offset)
 
     @property
     def start(self) -> int:
