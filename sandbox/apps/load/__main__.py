@@ -10,6 +10,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 
+from history.recorder import Recorder, opened
 from load.consumer import consume
 from load.history import History
 from load.producer import produce
@@ -24,6 +25,8 @@ def main() -> int:
     parser.add_argument("--group", default=os.environ.get("GROUP", "orders"))
     parser.add_argument("--rate", type=int, default=int(os.environ.get("RATE", "600")), help="records a second")
     parser.add_argument("--history", type=Path, default=Path(os.environ.get("HISTORY", "/data/history.json")))
+    parser.add_argument("--acknowledged", default=os.environ.get("ACKNOWLEDGED", os.devnull),
+                        help="where `produce` writes what python -m history needs")
     given = parser.parse_args()
 
     if given.command == "history":
@@ -42,7 +45,8 @@ def main() -> int:
         signal.signal(number, lambda *_: stop.set())
     history = History(os.environ.get("HOSTNAME", given.command), given.history)
     if given.command == "produce":
-        produce(given.bootstrap, given.topic, given.rate, history, stop)
+        recorder = Recorder(opened(given.acknowledged), history.name)
+        produce(given.bootstrap, given.topic, given.rate, history, recorder, stop)
     else:
         consume(given.bootstrap, given.topic, given.group, history, stop)
     return 0

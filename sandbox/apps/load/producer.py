@@ -5,6 +5,7 @@ import time
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from history.recorder import Recorder
 from load.history import History
 
 
@@ -12,13 +13,17 @@ class TopicForgotten(Exception):
     """The client was told by a broker that has just started that the topic does not exist, and keeps believing it."""
 
 
-def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threading.Event) -> None:
+def produce(
+    bootstrap: str, topic: str, rate: int, history: History, recorder: Recorder, stop: threading.Event
+) -> None:
     """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set.
+
+    `recorder` gets the offset of every acknowledged record, for the oracle of consumer histories.
 
     acks=all and idempotent: librdkafka retries for five minutes, in order and without a duplicate. A client that does not
     know the topic any more is replaced by a new one, as an application would restart; no number is used again.
     """
-    load = _Load(topic, rate, history, stop)
+    load = _Load(topic, rate, history, recorder, stop)
     while not stop.is_set():
         producer = Producer(
             {
@@ -38,14 +43,15 @@ def produce(bootstrap: str, topic: str, rate: int, history: History, stop: threa
             history.error("_UNKNOWN_TOPIC")
             producer.purge()
             producer.flush(1)
+    recorder.stop()
     history.write()
 
 
 class _Load:
     """The numbered records of one run, whatever client sends them."""
 
-    def __init__(self, topic: str, rate: int, history: History, stop: threading.Event) -> None:
-        self._topic, self._rate, self._history, self._stop = topic, rate, history, stop
+    def __init__(self, topic: str, rate: int, history: History, recorder: Recorder, stop: threading.Event) -> None:
+        self._topic, self._rate, self._history, self._recorder, self._stop = topic, rate, history, recorder, stop
         self._numbers: dict[int, int] = {}
         self._sent, self._begun = 0, 0.0
 
@@ -74,15 +80,19 @@ class _Load:
                 self._numbers[partition] += 1
                 self._sent += 1
             producer.poll(0.02)
+            self._recorder.tick()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._history.error(f"not delivered: {error.name()}")
             return
-        value, partition = message.value(), message.partition()
+        value, partition, offset = message.value(), message.partition(), message.offset()
         assert value is not None
         assert partition is not None
+        assert offset is not None
         self._history.note(partition, int(value.split(b":")[2]))
+        if offset >= 0:  # unknown to the client where only a retry was answered
+            self._recorder.acknowledged(self._topic, partition, offset)
 
 
 def await_partitions(producer: Producer, topic: str, history: History, stop: threading.Event) -> list[int]:
