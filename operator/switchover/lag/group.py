@@ -1,0 +1,93 @@
+"""From the partitions' verdicts to what one evaluation says of the group."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from switchover.lag.samples import Bools
+from switchover.lag.verdicts import Effect, Judged, Verdict
+
+
+class TopicPartition(NamedTuple):
+    """A partition by name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What must be true of the group beside its lag; None is what could not be observed.
+
+    `expected`: every partition of every subscribed topic, from the topics' metadata and never from commits. `stable`: the
+    group's state is Stable, or for a ZooKeeper group a consumer is registered. `generation`: generation or epoch.
+    `sole_owners`: exactly one side owns each partition.
+    """
+
+    expected: frozenset[TopicPartition]
+    stable: bool | None
+    generation: int | None
+    sole_owners: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One evaluation of a group at `at` (ms since the epoch), made on every poll."""
+
+    at: int
+    effect: Effect
+    """Worst of the expected partitions and of what must be true beside; PASS only when all of it was seen."""
+    generation: int | None
+    config: str
+    """Names the configuration that was judged by; another one is another gate."""
+    ready: bool
+    """Stable, one owner each, generation known."""
+    strayed: bool
+    """Some partition is not known to be within 1.5·T_ok."""
+    missing: tuple[TopicPartition, ...] = ()
+    """Expected, and nothing was sampled."""
+    standing: frozenset[TopicPartition] = frozenset()
+    """STALLED or STOPPED."""
+    behind: frozenset[TopicPartition] = frozenset()
+    """BEHIND."""
+    growing: frozenset[TopicPartition] = frozenset()
+    """Those of `behind` whose lag grows."""
+
+
+def evaluate(partitions: Sequence[TopicPartition], judged: Judged, group: Group, at: int, config: str) -> Evaluation:
+    """Put the verdicts of `partitions` (the rows of `judged`) together.
+
+    A partition that is not expected is left out: commits for topics that nobody subscribes to any more stay for ever. An
+    expected one without a row is UNKNOWN, and so is a group of which nothing is expected. Raises ValueError when the rows
+    do not fit or a partition comes twice.
+    """
+    if len(partitions) != len(judged.verdict) or len(set(partitions)) < len(partitions):
+        raise ValueError(f"{len(partitions)} partitions, {len(set(partitions))} different, {len(judged.verdict)} verdicts")
+    expected = np.fromiter((each in group.expected for each in partitions), dtype=np.bool_, count=len(partitions))
+    missing = tuple(sorted(group.expected.difference(partitions)))
+
+    def named(rows: Bools) -> frozenset[TopicPartition]:
+        return frozenset(partitions[row] for row in np.flatnonzero(rows & expected).tolist())
+
+    behind = judged.verdict == Verdict.BEHIND
+    beside = (group.stable, group.sole_owners, None if group.generation is None else True)
+    effect = worst([*(Effect(code) for code in judged.effect[expected].tolist()), *map(_precondition, beside),
+                    Effect.INCONCLUSIVE if missing or not group.expected else Effect.PASS])
+    return Evaluation(
+        at, effect, group.generation, config, ready=all(beside), strayed=bool((judged.strayed & expected).any()),
+        missing=missing, standing=named((judged.verdict == Verdict.STALLED) | (judged.verdict == Verdict.STOPPED)),
+        behind=named(behind), growing=named(behind & judged.growing))
+
+
+def worst(effects: Iterable[Effect]) -> Effect:
+    """Fail > Inconclusive > Hold > Pass."""
+    return max(effects)
+
+
+def _precondition(seen: bool | None) -> Effect:
+    return Effect.INCONCLUSIVE if seen is None else Effect.PASS if seen else Effect.HOLD

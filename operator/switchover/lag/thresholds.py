@@ -1,0 +1,105 @@
+"""The numbers that a lag verdict depends on, and what a partition is used to.
+
+Times are milliseconds. Defaults and formulas: section 1.5 of the lag sheet (facts/lag-and-spark.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from switchover.lag.samples import NONE, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """One set for a whole group. Raises ValueError when a window could not show what is asked of it."""
+
+    poll: int = 15_000
+    """Time between two samples, and between two evaluations."""
+    window: int = 600_000
+    """How far back samples count."""
+    min_samples: int = 8
+    """Valid samples without which nothing is judged."""
+    min_span: int = 120_000
+    """Time from the first to the newest sample without which nothing is judged."""
+    max_time_lag: int = 60_000
+    """T_ok, the age that the oldest uncommitted record may have, where there is no baseline."""
+    min_time_lag: int = 30_000
+    """T_ok of a partition that is used to less."""
+    slo_ceiling: int = 300_000
+    """T_ok of a partition that is used to more."""
+    min_quiet: int = 60_000
+    """K, how long the committed offset may stand, of a partition that commits often or has no baseline."""
+    max_catch_up: int = 1_800_000
+    """A backlog that is gone within this time is being caught up."""
+    max_redelivery: int = 10_000
+    """Records that a rewind may bring a second time."""
+    marker_slack: int = 1
+    """Offsets at the end of a transactional partition that are markers and never committed."""
+    require_progress: bool = False
+    """An idle partition holds: only a record that was consumed proves that the consumer works."""
+    pass_evaluations: int = 5
+    """Consecutive evaluations that must pass before the gate does."""
+    pass_time: int = 120_000
+    """Time that those evaluations must span."""
+    leave_evaluations: int = 2
+    """Consecutive evaluations with T > 1.5·T_ok that make the gate leave Pass."""
+    standing_evaluations: int = 3
+    """Consecutive evaluations of a partition as STALLED or STOPPED that fail."""
+    behind_evaluations: int = 10
+    """Consecutive evaluations of a partition as BEHIND that fail once its lag grows."""
+    deadline: int = 1_800_000
+    """Time in Hold after which a person must look."""
+
+    def __post_init__(self) -> None:
+        if self.min_samples < 2 or self.min_span < 1:
+            raise ValueError("a trend needs at least two samples at different times")
+        longest = max(self.max_time_lag, self.slo_ceiling, self.min_time_lag, self.min_quiet, self.min_span)
+        if longest > self.max_quiet:
+            raise ValueError(f"a window of {self.window} ms with holes of {self.max_hole} ms cannot show {longest} ms")
+
+    @property
+    def max_age(self) -> int:
+        """Age of the newest sample beyond which nothing is judged."""
+        return 2 * self.poll + 5_000
+
+    @property
+    def max_hole(self) -> int:
+        """Time between two valid samples beyond which nothing is judged."""
+        return 4 * self.poll
+
+    @property
+    def max_quiet(self) -> int:
+        """The largest K: what a window still shows when a hole lies before it.
+
+        The sheet says 10 minutes, which a window of 10 minutes can never exceed.
+        """
+        return self.window - self.max_hole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baseline:
+    """What each of P partitions is used to at this hour of the week; NONE where nothing is known.
+
+    `time_lag_q99`: 0.99 quantile of the head age T. `commit_interval_p99`: 0.99 quantile of the time between two commits.
+    """
+
+    time_lag_q99: Ints
+    commit_interval_p99: Ints
+
+
+def allowed_time_lag(thresholds: Thresholds, baseline: Baseline | None, partitions: int) -> Ints:
+    """T_ok of each partition."""
+    without = np.full(partitions, thresholds.max_time_lag)
+    if baseline is None:
+        return without
+    used_to = np.clip(2 * baseline.time_lag_q99, thresholds.min_time_lag, thresholds.slo_ceiling)
+    return np.where(baseline.time_lag_q99 == NONE, without, used_to)
+
+
+def allowed_quiet(thresholds: Thresholds, baseline: Baseline | None, partitions: int) -> Ints:
+    """K of each partition; without a baseline its smallest value."""
+    smallest = max(2 * thresholds.poll, thresholds.min_quiet)
+    if baseline is None:
+        return np.full(partitions, smallest)
+    return np.clip(3 * baseline.commit_interval_p99, smallest, thresholds.max_quiet)

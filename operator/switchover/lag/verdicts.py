@@ -1,0 +1,128 @@
+"""From samples to one of eleven verdicts for each partition. The table is the one of facts/lag-and-spark.md 1.5."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchover.lag.quantities import Quantities, measure
+from switchover.lag.samples import NONE, Bools, Ints, Samples
+from switchover.lag.thresholds import Baseline, Thresholds, allowed_quiet, allowed_time_lag
+
+Codes = NDArray[np.int8]
+
+
+class Verdict(IntEnum):
+    """What a partition's samples say, numbered as the sheet's table asks for it."""
+
+    UNKNOWN = 1
+    LOST = 2
+    BEYOND_END = 3
+    UNCOMMITTED = 4
+    REWOUND = 5
+    IDLE = 6
+    OK = 7
+    STALLED = 8
+    STOPPED = 9
+    CATCHING_UP = 10
+    BEHIND = 11
+
+
+class Effect(IntEnum):
+    """What it means for the group, whose own effect is the worst of its partitions'."""
+
+    PASS = 0
+    HOLD = 1
+    INCONCLUSIVE = 2
+    FAIL = 3
+
+
+EFFECTS: Final = {
+    Verdict.UNKNOWN: Effect.INCONCLUSIVE,
+    Verdict.LOST: Effect.FAIL,
+    Verdict.BEYOND_END: Effect.FAIL,
+    Verdict.UNCOMMITTED: Effect.HOLD,
+    Verdict.REWOUND: Effect.HOLD,           # Fail when it is large or lasts
+    Verdict.IDLE: Effect.PASS,              # Hold when progress is required
+    Verdict.OK: Effect.PASS,
+    Verdict.STALLED: Effect.HOLD,           # these two and BEHIND fail in the end, see hysteresis.py
+    Verdict.STOPPED: Effect.HOLD,
+    Verdict.CATCHING_UP: Effect.HOLD,
+    Verdict.BEHIND: Effect.HOLD,
+}
+_BY_CODE = np.array([Effect.INCONCLUSIVE, *(EFFECTS[verdict] for verdict in Verdict)], dtype=np.int8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """P partitions at one moment; each row depends on the samples of its own partition alone."""
+
+    verdict: Codes
+    """Verdict of each."""
+    effect: Codes
+    """Effect of each, before anything escalates."""
+    growing: Bools
+    """T is known to be above T_ok and the lag grows: what makes BEHIND fail in the end."""
+    strayed: Bools
+    """Not known to be within 1.5·T_ok: a gate that has passed is left when this lasts."""
+    quantities: Quantities
+    time_lag_ok: Ints
+    """T_ok in milliseconds."""
+    quiet_ok: Ints
+    """K in milliseconds."""
+    baseline: Bools
+    """T_ok comes from a baseline."""
+
+
+def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Baseline | None = None,
+          since: int | None = None, reset_declared: bool = False) -> Judged:
+    """Judge the window that ends at `now` (ms since the epoch).
+
+    `since` is when the running step began: evidence from before a change of ownership never passes the step after it.
+    `reset_declared`: the running step sets offsets back itself, so a rewind is no finding.
+    """
+    q = measure(samples, now, thresholds, since)
+    partitions = len(q.lag)
+    t_ok, k = allowed_time_lag(thresholds, baseline, partitions), allowed_quiet(thresholds, baseline, partitions)
+    uncommitted = q.committed == NONE
+    drained = q.lag <= 0
+    in_time = drained | (~q.censored & (q.time_lag <= t_ok))
+    standing = q.quiet > k
+    commits = (q.silent != NONE) & (q.silent <= k)
+    shrinks = q.growth < -q.dead_band
+
+    table = (
+        (~q.judgeable,                                                  Verdict.UNKNOWN),
+        (~uncommitted & (q.committed < q.start) & ~drained,             Verdict.LOST),
+        (q.beyond & q.beyond_before,                                    Verdict.BEYOND_END),
+        (q.beyond,                                                      Verdict.UNKNOWN),       # the next sample tells
+        (uncommitted & (q.end == q.start),                              Verdict.IDLE),
+        (uncommitted,                                                   Verdict.UNCOMMITTED),
+        ((q.drop > 0) & ~drained & (not reset_declared),                Verdict.REWOUND),
+        (in_time & q.still,                                             Verdict.IDLE),
+        (in_time,                                                       Verdict.OK),
+        (standing & commits,                                            Verdict.STALLED),
+        (standing,                                                      Verdict.STOPPED),
+        (shrinks & (q.eta * 1000 <= thresholds.max_catch_up),           Verdict.CATCHING_UP),
+    )
+    verdict = np.select([condition for condition, _ in table], [np.int8(code) for _, code in table],
+                        np.int8(Verdict.BEHIND))
+
+    lasting = (q.drop > thresholds.max_redelivery) | (q.rewound >= k)
+    effect = _BY_CODE[verdict]
+    effect[(verdict == Verdict.REWOUND) & lasting] = Effect.FAIL
+    effect[(verdict == Verdict.IDLE) & thresholds.require_progress] = Effect.HOLD
+    return Judged(
+        verdict, effect, growing=(q.growth > q.dead_band) & (q.time_lag > t_ok),
+        strayed=~drained & (q.censored | (2 * q.time_lag > 3 * t_ok)),
+        quantities=q, time_lag_ok=t_ok, quiet_ok=k,
+        baseline=np.full(partitions, False) if baseline is None else baseline.time_lag_q99 != NONE)
+
+
+def drained(judged: Judged) -> Bools:
+    """The other direction, for a step that stops the consumers: nothing is left to commit, and no commit came for K."""
+    q = judged.quantities
+    done: Bools = q.judgeable & (q.committed != NONE) & (q.lag <= 0) & ~q.beyond & (q.quiet > judged.quiet_ok)
+    return done

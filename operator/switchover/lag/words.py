@@ -1,0 +1,120 @@
+"""One sentence for each partition's verdict, with the figures that it rests on."""
+
+from collections.abc import Callable
+
+from switchover.lag.group import TopicPartition
+from switchover.lag.samples import NONE
+from switchover.lag.verdicts import Judged, Verdict
+
+
+def sentence(partition: TopicPartition, judged: Judged, row: int) -> str:
+    """What was found of the partition in that row, for a status or a terminal."""
+    verdict = Verdict(judged.verdict[row])
+    return f"{partition} is {verdict.name}: {_FIGURES[verdict](judged, row)}"
+
+
+def missing(partition: TopicPartition) -> str:
+    """The same for an expected partition of which there are no samples at all."""
+    return f"{partition} is {Verdict.UNKNOWN.name}: it is subscribed to, and nothing was sampled"
+
+
+def _unknown(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    if q.judgeable[row]:
+        return (f"the committed offset {q.committed[row]} is beyond the high watermark in the newest sample alone "
+                f"(end {q.end[row]})")
+    if not q.count[row]:
+        return "no valid sample in the window"
+    return (f"{q.count[row]} valid samples over {_time(q.span[row])}, the newest {_time(q.age[row])} old, "
+            f"the longest hole {_time(q.hole[row])}")
+
+
+def _lost(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    return (f"the committed offset {q.committed[row]} is before the log start {q.start[row]}: up to "
+            f"{q.start[row] - q.committed[row]} records were deleted before they were consumed")
+
+
+def _beyond_end(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    return f"the committed offset {q.committed[row]} is beyond the high watermark (end {q.end[row]}) in two samples in a row"
+
+
+def _uncommitted(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    return f"the group has no committed offset, and the log has {q.end[row] - q.start[row]} records to read"
+
+
+def _rewound(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    return (f"the committed offset {q.committed[row]} fell by {q.drop[row]} and has not come back for "
+            f"{_time(q.rewound[row])} (allowed: {_time(judged.quiet_ok[row])})")
+
+
+def _idle(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    if q.committed[row] == NONE:
+        return "the log is empty and nothing was committed"
+    return f"nothing arrived and nothing was committed for {_time(q.span[row])}, lag {q.lag[row]}"
+
+
+def _ok(judged: Judged, row: int) -> str:
+    return f"{_lag(judged, row)} (allowed: {_time(judged.time_lag_ok[row])})"
+
+
+def _stalled(judged: Judged, row: int) -> str:
+    return (f"commits go on (the last {_time(judged.quantities.silent[row])} ago) and the committed offset has stood "
+            f"{_quiet(judged, row)}; {_lag(judged, row)}")
+
+
+def _stopped(judged: Judged, row: int) -> str:
+    return f"no new offset was committed {_quiet(judged, row)}; {_lag(judged, row)}"
+
+
+def _catching_up(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    return (f"{_lag(judged, row)}, shrinking by {-q.growth[row]:.1f} records/s, gone in about "
+            f"{_time(round(q.eta[row] * 1000))}")
+
+
+def _behind(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    trend = ("growing" if q.growth[row] > q.dead_band[row] else "shrinking" if q.growth[row] < -q.dead_band[row]
+             else "without a trend")
+    return (f"{_lag(judged, row)} (allowed: {_time(judged.time_lag_ok[row])}), {trend} ({q.growth[row]:+.1f} records/s, "
+            f"{q.arriving[row]:.1f} arrive)")
+
+
+_FIGURES: dict[Verdict, Callable[[Judged, int], str]] = {
+    Verdict.UNKNOWN: _unknown,
+    Verdict.LOST: _lost,
+    Verdict.BEYOND_END: _beyond_end,
+    Verdict.UNCOMMITTED: _uncommitted,
+    Verdict.REWOUND: _rewound,
+    Verdict.IDLE: _idle,
+    Verdict.OK: _ok,
+    Verdict.STALLED: _stalled,
+    Verdict.STOPPED: _stopped,
+    Verdict.CATCHING_UP: _catching_up,
+    Verdict.BEHIND: _behind,
+}
+
+
+def _lag(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    if q.lag[row] <= 0:
+        return f"lag {q.lag[row]}"
+    age = f"at least {_time(q.time_lag[row])}" if q.censored[row] else _time(q.time_lag[row])
+    return f"lag {q.lag[row]}, the oldest uncommitted record is {age} old"
+
+
+def _quiet(judged: Judged, row: int) -> str:
+    q = judged.quantities
+    most = "at least " if q.quiet[row] == q.span[row] else ""
+    return f"for {most}{_time(q.quiet[row])} (allowed: {_time(judged.quiet_ok[row])})"
+
+
+def _time(milliseconds: int) -> str:
+    """Cut to what it is at least, never rounded up."""
+    seconds = int(milliseconds) // 1000
+    return f"{seconds} s" if seconds < 600 else f"{seconds // 60} min"
