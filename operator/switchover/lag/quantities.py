@@ -130,7 +130,7 @@ def _head_age(time: Ints, end: Ints, committed: Ints) -> tuple[Ints, Bools]:
     arrived = np.maximum(_at(end, before + 1) - passed, 1)
     since = _at(time, before)
     age = time[:, -1] - since - (committed - passed) * (_at(time, before + 1) - since) // arrived
-    censored: Bools = ~covered.any(axis=1)
+    censored: Bools = np.logical_not(covered.any(axis=1))
     return np.where(censored, time[:, -1] - time[:, 0], age), censored
 
 
