@@ -51,6 +51,8 @@ class Quantities:
     """r, records per second."""
     growth: Floats
     """g, the resistant slope of the lag: negative when it shrinks."""
+    peaked: Bools
+    """The newest lag is below the median of the last third: it falls by now, whatever the slope of the whole window says."""
     dead_band: Floats
     """eps: a growth between -eps and eps is none."""
     eta: Floats
@@ -86,7 +88,7 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
     time_lag, censored = _head_age(time, end, newest)
     span, age, hole = at - time[:, 0], now - at, _largest(np.diff(time))
     arriving = _per_second(end[:, -1] - end[:, 0], span)
-    growth = _resistant_slope(time, end - committed, count)
+    growth, recent = _resistant_slope(time, end - committed, count)
     dead_band = np.maximum(DEAD_BAND * arriving, SMALLEST_DEAD_BAND)
     shrinking = growth < -dead_band
 
@@ -101,7 +103,7 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
         count=count, span=span, age=age, hole=hole,
         committed=window.committed[:, -1], end=end[:, -1], start=start[:, -1],
         lag=lag, time_lag=np.where(lag > 0, time_lag, 0), censored=censored & (lag > 0),
-        arriving=arriving, growth=growth, dead_band=dead_band,
+        arriving=arriving, growth=growth, peaked=2 * (end[:, -1] - newest) < recent, dead_band=dead_band,
         eta=np.divide(lag, -growth, out=np.full(len(at), np.inf), where=shrinking),
         quiet=at - _at(time, _last(np.diff(committed, prepend=committed[:, :1]) != 0)),
         silent=np.where(commit_time == NONE, NONE, np.maximum(at - commit_time, 0)),
@@ -134,13 +136,17 @@ def _head_age(time: Ints, end: Ints, committed: Ints) -> tuple[Ints, Bools]:
     return np.where(censored, time[:, -1] - time[:, 0], age), censored
 
 
-def _resistant_slope(time: Ints, lag: Ints, count: Ints) -> Floats:
-    """Tukey's resistant line: from the median of the first third of the samples to that of the last, per second."""
+def _resistant_slope(time: Ints, lag: Ints, count: Ints) -> tuple[Floats, Ints]:
+    """Tukey's resistant line: from the median of the first third of the samples to that of the last, per second.
+
+    And twice that last median.
+    """
     size = np.maximum((count + 1) // 3, 1)
     first = np.minimum(time.shape[1] - count, time.shape[1] - 1)
     last = time.shape[1] - size
-    return _per_second(_twice_median(lag, last, size) - _twice_median(lag, first, size),
-                       _twice_median(time, last, size) - _twice_median(time, first, size))
+    recent = _twice_median(lag, last, size)
+    return _per_second(recent - _twice_median(lag, first, size),
+                       _twice_median(time, last, size) - _twice_median(time, first, size)), recent
 
 
 def _twice_median(values: Ints, first: Ints, size: Ints) -> Ints:

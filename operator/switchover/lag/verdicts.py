@@ -64,7 +64,7 @@ class Judged:
     effect: Codes
     """Effect of each, before anything escalates."""
     growing: Bools
-    """T is known to be above T_ok and the lag grows: what makes BEHIND fail in the end."""
+    """T is known to be above T_ok, and the lag grows and has not peaked: what makes BEHIND fail in the end."""
     strayed: Bools
     """Not known to be within 1.5·T_ok: a gate that has passed is left when this lasts."""
     quantities: Quantities
@@ -115,7 +115,7 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
     effect[(verdict == Verdict.REWOUND) & lasting] = Effect.FAIL
     effect[(verdict == Verdict.IDLE) & thresholds.require_progress] = Effect.HOLD
     return Judged(
-        verdict, effect, growing=(q.growth > q.dead_band) & (q.time_lag > t_ok),
+        verdict, effect, growing=(q.growth > q.dead_band) & ~q.peaked & (q.time_lag > t_ok),
         strayed=~drained & (q.censored | (2 * q.time_lag > 3 * t_ok)),
         quantities=q, time_lag_ok=t_ok, quiet_ok=k,
         baseline=np.full(partitions, False) if baseline is None else baseline.time_lag_q99 != NONE)

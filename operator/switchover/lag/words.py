@@ -31,8 +31,8 @@ def _unknown(judged: Judged, row: int) -> str:
 
 def _lost(judged: Judged, row: int) -> str:
     q = judged.quantities
-    return (f"the committed offset {q.committed[row]} is before the log start {q.start[row]}: up to "
-            f"{q.start[row] - q.committed[row]} records were deleted before they were consumed")
+    return (f"the log starts at {q.start[row]} and the committed offset is {q.committed[row]}: what lay between was deleted "
+            "before it was consumed")
 
 
 def _beyond_end(judged: Judged, row: int) -> str:
@@ -79,8 +79,10 @@ def _catching_up(judged: Judged, row: int) -> str:
 
 def _behind(judged: Judged, row: int) -> str:
     q = judged.quantities
-    trend = ("growing" if q.growth[row] > q.dead_band[row] else "shrinking" if q.growth[row] < -q.dead_band[row]
-             else "without a trend")
+    if q.growth[row] > q.dead_band[row]:
+        trend = "past its peak" if q.peaked[row] else "growing"
+    else:
+        trend = "shrinking" if q.growth[row] < -q.dead_band[row] else "without a trend"
     return (f"{_lag(judged, row)} (allowed: {_time(judged.time_lag_ok[row])}), {trend} ({q.growth[row]:+.1f} records/s, "
             f"{q.arriving[row]:.1f} arrive)")
 

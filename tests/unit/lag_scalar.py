@@ -1,0 +1,136 @@
+"""Section 1.5 of the lag sheet once more, for one partition, in plain Python: what the numpy kernel is compared with."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from switchover.lag.samples import NONE
+from switchover.lag.thresholds import Thresholds
+from unit.lag_readings import Reading
+
+
+@dataclass
+class Scalar:
+    """The same figures that the kernel gives, with None for what does not exist."""
+
+    verdict: str
+    effect: str
+    lag: int | None = None
+    age: int | None = None
+    censored: bool = False
+    arriving: float = 0.0
+    growth: float = 0.0
+    eta: float = math.inf
+    quiet: int = 0
+    drop: int = 0
+    redelivered: int = 0
+    growing: bool = False
+    strayed: bool = False
+
+
+def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = NONE, p99: int = NONE,
+           since: int | None = None, reset: bool = False, transactional: bool = False) -> Scalar:
+    window: list[Reading] = []
+    for reading in readings:
+        inside = now - th.window < reading.t <= now and (since is None or reading.t >= since)
+        if reading.valid and inside and (not window or reading.t > window[-1].t):
+            window.append(reading)
+    if not _judgeable(window, now, th):
+        return Scalar("UNKNOWN", "INCONCLUSIVE")
+
+    first, last = window[0], window[-1]
+    at = [reading.s if reading.c == NONE else reading.c for reading in window]
+    out = Scalar("", "", lag=last.e - at[-1] - (th.marker_slack if transactional else 0))
+    assert out.lag is not None
+    out.age, out.censored = _head_age(window, at[-1]) if out.lag > 0 else (0, False)
+    out.arriving = (last.e - first.e) / (last.t - first.t) * 1000
+    out.growth = _slope(window, at)
+    band = max(0.02 * out.arriving, 1 / 60)
+    if out.growth < -band:
+        out.eta = out.lag / -out.growth
+    out.quiet = last.t - first.t
+    for i in range(1, len(window)):
+        if at[i] != at[i - 1]:
+            out.quiet = last.t - window[i].t
+        out.redelivered += max(0, at[i - 1] - at[i])
+    out.drop = max(at) - at[-1]
+
+    t_ok = th.max_time_lag if q99 == NONE else min(max(2 * q99, th.min_time_lag), th.slo_ceiling)
+    k = max(2 * th.poll, 60_000)
+    if p99 != NONE:
+        k = min(max(3 * p99, k), th.window - 4 * th.poll)
+    lags = [reading.e - committed for reading, committed in zip(window, at, strict=True)]
+    out.growing = out.growth > band and lags[-1] >= _median(lags[-((len(lags) + 1) // 3):]) and out.age > t_ok
+    out.strayed = out.lag > 0 and (out.censored or out.age > 1.5 * t_ok)
+    out.verdict = _verdict(window, out, t_ok, k, band, th, reset)
+    out.effect = _effect(window, at, out, k, th)
+    return out
+
+
+def _judgeable(window: list[Reading], now: int, th: Thresholds) -> bool:
+    if len(window) < 8 or window[-1].t - window[0].t < 120_000 or now - window[-1].t > 2 * th.poll + 5000:
+        return False
+    return all(after.t - before.t <= 4 * th.poll for before, after in pairwise(window))
+
+
+def _head_age(window: list[Reading], commit: int) -> tuple[int, bool]:
+    for i in range(len(window) - 2, -1, -1):
+        before, after = window[i], window[i + 1]
+        if before.e <= commit:
+            when = before.t + (commit - before.e) * (after.t - before.t) // (after.e - before.e)
+            return window[-1].t - when, False
+    return window[-1].t - window[0].t, True
+
+
+def _median(values: list[int]) -> float:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def _slope(window: list[Reading], at: list[int]) -> float:
+    third = (len(window) + 1) // 3
+    lags = [reading.e - committed for reading, committed in zip(window, at, strict=True)]
+    times = [reading.t for reading in window]
+    return (_median(lags[-third:]) - _median(lags[:third])) / (_median(times[-third:]) - _median(times[:third])) * 1000
+
+
+def _verdict(window: list[Reading], q: Scalar, t_ok: int, k: int, band: float, th: Thresholds, reset: bool) -> str:
+    first, last = window[0], window[-1]
+    assert q.lag is not None
+    assert q.age is not None
+    if last.c != NONE and last.c < last.s and q.lag > 0:
+        return "LOST"
+    if last.c > last.hw:
+        return "BEYOND_END" if window[-2].c > window[-2].hw else "UNKNOWN"
+    if last.c == NONE:
+        return "IDLE" if last.e == last.s else "UNCOMMITTED"
+    if q.drop > 0 and q.lag > 0 and not reset:
+        return "REWOUND"
+    if q.lag <= 0 or (not q.censored and q.age <= t_ok):
+        began = first.s if first.c == NONE else first.c
+        return "IDLE" if last.e == first.e and last.c == began else "OK"
+    if q.quiet > k:
+        return "STALLED" if last.tc != NONE and last.t - last.tc <= k else "STOPPED"
+    if q.growth < -band and q.eta <= th.max_catch_up / 1000:
+        return "CATCHING_UP"
+    return "BEHIND"
+
+
+def _effect(window: list[Reading], at: list[int], q: Scalar, k: int, th: Thresholds) -> str:
+    match q.verdict:
+        case "UNKNOWN":
+            return "INCONCLUSIVE"
+        case "LOST" | "BEYOND_END":
+            return "FAIL"
+        case "REWOUND":
+            fell = len(at) - 1
+            while at[fell - 1] < max(at[:fell]):
+                fell -= 1
+            return "FAIL" if q.drop > th.max_redelivery or window[-1].t - window[fell].t >= k else "HOLD"
+        case "IDLE":
+            return "HOLD" if th.require_progress else "PASS"
+        case "OK":
+            return "PASS"
+        case _:
+            return "HOLD"
