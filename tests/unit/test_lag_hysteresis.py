@@ -65,6 +65,11 @@ def test_a_gate_that_passes_is_left_late_or_at_once(then, said):
     assert gates(*then, state=ENTERED) == said
 
 
+def test_it_is_told_since_when_the_gate_passes():
+    assert ENTERED.entered == T0 + 8 * POLL
+    assert {state.entered for state in folded(PASS, SLOW, PASS, state=ENTERED)} == {ENTERED.entered}
+
+
 def test_an_evaluation_that_comes_twice_counts_once():
     again = [fold(ENTERED, replace(STRAYED, at=at), DEFAULTS) for at in (ENTERED.at, ENTERED.at - POLL)]
     assert again == [ENTERED, ENTERED]
@@ -166,6 +171,11 @@ def test_the_gate_passes_only_on_what_the_last_evaluations_bear(given_):
             assert len(row) == 9
             assert all(each.effect is Effect.PASS for each in row)
             assert len({(each.generation, each.config) for each in given_[passed - 8: i + 1]}) == 1
+
+
+def test_those_that_are_longest_in_trouble_are_counted_on():
+    first, more = (frozenset(TopicPartition(topic, i) for i in range(LIMIT)) for topic in ("late", "early"))
+    assert gates(*[replace(STANDING, standing=first)] * 2, replace(STANDING, standing=first | more)) == "HHF"
 
 
 def test_the_state_stays_small_however_many_partitions_are_in_trouble():

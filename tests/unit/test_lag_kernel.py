@@ -230,6 +230,10 @@ def test_k_follows_the_baseline_within_limits(p99, allowed):
     assert judged(STEADY, baseline=Baseline(np.array([NONE]), np.array([p99]))).quiet_ok == allowed
 
 
+def test_k_is_never_less_than_two_polls():
+    assert judged(STEADY, thresholds=Thresholds(poll=45_000, window=900_000)).quiet_ok == 90_000
+
+
 def test_whoever_commits_seldom_and_stops_is_seen_within_the_window():
     """K of 10 minutes would be longer than any window shows."""
     baseline = Baseline(np.array([NONE]), np.array([300_000]))
@@ -254,7 +258,8 @@ def test_two_percent_of_what_arrives_is_no_trend(rate, name):
     assert judged(mirrored).growing == (rate > 20)
 
 
-@pytest.mark.parametrize(("silent", "name"), [(60_000, "STALLED"), (60_001, "STOPPED"), (-5_000, "STALLED")])
+@pytest.mark.parametrize(("silent", "name"), [
+    (60_000, "STALLED"), (60_001, "STOPPED"), (-1, "STALLED"), (-5_000, "STALLED")])
 def test_commits_that_go_on_tell_stalled_from_stopped(silent, name):
     assert verdict(newest(STOPPED, tc=STOPPED[-1].t - silent)) == name
     assert verdict(newest(STOPPED, tc=NONE)) == "STOPPED"
