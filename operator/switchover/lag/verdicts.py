@@ -1,4 +1,10 @@
-"""From samples to one of eleven verdicts for each partition. The table is the one of facts/lag-and-spark.md 1.5."""
+"""From samples to one of eleven verdicts for each partition. The table is the one of facts/lag-and-spark.md 1.5.
+
+What the sheet leaves open is closed on the safe side: a commit beyond the high watermark in the newest sample alone is
+UNKNOWN (as lag below zero it would pass), and BEHIND counts as growing only when T is known to be above T_ok and the lag
+has not peaked (the slope of ten minutes still points up long after a burst). A last marker that retention deleted is not
+LOST.
+"""
 
 from dataclasses import dataclass
 from enum import IntEnum
