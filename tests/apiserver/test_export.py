@@ -152,7 +152,10 @@ async def test_giving_back_after_the_export_was_applied_restarts_nothing(cluster
     original = await cluster.workloads.original(names.original("kafka", 1))
     assert original is not None
     await cluster.workloads.patch_stateful_set("kafka", template.restore_strategy(workload, original))
-    await cluster.workloads.patch_stateful_set("kafka", template.release("uid-of-the-migration"))
+    workload = await cluster.workloads.stateful_set("kafka")
+    assert workload is not None
+    assert workload.claimed_by == "uid-of-the-migration"
+    await cluster.workloads.patch_stateful_set("kafka", template.release(workload))
     cluster.apply(how, text)
     now = await cluster.live("kafka")
     assert now["status"]["updateRevision"] == was["status"]["updateRevision"]
