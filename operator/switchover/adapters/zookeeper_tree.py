@@ -71,12 +71,11 @@ class TreeReader:
                       for name, topic in metadata.topics.items() for index in topic.partitions}
         found: dict[tuple[str, int], int] = {}
         for part in _slices([*partitions]):
-            read = await self._ask(lambda deadline, paths: list(self._read(deadline, paths)), part)
-            found |= {partitions[path]: stat.version for path, (_, stat) in read}
+            found |= {partitions[path]: stat.version for path, (_, stat) in await self._nodes(part)}
         return found
 
     async def _offset(self) -> int:
-        found = await self._ask(lambda deadline, paths: list(self._read(deadline, paths)), [MIGRATION])
+        found = await self._nodes([MIGRATION])
         if not found:
             return -1
         data, stat = found[0][1]
@@ -98,6 +97,9 @@ class TreeReader:
         for part in _slices(paths):
             parents += await self._ask(self._parse, part)
         return [path for path in parents if path.startswith("/config/users/")]
+
+    async def _nodes(self, paths: Sequence[str]) -> list[tuple[str, Node]]:
+        return await self._ask(lambda deadline, paths: list(self._read(deadline, paths)), paths)
 
     async def _ask(self, question: Callable[[float, Sequence[str]], T], paths: Sequence[str]) -> T:
         answer: T = await self._call(lambda deadline: question(deadline, paths))

@@ -39,13 +39,13 @@ _DEFAULT = "<default>"
 _CONTROLLER = -1                                # who KRaft's controllers say they are in PRODUCER_IDS
 _DOUBLE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")      # what Java and Python read alike
 
+Entries = tuple[tuple[str, Any, Any], ...]
+"""(field of ClusterMetadata, key, value) of one node."""
+
+
 def state_path(topic: str, index: int) -> str:
     """The node of a partition's state."""
     return f"/brokers/topics/{topic}/partitions/{index}/state"
-
-
-Entries = tuple[tuple[str, Any, Any], ...]
-"""(field of ClusterMetadata, key, value) of one node."""
 
 
 class TreeParser:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.core.gate import Verdict, wait
-from switchover.core.kraft.gates.way_back import is_claimed
+from switchover.core.kraft.gates.read import is_claimed
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.plan import Intent

@@ -15,7 +15,8 @@ from switchover.core.effects import (
 )
 from switchover.core.kraft import names, nodes, preflight, template
 from switchover.core.kraft.facts import KubernetesState, MigrationState, ZooKeeperState
-from switchover.core.kraft.gates.way_back import is_behind, is_claimed
+from switchover.core.kraft.gates.read import is_claimed
+from switchover.core.kraft.gates.way_back import is_behind
 from switchover.core.kraft.goals import state_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed
@@ -137,7 +138,10 @@ def no_files(_: Picture) -> tuple[Effect, ...]:
 
 
 def is_critical(picture: Picture) -> bool:
-    """KRaft is stopping and ZooKeeper does not rule yet: nobody may stand still here."""
+    """KRaft is stopping and ZooKeeper does not rule yet: nobody may stand still here.
+
+    From the choice of the first controller on, before `Picture.is_stopping`: its file says so already.
+    """
     zookeeper = _zookeeper(picture)
     stopping = any(picture.position.nodes[name].assigned == "Stopped"
                    for name in picture.controllers if name in picture.position.nodes)

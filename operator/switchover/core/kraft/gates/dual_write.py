@@ -2,7 +2,7 @@
 
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.kraft.facts import MigrationState, ZooKeeperState
-from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeeper_of
+from switchover.core.kraft.gates.read import is_claimed, log_of, quorum_of, samples, zookeeper_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
@@ -141,8 +141,7 @@ def check_driver_alive(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
-    claimed = state.controller is not None and not state.controller.ephemeral
-    if not claimed or state.migration is None or state.migration.offset <= 0:
+    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
         return passed("no driver has to write")
     age, limit = picture.now - state.migration.mtime, picture.spec.gates.dual_write_max_age_seconds
     if age > limit:

@@ -23,3 +23,8 @@ def quorum_of(picture: Picture) -> Quorum | Verdict:
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
     state = picture.facts.zookeeper
     return state.value if isinstance(state, Known) else unknown("ZooKeeperUnknown", state.why, subject="ZooKeeper")
+
+
+def is_claimed(state: ZooKeeperState) -> bool:
+    """KRaft holds `/controller`: no broker can become the ZooKeeper controller."""
+    return state.controller is not None and not state.controller.ephemeral

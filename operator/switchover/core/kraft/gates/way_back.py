@@ -7,17 +7,12 @@ from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.dual_write import check_dual_write
 from switchover.core.kraft.gates.parity import check_parity
-from switchover.core.kraft.gates.read import samples, zookeeper_of
+from switchover.core.kraft.gates.read import is_claimed, samples, zookeeper_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 
 NAMED_SAMPLES = 6
 """A broker that still believes in KRaft names a random live broker as controller: six right answers are no accident."""
-
-
-def is_claimed(state: ZooKeeperState) -> bool:
-    """KRaft holds `/controller`: no broker can become the ZooKeeper controller."""
-    return state.controller is not None and not state.controller.ephemeral
 
 
 def is_behind(picture: Picture, state: ZooKeeperState) -> bool:
