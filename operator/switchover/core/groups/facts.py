@@ -1,0 +1,130 @@
+"""The facts of a ConsumerGroupMigration: what the group's coordinator, every broker and Kubernetes said in one pass.
+
+Plain immutable values in Kafka's and Kubernetes' own terms. Adapters fill them, gates read them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from switchover.lag.group import TopicPartition
+
+
+class GroupType(StrEnum):
+    """By which protocol the coordinator holds a group (ListGroups v5: the type). Share and Streams groups are OTHER."""
+
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+    OTHER = "Other"
+
+
+class GroupState(StrEnum):
+    """Kafka's states of both types (group-protocol.md 1.2). DEAD: there is no such group."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class MemberProtocol(StrEnum):
+    """By which protocol one member takes part; in a group of type Consumer both can."""
+
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+
+
+LEFT = -2
+"""Epoch of a static member of the consumer protocol that has left and whose successor is awaited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a group. Partitions are known even while they are being handed over.
+
+    `epoch` is the member's own, for a classic group its generation; LEFT for a static member between two pods. `target` is
+    what it is to own in the end: the same as `assigned` in a classic group. `user_data` is the length in bytes of the user
+    data in a classic member's assignment, which forbids the online upgrade unless it is 0 (feasibility-groups.md F1).
+    `metadata` and `assignment` are the lengths in bytes of what the group keeps of it, 0 in a group of type Consumer.
+    """
+
+    member_id: str
+    client_id: str
+    host: str                                     # its address, without the slash that Kafka puts before it
+    instance_id: str                              # group.instance.id, "" for a dynamic member
+    protocol: MemberProtocol
+    epoch: int
+    topics: frozenset[str]                        # subscribed by name
+    regex: str                                    # subscribed by a pattern of the broker's, "" for none
+    assigned: frozenset[TopicPartition]
+    target: frozenset[TopicPartition]
+    user_data: int = 0
+    metadata: int = 0
+    assignment: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as its coordinator tells it.
+
+    `epoch` is the group's epoch, for a classic group its generation. `assignment_epoch` is behind it while the coordinator
+    has not computed the next assignment; the same for a classic group. `assignor` is the strategy selected by a classic
+    group ("" while it rebalances) or the brokers' assignor in force. `protocol_type` is "consumer", or "connect" for
+    Connect's workers; "" where the group does not exist.
+    """
+
+    name: str
+    coordinator: int                              # node id
+    type: GroupType
+    state: GroupState
+    protocol_type: str
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerGroups:
+    """What one broker says of group coordination.
+
+    `group_version` is the finalized feature; 0 where it is not among the finalized ones. `metadata_version` is the highest
+    level of `metadata.version` that its software supports, which tells its minor release (group-protocol.md 3.2). `settings`
+    are its live settings that begin with "group.", among them `group.consumer.migration.policy` from 4.0 on; sensitive
+    and absent ones are missing.
+    """
+
+    group_version: int
+    metadata_version: int
+    consumer_keys: bool                           # ApiVersions lists ConsumerGroupHeartbeat and ConsumerGroupDescribe
+    settings: Mapping[str, str]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Major and minor release of the broker's software, by the highest metadata version that it supports."""
+        levels = {20: (3, 8), 21: (3, 9), 22: (4, 0), 26: (4, 1), 28: (4, 2), 30: (4, 3), 31: (4, 4)}
+        return max((release for level, release in levels.items() if level <= self.metadata_version), default=(0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsTopic:
+    """`__consumer_offsets`, whose batches must take a group's records (group-protocol.md 5)."""
+
+    max_message_bytes: int
+    compressed: bool                              # offsets.topic.compression.codec is not none
+    replicas_short: int                           # partitions with fewer in-sync replicas than assigned ones
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer to a heartbeat that names an assignor which does not exist: nothing is created (group-protocol.md 3.3).
+
+    `refused` is "" when the coordinator serves the consumer protocol, else its error by name (UNSUPPORTED_VERSION,
+    GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED …). `assignors` are those that it supports.
+    """
+
+    refused: str
+    assignors: tuple[str, ...] = ()
