@@ -8,13 +8,14 @@ import contextlib
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from adapters.servers import KafkaServer, ServerError, ZooKeeperServer, loopback
+from switchover.core.kraft.facts import Address
 
 COMMON = """\
 num.network.threads=2
@@ -128,6 +129,27 @@ class KafkaCluster:
         voters = ",".join(f"{i}@{server.address}" for i, server in self.controllers.items())
         return (f"controller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
                 "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n")
+
+
+class KRaftNode(KafkaServer):
+    """A whole KRaft cluster in one node, 1, broker and controller: of any version that `fetch` has."""
+
+    def __init__(self, directory: Path, version: str) -> None:
+        super().__init__(directory, loopback(9092), version=version)
+
+    def begin(self, settings: str = "", *, features: Mapping[str, int] | None = None) -> None:
+        """Format and start it; `settings` are lines of its own, `features` levels other than those of its release."""
+        properties = self.properties(settings)
+        self.format("AAAAAAAAAAAAAAAAAAAAAA", properties, features=features)
+        self.start(properties)
+
+    def properties(self, settings: str = "") -> str:
+        controller = Address(self.address.host, 9093)
+        return COMMON + (
+            f"node.id=1\nprocess.roles=broker,controller\nlog.dirs={self.directory / 'data'}\n"
+            f"listeners=PLAINTEXT://{self.address},CONTROLLER://{controller}\ncontroller.listener.names=CONTROLLER\n"
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+            f"controller.quorum.voters=1@{controller}\n{settings}")
 
 
 @contextlib.contextmanager

@@ -31,9 +31,11 @@ class ServerError(Exception):
 
 
 @cache
-def libraries() -> Path:
-    """The directory of the Kafka and ZooKeeper jars, fetched by Maven the first time, with a class archive beside."""
-    libs = Path(_run(["fetch"], os.environ).strip())
+def libraries(version: str = "3.9") -> Path:
+    """The directory of a Kafka's jars, fetched by Maven the first time; with a class archive beside for 3.9."""
+    libs = Path(_run(["fetch", version], os.environ).strip())
+    if version != "3.9":
+        return libs             # one node starts in 2 s without an archive
     with (libs.parent / "classes.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (libs.parent / "classes.jsa").exists():
@@ -81,6 +83,7 @@ class Server:
     question: bytes             # a request of its protocol that every server answers once it serves
     heap: str
     java_options = ""
+    version = "3.9"
 
     def __init__(self, directory: Path, address: Address) -> None:
         self.directory = directory
@@ -171,7 +174,8 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         return os.environ | {
-            "KAFKA_LIBS": str(libraries()), "KAFKA_HEAP_OPTS": f"-Xmx{self.heap}", "KAFKA_OPTS": self.java_options,
+            "KAFKA_LIBS": str(libraries(self.version)),
+            "KAFKA_HEAP_OPTS": f"-Xmx{self.heap}", "KAFKA_OPTS": self.java_options,
         }
 
 
@@ -195,23 +199,28 @@ class ZooKeeperServer(Server):
 
 
 class KafkaServer(Server):
-    """A Kafka 3.9 broker or controller, in whatever mode its configuration says."""
+    """A Kafka broker or controller, 3.9 unless said otherwise, in whatever mode its configuration says."""
 
     script = "kafka-server-start.sh"
     question = struct.pack(">ihhih", 10, 18, 0, 1, -1)          # ApiVersions version 0, no client id
 
     def __init__(self, directory: Path, address: Address, *, heap: str = "256m",
-                 variables: Mapping[str, str] | None = None) -> None:
+                 variables: Mapping[str, str] | None = None, version: str = "3.9") -> None:
         super().__init__(directory, address)
         self.heap = heap
+        self.version = version
         self._variables = variables if variables is not None else {}
 
     def _environment(self) -> dict[str, str]:
         return super()._environment() | self._variables
 
-    def format(self, cluster_id: str, properties: str, *, release: str = "3.9") -> None:
-        """`kafka-storage.sh format`: needed once for controllers, and for brokers of a cluster born in KRaft mode."""
+    def format(self, cluster_id: str, properties: str, *, features: Mapping[str, int] | None = None) -> None:
+        """`kafka-storage.sh format`: needed once for controllers, and for brokers of a cluster born in KRaft mode.
+
+        `features` are levels other than those of the release.
+        """
         file = self.directory / "format.properties"
         file.write_text(properties)
-        _run(["bin/kafka-storage.sh", "format", f"--cluster-id={cluster_id}", "--release-version", release,
-              "--config", str(file)], self._environment())
+        levels = [f"--feature={name}={level}" for name, level in (features or {}).items()]
+        _run(["bin/kafka-storage.sh", "format", f"--cluster-id={cluster_id}", "--release-version", self.version,
+              *levels, "--config", str(file)], self._environment())
