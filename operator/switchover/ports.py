@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.core.kraft.examination import BrokerExamination, StorageClasses, TemplateChange, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
@@ -81,6 +82,51 @@ class KafkaAdmin(Protocol):
         ...
 
     async def group_offsets(self, group: str) -> GroupSample: ...
+    async def close(self) -> None: ...
+
+
+class Groups(Protocol):
+    """Consumer groups, asked of the brokers that coordinate them.
+
+    While a coordinator moves or loads its groups every answer is Unreachable, and says so. Refused names the right that our
+    user lacks. Asking for a group's coordinator makes Kafka create `__consumer_offsets` where there is none yet.
+    """
+
+    async def describe(self, group: str) -> Group:
+        """A group that does not exist is DEAD.
+
+        Refused also names a member of a classic group whose bytes are not the consumer protocol.
+        """
+        ...
+
+    async def brokers(self) -> Mapping[int, Address]: ...
+    async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
+        """What a broker says of itself."""
+        ...
+
+    async def readiness(self, group: str, topics: Iterable[str]) -> Readiness:
+        """Whether the group's coordinator serves the consumer protocol, and us these topics. Changes nothing."""
+        ...
+
+    async def all_support(self, group: str, strategy: str) -> bool:
+        """Whether every classic member offers that strategy; right after the coordinator has moved False may be wrong.
+
+        Only for a group that is Stable and has members: of others it is not asked, and Unreachable. It leaves a pending
+        member behind in a classic group, for `group.min.session.timeout.ms` (6 s): that does nothing while the group stays
+        Stable, but a rebalance in that time waits for its end, so hold every restart back as long. Never leave the group
+        for it: that rebalances (feasibility-groups.md F3, F4).
+        """
+        ...
+
+    async def coordinated(self) -> Mapping[int, int]:
+        """Node id -> members of all consumer and classic groups that this broker coordinates."""
+        ...
+
+    async def offsets_topic(self) -> OffsetsTopic: ...
+    async def partitions(self, topics: Iterable[str]) -> Mapping[str, int]:
+        """The number of partitions of each topic; one that does not exist is absent."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -6,20 +6,17 @@ Ordinary clients choose the node themselves, and neither controllers nor the met
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from kio.schema.api_versions import v0 as api_versions_v0
-from kio.schema.api_versions import v3 as api_versions_v3
 from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
 from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
-from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 from kio.static.primitive import i32
 
-from switchover import __version__
 from switchover.adapters.wire_broker import examine_broker
-from switchover.adapters.wire_connection import CLIENT_ID, connected, succeeded
+from switchover.adapters.wire_connection import connected, succeeded
 from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
 from switchover.adapters.wire_security import security
+from switchover.adapters.wire_versions import api_versions
 from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
 from switchover.metadata.replay import METADATA_VERSION
@@ -42,22 +39,12 @@ class KafkaWire:
     async def api_versions(self, node: Address) -> NodeAnswer:
         """ApiVersions v3; a node too old for it (before Kafka 2.4) tells its API keys alone."""
         async with connected(node, self._security, self._seconds) as connection:
-            data = await connection.exchange(api_versions_v3.ApiVersionsRequest(
-                client_software_name=CLIENT_ID, client_software_version=__version__,
-            ))
-            # A node that refuses the version answers in version 0. In every version the error code comes first.
-            if int.from_bytes(data[4:6], signed=True) == ErrorCode.unsupported_version:
-                old = await connection.ask(api_versions_v0.ApiVersionsRequest(), api_versions_v0.ApiVersionsResponse)
-                succeeded(node, old.error_code, "list its API versions", "Describe")
-                return NodeAnswer({key.api_key: key.max_version for key in old.api_keys}, False, -1, None)
-            answer = connection.parse(data, api_versions_v3.ApiVersionsResponse)
-        succeeded(node, answer.error_code, "list its API versions", "Describe")
-        features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+            told = await api_versions(node, connection)
         return NodeAnswer(
-            api_keys={key.api_key: key.max_version for key in answer.api_keys},
-            zk_migration_ready=answer.zk_migration_ready,
-            features_epoch=answer.finalized_features_epoch,
-            metadata_version=features.get(METADATA_VERSION),
+            api_keys=told.api_keys,
+            zk_migration_ready=told.zk_migration_ready,
+            features_epoch=told.epoch,
+            metadata_version=told.finalized.get(METADATA_VERSION),
         )
 
     async def metadata(self, broker: Address) -> BrokerView:

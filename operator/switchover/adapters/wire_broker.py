@@ -1,19 +1,16 @@
 """What a broker tells of itself for Preflight: settings, log directories, and what our user may do on the cluster."""
 
-from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
-from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult, DescribeConfigsResponse
+from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult
 from kio.schema.describe_log_dirs.v4.request import DescribeLogDirsRequest
 from kio.schema.describe_log_dirs.v4.response import DescribeLogDirsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
-from kio.static.primitive import i8
 
+from switchover.adapters.wire_configs import broker_settings
 from switchover.adapters.wire_connection import Connection, succeeded
 from switchover.core.kraft.examination import BrokerExamination, LogDirectory
 from switchover.core.kraft.facts import Address
-from switchover.ports import Unreachable
 
-BROKER_RESOURCE = i8(4)                # ConfigResource.Type.BROKER
 STATIC = 4                             # DescribeConfigsResponse.ConfigSource.STATIC_BROKER_CONFIG
 OPERATIONS = {3: "READ", 4: "WRITE", 5: "CREATE", 6: "DELETE", 7: "ALTER", 8: "DESCRIBE", 9: "CLUSTER_ACTION",
               10: "DESCRIBE_CONFIGS", 11: "ALTER_CONFIGS", 12: "IDEMPOTENT_WRITE"}
@@ -22,12 +19,13 @@ OPERATIONS = {3: "READ", 4: "WRITE", 5: "CREATE", 6: "DELETE", 7: "ALTER", 8: "D
 
 async def examine_broker(node: Address, connection: Connection, broker_id: int) -> BrokerExamination:
     """Three questions on one connection. Raises Refused naming the right that is missing."""
-    operations = await _operations(connection)
+    operations = await cluster_operations(connection)
     return BrokerExamination(await _static_settings(node, connection, broker_id), await _directories(node, connection),
                              operations)
 
 
-async def _operations(connection: Connection) -> frozenset[str]:
+async def cluster_operations(connection: Connection) -> frozenset[str]:
+    """What our user may do on the cluster, by the names of OPERATIONS."""
     answer = await connection.ask(MetadataRequest(
         topics=(),
         allow_auto_topic_creation=False,
@@ -39,14 +37,8 @@ async def _operations(connection: Connection) -> frozenset[str]:
 
 
 async def _static_settings(node: Address, connection: Connection, broker_id: int) -> dict[str, str]:
-    resource = DescribeConfigsResource(
-        resource_type=BROKER_RESOURCE, resource_name=str(broker_id), configuration_keys=None)
-    answer = await connection.ask(
-        DescribeConfigsRequest(resources=(resource,), include_synonyms=True), DescribeConfigsResponse)
-    if len(answer.results) != 1:
-        raise Unreachable(f"{node}: answered without its settings")
-    succeeded(node, answer.results[0].error_code, "read the settings of brokers", "DescribeConfigs")
-    settings = {setting.name: _static(setting) for setting in answer.results[0].configs}
+    configs = await broker_settings(node, connection, broker_id, synonyms=True)
+    settings = {setting.name: _static(setting) for setting in configs}
     return {name: value for name, value in settings.items() if value is not None}
 
 

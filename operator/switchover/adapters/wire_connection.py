@@ -24,6 +24,9 @@ from switchover.core.kraft.facts import Address
 from switchover.ports import NotListening, Refused, Unreachable
 
 CLIENT_ID = "switchover"
+NOT_AUTHORIZED = frozenset({
+    ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed, ErrorCode.topic_authorization_failed,
+})
 LARGEST_ANSWER = 64 * 1024 * 1024       # bytes; Kafka's raft layer sends up to 8 MiB of the metadata log at once
 
 Response = TypeVar("Response", bound=ResponsePayload)
@@ -72,10 +75,10 @@ def _nobody_listens(error: OSError) -> bool:
     return 0 < text.count("[Errno ") == text.count(f"[Errno {errno.ECONNREFUSED}]")
 
 
-def succeeded(node: Address, code: ErrorCode, what: str, right: str) -> None:
-    """Raise what an error code in an answer means: Refused when the user lacks `right`, else Unreachable."""
-    if code is ErrorCode.cluster_authorization_failed:
-        raise Refused(f"{node}: the user may not {what}; grant it {right} on the Cluster resource")
+def succeeded(node: Address, code: ErrorCode, what: str, right: str, resource: str = "the Cluster resource") -> None:
+    """Raise what an error code in an answer means: Refused when the user lacks `right` on `resource`, else Unreachable."""
+    if code in NOT_AUTHORIZED:
+        raise Refused(f"{node}: the user may not {what}; grant it {right} on {resource}")
     if code is not ErrorCode.none:
         raise Unreachable(f"{node}: cannot {what} now: {code.name.upper()}")
 

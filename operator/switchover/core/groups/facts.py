@@ -19,7 +19,7 @@ class GroupType(StrEnum):
 
 
 class GroupState(StrEnum):
-    """Kafka's states of both types (group-protocol.md 1.2). DEAD: there is no such group."""
+    """Kafka's states of every type (group-protocol.md 1.2). DEAD: there is no such group; NOT_READY: of Streams alone."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -27,6 +27,7 @@ class GroupState(StrEnum):
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     STABLE = "Stable"
+    NOT_READY = "NotReady"
     DEAD = "Dead"
 
 
@@ -40,15 +41,20 @@ class MemberProtocol(StrEnum):
 LEFT = -2
 """Epoch of a static member of the consumer protocol that has left and whose successor is awaited."""
 
+UNTOLD = -1
+"""Epoch where nobody tells it: Kafka tells a classic group's generation to its members alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of a group. Partitions are known even while they are being handed over.
+    """One member of a group.
 
-    `epoch` is the member's own, for a classic group its generation; LEFT for a static member between two pods. `target` is
-    what it is to own in the end: the same as `assigned` in a classic group. `user_data` is the length in bytes of the user
-    data in a classic member's assignment, which forbids the online upgrade unless it is 0 (feasibility-groups.md F1).
-    `metadata` and `assignment` are the lengths in bytes of what the group keeps of it, 0 in a group of type Consumer.
+    `epoch` is the member's own, for a classic group the group's; LEFT for a static member between two pods. `target` is what
+    it is to own in the end: the same as `assigned` in a classic group. What a member of a group of type Consumer subscribes
+    to and owns is known even while partitions are being handed over; of a classic group only while it is Stable.
+    `user_data` is the length in bytes of the user data in a classic member's assignment, which forbids the online upgrade
+    unless it is 0 (feasibility-groups.md F1). `metadata` and `assignment` are the lengths in bytes of what the group keeps
+    of it. All three are 0 in a group of type Consumer.
     """
 
     member_id: str
@@ -70,10 +76,14 @@ class Member:
 class Group:
     """A group as its coordinator tells it.
 
-    `epoch` is the group's epoch, for a classic group its generation. `assignment_epoch` is behind it while the coordinator
-    has not computed the next assignment; the same for a classic group. `assignor` is the strategy selected by a classic
-    group ("" while it rebalances) or the brokers' assignor in force. `protocol_type` is "consumer", or "connect" for
-    Connect's workers; "" where the group does not exist.
+    `epoch` is the group's epoch. For a classic group it is what its members' subscriptions tell: one more than the newest
+    generation that any of them came from. It never is more than the generation, and grows with every rebalance. UNTOLD while
+    the group rebalances, in its first generation, and where no member tells (librdkafka with an eager strategy, clients
+    before KIP-792).
+    `assignment_epoch` is behind it while the coordinator has not computed the next assignment; the same for a classic group.
+    `assignor` is the strategy selected by a classic group ("" while it rebalances) or the brokers' assignor in force.
+    `protocol_type` is "consumer", or "connect" for Connect's workers; "" where the group does not exist, or has only
+    committed offsets. Of a group of type OTHER only the state is known.
     """
 
     name: str

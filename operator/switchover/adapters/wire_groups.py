@@ -1,0 +1,224 @@
+"""Consumer groups over Kafka's protocol (`ports.Groups`).
+
+Ordinary clients do not tell epochs, user data or by which protocol a member takes part, and their admin client crashed
+the process when a coordinator moved (adapters/kafka.py).
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v3 import FindCoordinatorRequest, FindCoordinatorResponse
+from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v9.request import MetadataRequestTopic
+from kio.schema.types import TopicName
+
+from switchover.adapters.group_answers import changing, classic_group, consumer_group, group_type, other_group
+from switchover.adapters.wire_broker import cluster_operations
+from switchover.adapters.wire_configs import broker_settings, topic_settings
+from switchover.adapters.wire_connection import Connection, connected, succeeded
+from switchover.adapters.wire_coordinator import (
+    CONSUMER_GROUP_DESCRIBE,
+    CONSUMER_GROUP_HEARTBEAT,
+    Coordinator,
+    answered,
+)
+from switchover.adapters.wire_security import security
+from switchover.adapters.wire_versions import api_versions
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.core.kraft.facts import Address
+from switchover.metadata.replay import METADATA_VERSION
+from switchover.ports import Access, Refused, Unreachable
+
+GROUP_VERSION = "group.version"
+OFFSETS_TOPIC = "__consumer_offsets"
+CODEC, UNCOMPRESSED = "offsets.topic.compression.codec", "0"
+SHORTEST_SESSION = "group.min.session.timeout.ms"
+BATCH = 50                  # groups in one request: a large one answers with a megabyte
+
+T = TypeVar("T")
+
+
+class WireGroups:
+    """`ports.Groups` with a connection for each question, which may take `seconds`.
+
+    `access.servers` is `bootstrap.servers`, asked one after the other, the last that answered first. Raises Refused at
+    once when the client properties cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
+        self._security = security(access.properties)
+        self._seconds = seconds
+        self._servers = [_address(server) for server in access.servers.split(",")]
+
+    async def describe(self, group: str) -> Group:
+        """ConsumerGroupDescribe, and DescribeGroups for what is not of that type."""
+        node_id, node = await self._coordinator_of(group)
+        async with self._asked(node) as coordinator:
+            return await _describe(coordinator, node_id, group)
+
+    async def brokers(self) -> Mapping[int, Address]:
+        """Metadata of one broker."""
+        answer = await self._any(lambda _, connection: connection.ask(_metadata(()), MetadataResponse))
+        return {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
+
+    async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
+        """ApiVersions and DescribeConfigs of that broker."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            versions = await api_versions(broker, connection)
+            settings = await broker_settings(broker, connection, broker_id)
+        return BrokerGroups(
+            group_version=versions.finalized.get(GROUP_VERSION, 0),
+            metadata_version=versions.supported.get(METADATA_VERSION, 0),
+            consumer_keys={CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE} <= versions.api_keys.keys(),
+            settings={setting.name: setting.value for setting in settings
+                      if setting.name.startswith("group.") and not setting.is_sensitive and setting.value is not None},
+        )
+
+    async def readiness(self, group: str, topics: Iterable[str]) -> Readiness:
+        """The coordinator's answer to a heartbeat that it must refuse."""
+        _, node = await self._coordinator_of(group)
+        async with self._asked(node) as coordinator:
+            code, words = await coordinator.heartbeat(group, topics)
+        if code is not ErrorCode.unsupported_assignor:
+            return Readiness(code.name.upper())
+        listed = re.search(r"Supported assignors: ([^.]*)", words)
+        return Readiness("", tuple(listed[1].split(", ")) if listed else ())
+
+    async def all_support(self, group: str, strategy: str) -> bool:
+        """JoinGroup with that strategy alone, of a group that was described on the same connection."""
+        node_id, node = await self._coordinator_of(group)
+        async with self._asked(node) as coordinator:
+            [shortest] = await broker_settings(node, coordinator.connection, node_id, [SHORTEST_SESSION])
+            described = await _describe(coordinator, node_id, group)
+            if described.state is not GroupState.STABLE or not described.members:
+                raise Unreachable(f"group {group} is {described.state} with {len(described.members)} members: they cannot "
+                                  "be asked what they support now")
+            code = await coordinator.join(group, strategy, int(shortest.value or 0))
+        if code not in (ErrorCode.member_id_required, ErrorCode.inconsistent_group_protocol):
+            answered(node, code, group, f"ask group {group} what its members support", "Read")
+        return code is ErrorCode.member_id_required
+
+    async def coordinated(self) -> Mapping[int, int]:
+        """ListGroups of every broker, and the members of those that are not Empty."""
+        async def one(node: Address) -> int:
+            async with self._asked(node) as coordinator:
+                if "DESCRIBE" not in await cluster_operations(coordinator.connection):
+                    raise Refused(f"{node}: shows our user only groups that it has rights on; grant it Describe on the "
+                                  "Cluster resource")
+                return await _members(coordinator)
+
+        brokers = await self.brokers()
+        counts = await asyncio.gather(*(one(node) for node in brokers.values()))
+        return dict(zip(brokers, counts, strict=True))
+
+    async def offsets_topic(self) -> OffsetsTopic:
+        """Metadata, the topic's settings, and every broker's compression codec for it."""
+        async def read(node: Address, connection: Connection) -> tuple[MetadataResponse, int]:
+            answer = await connection.ask(_metadata((OFFSETS_TOPIC,)), MetadataResponse)
+            [topic] = answer.topics
+            if topic.error_code is ErrorCode.unknown_topic_or_partition:
+                raise Unreachable(f"{node}: there is no {OFFSETS_TOPIC} yet: no group has ever been there")
+            succeeded(node, topic.error_code, f"describe topic {OFFSETS_TOPIC}", "Describe", f"topic {OFFSETS_TOPIC}")
+            [limit] = await topic_settings(node, connection, OFFSETS_TOPIC, ["max.message.bytes"])
+            return answer, int(limit.value or 0)
+
+        async def compresses(broker_id: int, node: Address) -> bool:
+            async with connected(node, self._security, self._seconds) as connection:
+                [codec] = await broker_settings(node, connection, broker_id, [CODEC])
+            return codec.value != UNCOMPRESSED
+
+        answer, limit = await self._any(read)
+        compressed = await asyncio.gather(
+            *(compresses(broker.node_id, Address(broker.host, broker.port)) for broker in answer.brokers))
+        short = [partition for partition in answer.topics[0].partitions
+                 if len(partition.isr_nodes) < len(partition.replica_nodes)]
+        return OffsetsTopic(limit, all(compressed), len(short))
+
+    async def partitions(self, topics: Iterable[str]) -> Mapping[str, int]:
+        """Metadata of those topics; nothing is created."""
+        asked = tuple(topics)
+
+        async def read(node: Address, connection: Connection) -> dict[str, int]:
+            answer = await connection.ask(_metadata(asked), MetadataResponse)
+            found = {str(topic.name): topic for topic in answer.topics
+                     if topic.error_code is not ErrorCode.unknown_topic_or_partition}
+            for name, topic in found.items():
+                succeeded(node, topic.error_code, f"describe topic {name}", "Describe", f"topic {name}")
+            return {name: len(topic.partitions) for name, topic in found.items()}
+
+        return await self._any(read)
+
+    async def close(self) -> None:
+        """Nothing stays open between two questions."""
+
+    async def _coordinator_of(self, group: str) -> tuple[int, Address]:
+        async def find(node: Address, connection: Connection) -> tuple[int, Address]:
+            answer = await connection.ask(FindCoordinatorRequest(key=group), FindCoordinatorResponse)
+            answered(node, answer.error_code, group, f"find the coordinator of group {group}")
+            return answer.node_id, Address(answer.host, answer.port)
+
+        return await self._any(find)
+
+    @asynccontextmanager
+    async def _asked(self, node: Address) -> AsyncIterator[Coordinator]:
+        async with connected(node, self._security, self._seconds) as connection:
+            yield Coordinator(node, connection, await api_versions(node, connection))
+
+    async def _any(self, question: Callable[[Address, Connection], Awaitable[T]]) -> T:
+        """The answer of the first bootstrap server that can be reached."""
+        errors = []
+        for node in tuple(self._servers):
+            try:
+                async with connected(node, self._security, self._seconds) as connection:
+                    answer = await question(node, connection)
+            except Unreachable as error:
+                errors.append(str(error))
+            else:
+                self._servers.sort(key=lambda server: server != node)
+                return answer
+        raise Unreachable("; ".join(errors))
+
+
+def _address(server: str) -> Address:
+    host, _, port = server.strip().rpartition(":")
+    return Address(host, int(port))
+
+
+def _metadata(topics: Iterable[str]) -> MetadataRequest:
+    return MetadataRequest(
+        topics=tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+async def _describe(coordinator: Coordinator, node_id: int, group: str) -> Group:
+    modern = await coordinator.consumer_groups([group])
+    if group in modern:
+        return consumer_group(modern[group], node_id)
+    classic = (await coordinator.classic_groups([group]))[group]
+    if classic.group_state != GroupState.DEAD:
+        return classic_group(classic, node_id)
+    # Dead is also what DescribeGroups says of every group of another type.
+    return other_group(group, (await coordinator.listed()).get(group), node_id)
+
+
+async def _members(coordinator: Coordinator) -> int:
+    """Of all classic and consumer groups of that broker."""
+    names = [name for name, group in (await coordinator.listed()).items()
+             if group_type(group) is not GroupType.OTHER and group.group_state != GroupState.EMPTY]
+    count = 0
+    for start in range(0, len(names), BATCH):
+        batch = names[start:start + BATCH]
+        modern = await coordinator.consumer_groups(batch)
+        classic = await coordinator.classic_groups(name for name in batch if name not in modern)
+        for name, group in classic.items():
+            if group.group_state == GroupState.DEAD:
+                raise changing(name)
+        count += sum(len(group.members) for group in (*modern.values(), *classic.values()))
+    return count
