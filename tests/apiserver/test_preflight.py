@@ -15,8 +15,9 @@ from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.survey import KubernetesSurvey
+from switchover.core import gitops
 from switchover.core.gate import Verdict
-from switchover.core.kraft import gitops, template
+from switchover.core.kraft import template
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.gates.workloads import check_template_is_ours
 from switchover.ports import Fenced, Refused

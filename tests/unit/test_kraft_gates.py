@@ -20,7 +20,6 @@ from switchover.core.kraft.facts import (
     DiskReport,
     Facts,
     GroupSample,
-    Manager,
     MigrationNode,
     MigrationState,
     Parity,
@@ -31,6 +30,7 @@ from switchover.core.kraft.gates import workloads
 from switchover.core.kraft.gates.dual_write import copy_timeout
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.core.workloads import Manager
 from switchover.metadata.cluster import Difference
 from unit.pictures import (
     BROKERS,

@@ -16,7 +16,6 @@ from switchover.core.kraft.examination import BrokerExamination, LogDirectory, S
 from switchover.core.kraft.facts import (
     Address,
     ControllerNode,
-    Manager,
     MigrationNode,
     ServerConfiguration,
     ZooKeeperTopic,
@@ -24,6 +23,7 @@ from switchover.core.kraft.facts import (
 from switchover.core.kraft.overrides import overrides
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.core.workloads import Manager
 from unit.pictures import (
     NOW,
     answer,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from switchover.core.kraft.facts import Manager
-from switchover.core.kraft.gitops import MARKS
+from switchover.core.gitops import MARKS
+from switchover.core.workloads import Manager
 
 
 def marks(found: Mapping[str, Any]) -> dict[str, str]:

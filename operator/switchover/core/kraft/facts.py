@@ -9,6 +9,7 @@ from typing import Any
 
 from switchover.core.kraft.examination import Examination
 from switchover.core.observed import NOT_ASKED, Observed
+from switchover.core.workloads import Manager
 from switchover.metadata.image import BrokerRegistration as BrokerRegistration
 from switchover.metadata.image import LogImage as LogImage
 from switchover.metadata.image import MigrationState as MigrationState
@@ -182,20 +183,6 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
-    """An entry of an object's managedFields: who wrote which of the parts that matter here, and when last.
-
-    `parts` are of: volumes, mounts, command, strategy, replicas. `subresource` is "scale" for autoscalers and kubectl scale.
-    """
-
-    name: str
-    operation: str                    # Apply or Update
-    subresource: str
-    at: float                         # seconds since the epoch; 0.0 when the API server does not tell
-    parts: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Workload:
     """A StatefulSet and its pods, read in this pass."""
 
@@ -216,6 +203,10 @@ class Workload:
     owner: str = ""                   # its controller by ownerReference, "Kafka my-cluster"; "" when nobody's
     claim_templates: tuple[str, ...] = ()                      # names of its volumeClaimTemplates
     strict_budgets: tuple[str, ...] = ()                       # those of `budgets` that never allow a disruption
+
+    @property
+    def kind(self) -> str:
+        return "StatefulSet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""Names of everything that Switchover creates for a KafkaMigration, and the labels it puts on them."""
+"""Names of everything that Switchover creates for a KafkaMigration."""
 
 import hashlib
 
 from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.core.names import CLAIM as CLAIM
+from switchover.core.names import MANAGER as MANAGER
+from switchover.core.names import MIGRATION_LABEL as MIGRATION_LABEL
+from switchover.core.names import labels as labels
 
-MANAGER = "switchover"
-CLAIM = "switchover.dev/claimed-by"
-"""Annotation on a workload that a migration moves: the migration's uid."""
-MIGRATION_LABEL = "switchover.dev/migration"
 CONTROLLERS_LABEL = "switchover.dev/controllers"
 
 
@@ -34,8 +34,3 @@ def controller_pods(spec: KafkaMigrationSpec) -> dict[str, int]:
     """Pod name -> node.id of every controller."""
     controllers = spec.controllers
     return {pod(controllers.name, n): controllers.first_node_id + n for n in range(controllers.replicas)}
-
-
-def labels(migration: str) -> dict[str, str]:
-    """Our own labels: none that a broker's Service or StatefulSet could select, none that a GitOps tool tracks."""
-    return {"app.kubernetes.io/managed-by": MANAGER, MIGRATION_LABEL: migration}

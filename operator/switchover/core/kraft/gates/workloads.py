@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from switchover.core import gitops
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
-from switchover.core.kraft import gitops, names, template
+from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.gates.read import samples
 from switchover.core.kraft.picture import Picture

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from switchover.core import gitops
 from switchover.core.gate import Verdict, fail, info, warn
-from switchover.core.kraft import gitops
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, workloads

@@ -1,4 +1,4 @@
-"""Who else writes the brokers' StatefulSets: GitOps tools and people, by the marks and managedFields that they leave.
+"""Who else writes the workloads that a migration changes: GitOps tools and people, by their marks and managedFields.
 
 Marks and cures: progressive-delivery.md 2.3. Which of Flux's marks count on the live object, and which only in Git, was read
 in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`.
@@ -7,8 +7,8 @@ in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switchover.core.kraft import names
-from switchover.core.kraft.facts import Manager, Workload
+from switchover.core import names
+from switchover.core.workloads import Kept, Manager
 
 ARGO_TRACKING = "argocd.argoproj.io/tracking-id"
 INSTANCE = "app.kubernetes.io/instance"
@@ -22,7 +22,7 @@ MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that applies a StatefulSet again and again.
+    """A tool that applies a workload again and again.
 
     `reverts` says whether it puts back by itself what somebody else changed, and `quiet` that a mark on the object keeps it
     from doing so. `tolerate` and `suspend` are to be pasted: before a migration, and once something was put back.
@@ -39,14 +39,14 @@ class Tool:
         return f"{self.name} {self.instance}".strip()
 
 
-def tool_of(workload: Workload, namespace: str) -> Tool | None:
-    """The tool that a StatefulSet belongs to, None when it carries no mark of one."""
+def tool_of(workload: Kept, namespace: str) -> Tool | None:
+    """The tool that a workload belongs to, None when it carries no mark of one."""
     marks = workload.marks
-    annotate = f"kubectl --namespace {namespace} annotate statefulset {workload.name}"
+    annotate = f"kubectl --namespace {namespace} annotate {workload.kind.lower()} {workload.name}"
     if tracking := marks.get(ARGO_TRACKING):
-        return _argo(workload.name, namespace, tracking.partition(":")[0])
+        return _argo(workload, namespace, tracking.partition(":")[0])
     if any(manager.name in ARGO_MANAGERS for manager in workload.managers):
-        return _argo(workload.name, namespace, marks.get(INSTANCE, ""))
+        return _argo(workload, namespace, marks.get(INSTANCE, ""))
     if release := marks.get(f"{FLUX_HELM}name"):
         there = marks.get(f"{FLUX_HELM}namespace", namespace)
         suspend = f"flux suspend helmrelease {release} --namespace {there}"
@@ -64,16 +64,16 @@ def tool_of(workload: Workload, namespace: str) -> Tool | None:
     return None
 
 
-def _argo(stateful_set: str, namespace: str, application: str) -> Tool:
+def _argo(workload: Kept, namespace: str, application: str) -> Tool:
     return Tool(
         "Argo CD Application", application, reverts=True, quiet=False,
-        tolerate="ignoreDifferences: [{group: apps, kind: StatefulSet, name: " + stateful_set + ", namespace: " + namespace
-                 + ", managedFieldsManagers: [" + names.MANAGER + "]}] and"
+        tolerate="ignoreDifferences: [{group: apps, kind: " + workload.kind + ", name: " + workload.name
+                 + ", namespace: " + namespace + ", managedFieldsManagers: [" + names.MANAGER + "]}] and"
                  " syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]} in the spec of the Application",
         suspend=f"argocd app set {application} --sync-policy none")
 
 
-def last_writer(workload: Workload, parts: Iterable[str]) -> Manager | None:
+def last_writer(workload: Kept, parts: Iterable[str]) -> Manager | None:
     """Who but us wrote one of these parts last, None when the API server names nobody."""
     wanted = frozenset(parts)
     others = [manager for manager in workload.managers if wanted & manager.parts and manager.name != names.MANAGER]

@@ -1,0 +1,32 @@
+"""What Kubernetes says of any workload that a migration changes, whatever its kind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """An entry of an object's managedFields: who wrote which of the parts that matter here, and when last.
+
+    `parts` are of: volumes, mounts, command, strategy, replicas. `subresource` is "scale" for autoscalers and kubectl scale.
+    """
+
+    name: str
+    operation: str                    # Apply or Update
+    subresource: str
+    at: float                         # seconds since the epoch; 0.0 when the API server does not tell
+    parts: frozenset[str]
+
+
+class Kept(Protocol):
+    """A workload that a GitOps tool or a person may keep."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def marks(self) -> Mapping[str, str]: ...
+    @property
+    def managers(self) -> tuple[Manager, ...]: ...
