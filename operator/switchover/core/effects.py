@@ -16,6 +16,16 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Create:
+    """Create an object that is ours; one of that name that is there already stays as it is."""
+
+    manifest: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"create {self.manifest['kind']} {self.manifest['metadata']['name']}"
+
+
+@dataclass(frozen=True, slots=True)
 class WriteNodeFiles:
     """Write the Secret that holds one file a node: this is how a node is assigned its mode."""
 
@@ -37,6 +47,21 @@ class PatchStatefulSet:
 
     def __str__(self) -> str:
         return f"patch StatefulSet {self.name}: {self.purpose}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """JSON patch of an object, or of its `subresource`, with tests that fence it."""
+
+    api_version: str
+    kind: str
+    name: str
+    operations: tuple[Mapping[str, Any], ...]
+    purpose: str
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subresource or 'patch'} {self.kind} {self.name}: {self.purpose}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +88,7 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object that is ours; a StatefulSet goes only after its pods, so that its absence proves theirs."""
+    """Delete an object that is ours; a workload goes only after its pods, so that its absence proves theirs."""
 
     api_version: str
     kind: str
@@ -114,4 +139,5 @@ class DeleteZNode:
         return f"delete {self.path} (version {self.version})"
 
 
-Effect = Apply | WriteNodeFiles | PatchStatefulSet | Evict | DeletePod | Delete | RaiseEpoch | RaiseVersions | DeleteZNode
+Effect = (Apply | Create | WriteNodeFiles | PatchStatefulSet | Patch | Evict | DeletePod | Delete | RaiseEpoch
+          | RaiseVersions | DeleteZNode)

@@ -1,0 +1,65 @@
+"""A StatefulSet by its partition: the patches, and when the template may be changed."""
+
+from dataclasses import replace
+
+import jsonpatch
+import pytest
+
+from switchover.core.groups import partition
+from unit.consumers import NEW, after, manifest, pod, pods, workload
+
+ON_DELETE = {"type": "OnDelete"}
+
+
+def stateful_set(**changes):
+    return workload(manifest("StatefulSet"), **changes)
+
+
+@pytest.mark.parametrize("strategy", [ON_DELETE, {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}])
+def test_held_settled_lowered_and_given_back(strategy):
+    made = manifest("StatefulSet")
+    made["spec"]["updateStrategy"] = strategy
+    settled = after(made, partition.settle(workload(made)))
+    assert settled["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    held = after(settled, partition.hold(workload(settled)))
+    assert [partition.is_held(workload(each)) for each in (made, settled, held)] == [False, False, True]
+    lowered = after(held, partition.lower(workload(held), 1))
+    assert lowered["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}
+    assert not partition.is_held(workload(lowered))
+    assert after(lowered, partition.restore_strategy(workload(lowered), strategy))["spec"] == made["spec"]
+
+
+@pytest.mark.parametrize("effect", [partition.hold, partition.settle, lambda each: partition.lower(each, 1),
+                                    lambda each: partition.restore_strategy(each, ON_DELETE)])
+def test_each_is_fenced_by_object_and_generation(effect):
+    made = manifest("StatefulSet")
+    for field in ("uid", "generation"):
+        other = {**made, "metadata": {**made["metadata"], field: "another"}}
+        with pytest.raises(jsonpatch.JsonPatchTestFailed):
+            after(other, effect(workload(made)))
+
+
+def test_settled_only_when_whatever_starts_is_what_runs():
+    assert partition.settled(stateful_set())
+    assert not partition.settled(stateful_set(caught_up=False))
+    assert not partition.settled(stateful_set(current_revision="of-long-ago")), "as OnDelete leaves it"
+    mixed = pods(pod("orders-0"), pod("orders-1"), pod("orders-2", NEW))
+    assert not partition.settled(stateful_set(pods=mixed))
+
+
+def test_the_highest_ordinals_go_first_from_wherever_they_begin():
+    assert partition.highest(stateful_set(), 2) == ("orders-2", "orders-1")
+    assert partition.highest(stateful_set(first_ordinal=5), 3) == ("orders-7", "orders-6", "orders-5")
+    assert partition.highest(stateful_set(), 0) == ()
+
+
+def test_what_would_restart_under_a_strategy():
+    found = stateful_set(update_revision=NEW, pods=pods(pod("orders-0"), pod("orders-1"), pod("orders-2", NEW)))
+    rolling = {"type": "RollingUpdate"}
+    assert partition.would_restart(found, rolling) == ("orders-1", "orders-0")
+    assert partition.would_restart(found, {**rolling, "rollingUpdate": {"partition": 1}}) == ("orders-1",)
+    assert partition.would_restart(found, {**rolling, "rollingUpdate": {"partition": 2}}) == ()
+    assert partition.would_restart(found, {**rolling, "rollingUpdate": {"partition": 9}}) == ()
+    assert partition.would_restart(found, ON_DELETE) == ()
+    missing = replace(found, pods=pods(pod("orders-0", NEW), pod("orders-1", NEW)))
+    assert partition.would_restart(missing, rolling) == ("orders-2",), "what is not there has not been seen"
