@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
+from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft.examination import BrokerExamination, StorageClasses, TemplateChange, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
@@ -181,9 +182,13 @@ class ZooKeeper(Protocol):
 
 
 class Workloads(Protocol):
-    """StatefulSets, pods and what belongs to them, in the operator's namespace only."""
+    """Workloads, pods and what belongs to them, in the operator's namespace only."""
 
     async def stateful_set(self, name: str) -> Workload | None: ...
+    async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
+        """Deployments and StatefulSets by (kind, name) with their pods, budgets and autoscalers; None: it does not exist."""
+        ...
+
     async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
         """A key of a ConfigMap or Secret (`kind`); Refused names the object or key that does not exist."""
         ...
@@ -211,6 +216,15 @@ class Workloads(Protocol):
 
     async def apply(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with the fixed field manager."""
+        ...
+
+    async def create(self, manifest: Mapping[str, Any]) -> None:
+        """Create an object; Fenced when the name is taken."""
+        ...
+
+    async def patch(self, api_version: str, kind: str, name: str, operations: Sequence[Mapping[str, Any]],
+                    subresource: str = "") -> None:
+        """JSON patch; Fenced when one of its tests fails or the object is gone."""
         ...
 
     async def manifest(self, api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:

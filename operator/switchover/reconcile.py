@@ -15,11 +15,13 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
 from switchover.core.effects import (
     Apply,
+    Create,
     Delete,
     DeletePod,
     DeleteZNode,
     Effect,
     Evict,
+    Patch,
     PatchStatefulSet,
     RaiseEpoch,
     RaiseVersions,
@@ -208,6 +210,10 @@ class Reconciler:
             match effect:
                 case Apply(manifest):
                     await self._workloads.apply(manifest)
+                case Create(manifest):
+                    await self._workloads.create(manifest)
+                case Patch(api_version, kind, name, operations, _, subresource):
+                    await self._workloads.patch(api_version, kind, name, operations, subresource)
                 case WriteNodeFiles(secret, files, labels):
                     await self._workloads.write_node_files(secret, files, labels)
                 case PatchStatefulSet(stateful_set, operations, _):

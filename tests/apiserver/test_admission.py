@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver.kubelet import run_as_kubelet
 from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, rendered, with_own_token, workload
 from apiserver.test_chart import helm as helm  # the fixture
-from apiserver.test_workloads import Clock, pods_of, run_as_kubelet
+from apiserver.test_workloads import Clock, pods_of
 from switchover.adapters.api_server import connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.core.kraft.names import CLAIM

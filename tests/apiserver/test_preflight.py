@@ -97,7 +97,7 @@ async def test_marks_and_writers_of_a_fresh_object(workloads: KubernetesWorkload
     writer = gitops.last_writer(found, ("mounts",))
     assert writer is not None
     assert (writer.name, writer.operation) == ("kubectl-client-side-apply", "Update")
-    assert writer.parts == {"volumes", "mounts", "strategy", "replicas"}
+    assert writer.parts == {"volumes", "mounts", "strategy", "replicas", "image of kafka"}
     assert (found.owner, found.claim_templates) == ("", ())
 
 

@@ -16,6 +16,7 @@ import pytest_asyncio
 import yaml
 
 from apiserver.examples import documented
+from apiserver.kubelet import budget, run_as_kubelet
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
@@ -98,15 +99,6 @@ def stateful_set(apply: Callable[..., None]) -> None:
     )
 
 
-def budget(name: str, selector: dict[str, Any], unavailable: int = 1) -> dict[str, Any]:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name},
-        "spec": {"maxUnavailable": unavailable, "selector": selector},
-    }
-
-
 async def pods_of(workloads: KubernetesWorkloads, count: int = 2) -> dict[str, Pod]:
     """The pods of `kafka`, once the StatefulSet controller has made them."""
     for _ in range(100):
@@ -116,25 +108,6 @@ async def pods_of(workloads: KubernetesWorkloads, count: int = 2) -> dict[str, P
             return dict(found.pods)
         await asyncio.sleep(0.1)
     raise AssertionError(f"the StatefulSet controller made {len(found.pods)} pods of {count}")
-
-
-async def run_as_kubelet(server: ApiServer, pod: Pod, *, ready: bool = True, **state: Any) -> None:
-    """Bind the pod and write the status that a kubelet would."""
-    path = server.path("v1", "Pod", pod.name)
-    if not pod.node:
-        target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name}, "target": target}
-        await server.request("POST", f"{path}/binding", binding)
-    container = {
-        "name": "kafka", "image": "localhost/kafka:1", "imageID": "", "ready": ready, "restartCount": 0,
-        "state": state or {"running": {"startedAt": "2026-11-21T20:00:00Z"}},
-    }
-    status = {
-        "phase": "Running",
-        "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-        "containerStatuses": [container],
-    }
-    await server.json_patch(f"{path}/status", [{"op": "add", "path": "/status", "value": status}])
 
 
 async def allowed_disruptions(server: ApiServer, wanted: int) -> None:

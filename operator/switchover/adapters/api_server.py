@@ -27,14 +27,19 @@ APPLY_PATCH = "application/apply-patch+yaml"
 _PLURALS = {
     "ConfigMap": "configmaps",
     "ControllerRevision": "controllerrevisions",
+    "Deployment": "deployments",
     "Event": "events",
+    "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "Lease": "leases",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "Pod": "pods",
     "PodDisruptionBudget": "poddisruptionbudgets",
+    "ReplicaSet": "replicasets",
+    "ScaledObject": "scaledobjects",
     "Secret": "secrets",
     "Service": "services",
     "StatefulSet": "statefulsets",
+    "VerticalPodAutoscaler": "verticalpodautoscalers",
 }
 
 

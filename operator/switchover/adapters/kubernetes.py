@@ -1,4 +1,4 @@
-"""StatefulSets, pods and what belongs to them, in one namespace (`ports.Workloads`).
+"""Workloads, pods and what belongs to them, in one namespace (`ports.Workloads`).
 
 Nothing written here carries an ownerReference: deleting a migration must take nothing away from a running Kafka.
 """
@@ -13,7 +13,9 @@ from typing import Any
 from switchover.adapters import ownership
 from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound, OverBudget
 from switchover.adapters.applied import applied_by
+from switchover.adapters.member_workloads import read_member_workloads
 from switchover.adapters.pods import never_allows, read_pod, selects
+from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
 from switchover.ports import Clock, Fenced, Refused, Unreachable
@@ -73,6 +75,10 @@ class KubernetesWorkloads:
             ),
             strict_budgets=tuple(budget["metadata"]["name"] for budget in own_budgets if never_allows(budget)),
         )
+
+    async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
+        """Deployments and StatefulSets by (kind, name), each with its pods; None: it does not exist."""
+        return await read_member_workloads(self._server, wanted)
 
     async def _cordoned(self, nodes: set[str]) -> frozenset[str] | None:
         """The unschedulable ones; None without the right to read nodes, which belong to no namespace."""
@@ -162,7 +168,7 @@ class KubernetesWorkloads:
 
     async def preview_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """The object that this JSON patch would make; nothing is stored."""
-        return await self._patch_stateful_set(name, operations, dry_run=True)
+        return await self._patch("apps/v1", "StatefulSet", name, operations, dry_run=True)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -192,17 +198,33 @@ class KubernetesWorkloads:
 
     async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
         """JSON patch; Fenced when one of its tests fails or the StatefulSet is gone."""
-        await self._patch_stateful_set(name, operations, dry_run=False)
+        await self.patch("apps/v1", "StatefulSet", name, operations)
 
-    async def _patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]], *,
-                                  dry_run: bool) -> Mapping[str, Any]:
-        path = self._server.path("apps/v1", "StatefulSet", name)
+    async def patch(self, api_version: str, kind: str, name: str, operations: Sequence[Mapping[str, Any]],
+                    subresource: str = "") -> None:
+        """JSON patch; Fenced when one of its tests fails or the object is gone."""
+        await self._patch(api_version, kind, name, operations, subresource)
+
+    async def _patch(self, api_version: str, kind: str, name: str, operations: Sequence[Mapping[str, Any]],
+                     subresource: str = "", *, dry_run: bool = False) -> Mapping[str, Any]:
+        path = self._server.path(api_version, kind, name, subresource)
         try:
             return await self._server.json_patch(path, operations, dry_run=dry_run)
         except NotFound:
-            raise Fenced(f"StatefulSet {name} is gone") from None
+            raise Fenced(f"{kind} {name} is gone") from None
         except Conflict as error:
-            raise Fenced(f"StatefulSet {name}: {error}") from None
+            raise Fenced(f"{kind} {name}: {error}") from None
+
+    async def create(self, manifest: Mapping[str, Any]) -> None:
+        """Create it in our namespace; Fenced when the name is taken."""
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        path = self._server.path(manifest["apiVersion"], kind)
+        try:
+            await self._server.request("POST", path, dict(manifest), field_manager=FIELD_MANAGER)
+        except NotFound:
+            raise Refused(f"namespace {self._server.namespace} does not exist") from None
+        except Conflict as error:
+            raise Fenced(f"{kind} {name}: {error}") from None
 
     async def apply(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with the fixed field manager, in our namespace whatever the manifest says of one."""
@@ -216,7 +238,7 @@ class KubernetesWorkloads:
             raise Fenced(f"{kind} {name}: {error}") from None
 
     async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
-        """Delete, dependants first: a StatefulSet is gone only when its pods are. Nothing to do when it does not exist.
+        """Delete, dependants first: a workload is gone only when its pods are. Nothing to do when it does not exist.
 
         Without a uid it is the object that was last read: an operator that stood still between deciding and deleting would
         else delete what a later attempt has made under the same name.
@@ -228,7 +250,8 @@ class KubernetesWorkloads:
                 uid = (await self._server.get(path))["metadata"]["uid"]
             except NotFound:
                 return
-        policy = "Foreground" if kind == "StatefulSet" else "Background"         # its absence must prove that of its pods
+        workload = kind in ("StatefulSet", "Deployment")
+        policy = "Foreground" if workload else "Background"    # its absence must prove that of its pods
         await self._delete(path, {"propagationPolicy": policy, "preconditions": {"uid": uid}})
 
     def _remember(self, api_version: str, kind: str, found: Iterable[Mapping[str, Any]]) -> None:

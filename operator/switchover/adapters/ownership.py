@@ -1,5 +1,6 @@
 """Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, the controller that owns it."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -31,7 +32,8 @@ def managers(found: Mapping[str, Any]) -> tuple[Manager, ...]:
 
 def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
     pod = (fields.get("f:template") or {}).get("f:spec") or {}
-    containers = tuple((pod.get("f:containers") or {}).values())
+    named = pod.get("f:containers") or {}
+    containers = tuple(named.values())
     owned = {
         "volumes": "f:volumes" in pod,
         "mounts": any("f:volumeMounts" in container for container in containers),
@@ -39,7 +41,9 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "strategy": "f:updateStrategy" in fields,
         "replicas": "f:replicas" in fields,
     }
-    return frozenset(part for part, owns in owned.items() if owns)
+    own = {f"{field} of {json.loads(key[2:])['name']}" for key, container in named.items() if key.startswith("k:")
+           for field in ("image", "env", "args") if f"f:{field}" in container}
+    return frozenset(part for part, owns in owned.items() if owns) | own
 
 
 def owner(found: Mapping[str, Any]) -> str:

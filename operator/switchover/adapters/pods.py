@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from switchover.core.groups.workloads import MemberPod
 from switchover.core.kraft import disks
 from switchover.core.kraft.facts import DiskReport, Pod
 
@@ -59,6 +60,25 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         trouble=_trouble(status, conditions),
         disks=_disks(status),
         volumes=_volumes(pod["spec"], claims),
+    )
+
+
+def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
+    """A pod of the API as a fact about a group's members."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    labels = metadata.get("labels") or {}
+    return MemberPod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        ip=status.get("podIP", ""),
+        node=pod["spec"].get("nodeName", ""),
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        terminating="deletionTimestamp" in metadata,
+        revision=labels.get("controller-revision-hash") or labels.get("pod-template-hash", ""),
+        restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
+        trouble=_trouble(status, conditions),
+        started_at=_started_at(status),
     )
 
 

@@ -1,0 +1,147 @@
+"""Deployments and StatefulSets whose pods are members of a group, as facts. Reads only."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from switchover.adapters import ownership
+from switchover.adapters.api_server import ApiServer, NotFound
+from switchover.adapters.pods import read_member_pod, selects
+from switchover.core import names
+from switchover.core.groups.autoscalers import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT
+from switchover.core.groups.workloads import Autoscaler, MemberWorkload
+
+Object = Mapping[str, Any]
+
+AUTOSCALERS = ((HPA, "autoscaling/v2"), (SCALED_OBJECT, "keda.sh/v1alpha1"),
+               ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1"))
+REVISION = "deployment.kubernetes.io/revision"
+
+
+async def read_member_workloads(
+    server: ApiServer, wanted: Iterable[tuple[str, str]]
+) -> Mapping[str, MemberWorkload | None]:
+    """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
+    pairs = tuple(wanted)
+    found = await asyncio.gather(*(_get(server, kind, name) for kind, name in pairs))
+    collections = [("v1", "Pod"), ("apps/v1", "ReplicaSet"), ("policy/v1", "PodDisruptionBudget"),
+                   ("v1", "PersistentVolumeClaim"), *((version, kind) for kind, version in AUTOSCALERS)]
+    lists = await asyncio.gather(*(_items(server, version, kind) for version, kind in collections))
+    by_kind = {kind: items for (_, kind), items in zip(collections, lists, strict=True)}
+    return {name: None if each is None else _workload(kind, each, by_kind)
+            for (kind, name), each in zip(pairs, found, strict=True)}
+
+
+async def _get(server: ApiServer, kind: str, name: str) -> Object | None:
+    try:
+        return await server.get(server.path("apps/v1", kind, name))
+    except NotFound:
+        return None
+
+
+async def _items(server: ApiServer, version: str, kind: str) -> list[dict[str, Any]]:
+    """Nothing where the API server does not serve the kind: KEDA or the VPA is not installed."""
+    try:
+        return await server.items(server.path(version, kind))
+    except NotFound:
+        return []
+
+
+def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any]]]) -> MemberWorkload:
+    metadata, spec, status = found["metadata"], found["spec"], found.get("status") or {}
+    annotations = metadata.get("annotations") or {}
+    sets = [each for each in by_kind["ReplicaSet"] if _is_owned(each, {metadata["uid"]})]
+    owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
+    pods = [read_member_pod(pod) for pod in by_kind["Pod"] if _is_owned(pod, owners)]
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    budgets = [each for each in by_kind["PodDisruptionBudget"] if selects(each["spec"].get("selector"), labels)]
+    return MemberWorkload(
+        kind=kind,
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        generation=metadata["generation"],
+        caught_up=status.get("observedGeneration") == metadata["generation"],
+        replicas=spec.get("replicas", 1),
+        seen=status.get("replicas", 0),
+        template=spec["template"],
+        update_revision=status.get("updateRevision", "") if kind == "StatefulSet" else _newest(annotations, sets),
+        pods={pod.name: pod for pod in pods},
+        update_strategy=spec.get("updateStrategy") or {},
+        current_revision=status.get("currentRevision", ""),
+        first_ordinal=(spec.get("ordinals") or {}).get("start", 0),
+        paused=spec.get("paused", False),
+        trouble=_trouble(status),
+        annotated=bool(annotations),
+        claimed_by=annotations.get(names.CLAIM, ""),
+        marks=ownership.marks(found),
+        managers=ownership.managers(found),
+        owner=ownership.owner(found),
+        autoscalers=_autoscalers(kind, metadata["name"], by_kind),
+        budgets={each["metadata"]["name"]: (each.get("status") or {}).get("disruptionsAllowed", 0) for each in budgets},
+        claims=_claims(spec["template"], by_kind["PersistentVolumeClaim"]),
+    )
+
+
+def _is_owned(found: Object, uids: set[str]) -> bool:
+    return any(owner["uid"] in uids and owner.get("controller") for owner in found["metadata"].get("ownerReferences") or ())
+
+
+def _newest(annotations: Mapping[str, str], sets: Iterable[Object]) -> str:
+    """The hash of the ReplicaSet that the Deployment's controller counts as its newest; "" before it made one."""
+    for each in sets:
+        if (each["metadata"].get("annotations") or {}).get(REVISION) == annotations.get(REVISION):
+            return str(each["metadata"]["labels"].get("pod-template-hash", ""))
+    return ""
+
+
+def _trouble(status: Object) -> str:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
+            return f"{condition.get('reason', '')}: {condition.get('message', '')}"
+    return ""
+
+
+def _claims(template: Object, claims: Iterable[Object]) -> dict[str, tuple[str, ...]]:
+    volumes = template["spec"].get("volumes") or ()
+    named = {claim["claimName"] for volume in volumes if (claim := volume.get("persistentVolumeClaim"))}
+    return {claim["metadata"]["name"]: tuple(claim["spec"].get("accessModes") or ())
+            for claim in claims if claim["metadata"]["name"] in named}
+
+
+# --- autoscalers --------------------------------------------------------------------------------------------------------
+
+
+def _autoscalers(kind: str, name: str, by_kind: Mapping[str, list[dict[str, Any]]]) -> tuple[Autoscaler, ...]:
+    """Those that target the workload. The HPA that KEDA made for a ScaledObject is that ScaledObject's affair."""
+    found = [_autoscaler(version, scaler, each) for scaler, version in AUTOSCALERS for each in by_kind[scaler]
+             if _target(scaler, each) == (kind, name)]
+    told = {str(each) for each in found}
+    return tuple(each for each in found if each.owner not in told)
+
+
+def _target(scaler: str, found: Object) -> tuple[str, str]:
+    spec = found.get("spec") or {}
+    target = spec.get("targetRef" if scaler == "VerticalPodAutoscaler" else "scaleTargetRef") or {}
+    return target.get("kind", "Deployment"), target.get("name", "")
+
+
+def _autoscaler(version: str, kind: str, found: Object) -> Autoscaler:
+    metadata, annotations = found["metadata"], found["metadata"].get("annotations") or {}
+    settings: dict[str, Any] = {}
+    if kind == HPA:
+        settings = {key: found["spec"][key] for key in ("minReplicas", "behavior") if key in found["spec"]}
+    elif kind == SCALED_OBJECT:
+        settings = {key: annotations[key] for key in (PAUSED, PAUSED_REPLICAS) if key in annotations}
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return Autoscaler(
+        api_version=version,
+        kind=kind,
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        settings=settings,
+        annotated=bool(annotations),
+        confirmed=any(each.get("type") == "Paused" and each.get("status") == "True" for each in conditions),
+        owner=ownership.owner(found),
+    )

@@ -1,0 +1,725 @@
+"""Consumers' workloads on a real API server with its controllers: what Kubernetes does, and what we rest upon it.
+
+No node runs here: `up` writes the pods' status as a kubelet would.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from apiserver.kubelet import budget, run_as_kubelet
+from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.api.consumer_group_migration import ContainerChange
+from switchover.core import gitops, names
+from switchover.core.effects import Create, Delete, Effect
+from switchover.core.groups import autoscalers, change, clone, partition, replicas
+from switchover.core.groups.workloads import MemberWorkload
+from switchover.ports import Fenced, Refused
+from switchover.reconcile import Reconciler
+
+Kubectl = Callable[..., Any]
+LABELS = {"app.kubernetes.io/name": "orders", "app.kubernetes.io/instance": "shop"}
+BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})
+FINAL = ContainerChange.model_validate({
+    "image": "localhost/orders:2", "args": [],
+    "env": [{"name": "GROUP_PROTOCOL", "value": "consumer"}, {"name": "SECRET", "value": "a < b & c"}, {"name": "EMPTY"}]})
+CONTAINER: dict[str, Any] = {
+    "name": "app", "image": "localhost/orders:1", "args": ["--group", "orders"],
+    "env": [{"name": "FIRST", "value": "1"},
+            {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "orders", "key": "password"}}}]}
+
+
+@pytest_asyncio.fixture
+async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
+    connected = await connect(namespace, str(kubeconfig))
+    yield connected
+    await connected.close()
+
+
+@pytest.fixture
+def workloads(server: ApiServer) -> KubernetesWorkloads:
+    return KubernetesWorkloads(server, WallClock())
+
+
+@pytest.fixture
+def apply(kubectl: Kubectl, namespace: str) -> Callable[..., None]:
+    """Client-side apply, as a user does it."""
+
+    def run(*manifests: dict[str, Any]) -> None:
+        kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+    return run
+
+
+def deployment(count: int, name: str = "orders", **spec: Any) -> dict[str, Any]:
+    sidecar = {"name": "sidecar", "image": "localhost/sidecar:1"}
+    pod = {"terminationGracePeriodSeconds": 0, "containers": [sidecar, CONTAINER]}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
+        "replicas": count, "selector": {"matchLabels": LABELS},
+        "template": {"metadata": {"labels": LABELS}, "spec": pod}, **spec}}
+
+
+def stateful_set(count: int, **spec: Any) -> dict[str, Any]:
+    made = deployment(count, **{"serviceName": "orders", "podManagementPolicy": "Parallel", **spec})
+    return {**made, "kind": "StatefulSet"}
+
+
+async def read(workloads: KubernetesWorkloads, kind: str = "Deployment", name: str = "orders") -> MemberWorkload:
+    found = (await workloads.member_workloads([(kind, name)]))[name]
+    assert found is not None
+    return found
+
+
+async def until(condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20.0) -> None:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not await condition():
+        assert asyncio.get_running_loop().time() < deadline, f"does not come to pass: {what}"
+        await asyncio.sleep(0.1)
+
+
+async def up(server: ApiServer, workloads: KubernetesWorkloads, kind: str = "Deployment", name: str = "orders",
+             broken: str = "") -> MemberWorkload:
+    """Wait until its controller made every pod that is wanted, and be their kubelet; all but `broken` get Ready."""
+    async def all_there() -> bool:
+        found = await read(workloads, kind, name)
+        return found.caught_up and len([pod for pod in found.pods.values() if not pod.terminating]) == found.replicas
+
+    await until(all_there, f"{kind} {name} has the pods that it wants")
+    for pod in (await read(workloads, kind, name)).pods.values():
+        if not pod.ready and pod.name != broken:
+            await run_as_kubelet(server, pod, container="app")
+    return await read(workloads, kind, name)
+
+
+async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None:
+    """As the reconciler does it, which makes a note of what was fenced or refused; here that is an error."""
+    assert effect is not None
+    reconciler: Any = Reconciler("test", "me", None, workloads, None, None, None)  # type: ignore[arg-type]
+    memory = SimpleNamespace(fenced=0, refused="")
+    await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), None, effect, memory)
+    assert not memory.refused, memory.refused
+    if memory.fenced:
+        raise Fenced(str(effect))
+
+
+async def tried(workloads: KubernetesWorkloads, effect: Callable[[], Awaitable[Effect | None]]) -> None:
+    """As the operator does where the status of an object moves between reading and writing: read again, try again."""
+    for _ in range(50):
+        try:
+            await perform(workloads, await effect())
+        except Fenced:
+            await asyncio.sleep(0.1)
+        else:
+            return
+    raise AssertionError("fenced for ever")
+
+
+async def scaled(server: ApiServer, workloads: KubernetesWorkloads, name: str, count: int) -> MemberWorkload:
+    """Scale a Deployment and wait for its pods."""
+    async def effect() -> Effect:
+        return replicas.scale(await read(workloads, name=name), count)
+
+    await tried(workloads, effect)
+    return await up(server, workloads, name=name)
+
+
+def clone_of(source: MemberWorkload, intermediate: ContainerChange = BRIDGE) -> Create:
+    return Create(clone.manifest(source, source.template, "app", intermediate, "orders", "uid-of-the-migration"))
+
+
+async def exchange(server: ApiServer, workloads: KubernetesWorkloads, rising: str, falling: str, moved: int,
+                   total: int) -> int:
+    """One batch from the one to the other; the fewest pods Ready that there were at any moment."""
+    fewest = total
+    for _ in range(50):
+        up_now, down_now = await up(server, workloads, name=rising), await up(server, workloads, name=falling)
+        fewest = min(fewest, sum(pod.ready for each in (up_now, down_now) for pod in each.pods.values()))
+        if replicas.is_exchanged(up_now, down_now, moved, total):
+            return fewest
+        if (effect := replicas.exchange(up_now, down_now, moved, total)) is not None:
+            with suppress(Fenced):
+                await perform(workloads, effect)
+    raise AssertionError(f"{rising} does not come to have {moved}")
+
+
+# --- the clone ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_deployment_by_its_clone_there_and_back(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(deployment(3), budget("orders", {"matchLabels": LABELS}))
+    source = await up(server, workloads)
+    first = {pod.uid for pod in source.pods.values()}
+    await perform(workloads, clone_of(source))
+    for moved in (1, 3):
+        assert await exchange(server, workloads, "orders-switchover", "orders", moved, 3) == 3
+        both = await workloads.member_workloads([("Deployment", "orders"), ("Deployment", "orders-switchover")])
+        assert [len(each.pods) for each in both.values() if each] == [3 - moved, moved], "neither takes the other's pods"
+        assert first >= {pod.uid for pod in (await read(workloads)).pods.values()}, "no pod of the source was replaced"
+    copy = await read(workloads, name="orders-switchover")
+    bridged = {pod.uid for pod in copy.pods.values()}
+    assert copy.claimed_by == "uid-of-the-migration"
+    assert {pod.revision for pod in copy.pods.values()} == {copy.update_revision}
+
+    async def counted() -> bool:
+        status = (await server.get(server.path("policy/v1", "PodDisruptionBudget", "orders"))).get("status") or {}
+        return (status.get("expectedPods"), status.get("disruptionsAllowed")) == (3, 1)
+
+    await until(counted, "one budget counts the pods of both Deployments")
+    assert (await read(workloads)).budgets == (await read(workloads, name="orders-switchover")).budgets == {"orders": 1}
+
+    at_rest, original = await read(workloads), source.template                    # the template, at 0 replicas
+    wanted = change.changed(original, "app", FINAL)
+    assert change.differing(at_rest, "app", wanted) == ("image of app", "env of app", "args of app")
+    await perform(workloads, change.write(at_rest, "app", wanted, "the change"))
+    assert (await up(server, workloads)).pods == {}
+    assert {pod.uid for pod in (await read(workloads, name="orders-switchover")).pods.values()} == bridged
+
+    assert await exchange(server, workloads, "orders", "orders-switchover", 2, 3) == 3    # Promote, and half-way back again
+    changed = await read(workloads)
+    assert changed.template == wanted, "the API server keeps it as it was computed"
+    assert {pod.revision for pod in changed.pods.values()} == {changed.update_revision} != {source.update_revision}
+    assert await exchange(server, workloads, "orders-switchover", "orders", 3, 3) == 3
+    await perform(workloads, change.write(await read(workloads), "app", original, "as it was"))
+    assert await exchange(server, workloads, "orders", "orders-switchover", 3, 3) == 3
+    restored = await read(workloads)
+    assert restored.template == original
+    assert {pod.revision for pod in restored.pods.values()} == {source.update_revision}
+
+    last = await read(workloads, name="orders-switchover")
+    await perform(workloads, Delete("apps/v1", "Deployment", last.name, last.uid))
+
+    async def gone() -> bool:
+        return (await workloads.member_workloads([("Deployment", last.name)]))[last.name] is None
+
+    await until(gone, "the clone is deleted")
+    assert (await read(workloads)).pods == restored.pods
+
+
+async def test_a_clone_left_without_owner_would_be_taken_over_by_the_source(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl, namespace: str
+) -> None:
+    """Why it is deleted in the foreground, with all that is its own."""
+    apply(deployment(1))
+    source = await up(server, workloads)
+    await perform(workloads, clone_of(source))
+    orphans = (await scaled(server, workloads, "orders-switchover", 2)).pods
+    kubectl("-n", namespace, "delete", "deployment", "orders-switchover", "--cascade=orphan")
+
+    async def taken() -> bool:
+        left = {pod["metadata"]["name"] for pod in await server.items(server.path("v1", "Pod"))}
+        return not left & {*orphans}
+
+    await until(taken, "the source scales the orphaned ReplicaSet away")
+    assert len((await read(workloads)).pods) == 1
+
+
+async def test_a_deleted_clone_takes_its_pods_along_before_it_is_gone(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(deployment(1))
+    await perform(workloads, clone_of(await up(server, workloads)))
+    copy = await scaled(server, workloads, "orders-switchover", 1)
+    pod = server.path("v1", "Pod", *copy.pods)
+    await server.json_patch(pod, [{"op": "add", "path": "/metadata/finalizers", "value": ["switchover.dev/test"]}])
+    await perform(workloads, Delete("apps/v1", "Deployment", copy.name, copy.uid))
+
+    async def ending() -> bool:
+        return all(pod.terminating for pod in (await read(workloads, name=copy.name)).pods.values())
+
+    await until(ending, "its pod ends")
+    assert len((await read(workloads, name=copy.name)).pods) == 1, "and as long as it does, the clone is there"
+    await server.json_patch(pod, [{"op": "remove", "path": "/metadata/finalizers"}])
+
+
+async def test_the_clone_bears_no_mark_of_a_tool_and_no_owner_and_its_pods_every_label(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    marked = deployment(1)
+    marked["metadata"] |= {
+        "labels": {**LABELS, "kustomize.toolkit.fluxcd.io/name": "shop", "helm.toolkit.fluxcd.io/name": "shop"},
+        "annotations": {"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:x/orders",
+                        "meta.helm.sh/release-name": "shop"}}
+    marked["spec"]["template"]["metadata"]["annotations"] = {"prometheus.io/scrape": "true",
+                                                            "argocd.argoproj.io/tracking-id": "shop"}
+    apply(marked)
+    source = await up(server, workloads)
+    assert {*source.marks} > {gitops.ARGO_TRACKING, gitops.INSTANCE, gitops.HELM}
+    await perform(workloads, clone_of(source))
+    made = await server.get(server.path("apps/v1", "Deployment", "orders-switchover"))
+    assert made["metadata"]["labels"] == {**names.labels("orders"), clone.CLONE_LABEL: "orders"}
+    assert {*made["metadata"]["annotations"]} <= {names.CLAIM, "deployment.kubernetes.io/revision"}
+    assert "ownerReferences" not in made["metadata"]
+    assert made["spec"]["selector"] == {"matchLabels": {clone.CLONE_LABEL: "orders"}}
+    pod = made["spec"]["template"]["metadata"]
+    assert pod["labels"] == {**LABELS, clone.CLONE_LABEL: "orders"}
+    assert pod["annotations"] == {"prometheus.io/scrape": "true"}
+
+
+async def test_the_longest_name_that_a_workload_may_have_can_be_cloned(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    name = "o" * 52
+    apply(deployment(1, name))
+    await perform(workloads, clone_of(await up(server, workloads, name=name)))
+    copy = await scaled(server, workloads, clone.clone_name(name), 1)
+    assert len(copy.ready()) == 1
+
+
+async def test_what_a_paused_deployment_does(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    """Why it is refused: scaled up after the change, it brings the old template."""
+    apply(deployment(1))
+    first = await up(server, workloads)
+    apply(deployment(0, paused=True))
+    held = await up(server, workloads)
+    assert held.paused
+    with pytest.raises(change.Unsupported, match="is paused"):
+        clone.check_cloneable(held, "app")
+    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
+    back = await scaled(server, workloads, "orders", 1)
+    assert {pod.revision for pod in back.pods.values()} == {first.update_revision}
+
+
+async def test_claims_and_quotas_are_seen(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    mounting = deployment(1)
+    mounting["spec"]["template"]["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    once = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "all"}, "spec": {"hard": {"pods": "0"}}},
+          *({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": once}
+            for name in ("data", "other")))
+    apply(mounting)
+
+    async def told() -> bool:
+        return "exceeded quota" in (await read(workloads)).trouble
+
+    await until(told, "the quota that forbids its pods is named")
+    found = await read(workloads)
+    assert found.claims == {"data": ("ReadWriteOnce",)}
+    with pytest.raises(change.Unsupported, match="PersistentVolumeClaim data is ReadWriteOnce"):
+        clone.check_cloneable(found, "app")
+    assert (await workloads.member_workloads([("StatefulSet", "nothing")])) == {"nothing": None}
+
+
+# --- fences -------------------------------------------------------------------------------------------------------------
+
+
+async def test_no_write_goes_over_somebody_elses(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl, namespace: str
+) -> None:
+    async def claimed_by(uid: str) -> Effect:
+        return change.claim(await read(workloads), uid)
+
+    apply(deployment(0))
+    read_before = await up(server, workloads)
+    kubectl("-n", namespace, "set", "env", "deployment/orders", "--containers", "sidecar", "WHO=somebody")
+    changed = change.changed(read_before.template, "app", FINAL)
+    for stale in (replicas.scale(read_before, 3), change.write(read_before, "app", changed, "the change"),
+                  change.claim(read_before, "uid-1")):
+        with pytest.raises(Fenced):
+            await perform(workloads, stale)
+    now = await up(server, workloads)
+    assert (now.replicas, now.claimed_by, change.differing(now, "app", read_before.template)) == (0, "", ())
+    await tried(workloads, lambda: claimed_by("uid-1"))
+    claimed = await read(workloads)
+    assert claimed.claimed_by == "uid-1"
+    await tried(workloads, lambda: claimed_by("uid-2"))
+    with pytest.raises(Fenced):
+        await perform(workloads, change.release(claimed))
+    await perform(workloads, change.release(await read(workloads)))
+    assert (await read(workloads)).claimed_by == ""
+
+
+async def test_an_object_of_the_same_name_is_another_one(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl, namespace: str
+) -> None:
+    apply(deployment(0))
+    before = await up(server, workloads)
+    wanted = change.changed(before.template, "app", FINAL)
+    stale = (replicas.scale(before, 3), change.write(before, "app", wanted, "the change"))
+    kubectl("-n", namespace, "delete", "deployment", "orders")
+    for effect in stale:
+        with pytest.raises(Fenced):
+            await perform(workloads, effect)
+    apply(deployment(0))
+    again = await up(server, workloads)
+    assert again.generation == before.generation, "so it is the uid that tells them apart"
+    for effect in stale:
+        with pytest.raises(Fenced):
+            await perform(workloads, effect)
+    assert (await read(workloads)).replicas == 0
+
+
+async def test_a_clone_that_is_there_is_not_created_again(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    """An operator that stood still between deciding and acting would else scale the consumers to 0."""
+    apply(deployment(1))
+    source = await up(server, workloads)
+    await perform(workloads, clone_of(source))
+    await scaled(server, workloads, "orders-switchover", 1)
+    with pytest.raises(Fenced, match="create Deployment orders-switchover"):
+        await perform(workloads, clone_of(source))
+    assert (await read(workloads, name="orders-switchover")).replicas == 1
+
+
+async def test_no_template_is_written_while_pods_would_be_replaced(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(deployment(1), {**stateful_set(1), "metadata": {"name": "payments"}})
+    for found in (await up(server, workloads), await up(server, workloads, "StatefulSet", "payments")):
+        with pytest.raises(Fenced):
+            await perform(workloads, change.write(found, "app", change.changed(found.template, "app", FINAL), "the change"))
+        assert (await read(workloads, found.kind, found.name)).template == found.template
+
+
+async def test_whose_change_it_was(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl, namespace: str
+) -> None:
+    """Argo CD applies what is in Git with force, and somebody scales."""
+    apply(deployment(0))
+    original = await up(server, workloads)
+    wanted = change.changed(original.template, "app", BRIDGE)
+    await perform(workloads, change.write(original, "app", wanted, "the change"))
+    ours = await up(server, workloads)
+    assert change.differing(ours, "app", wanted) == ()
+    assert gitops.last_writer(ours, ("image of app",)) is None
+    in_git = yaml.safe_dump(deployment(0))
+    kubectl("-n", namespace, "apply", "--server-side", "--force-conflicts", "--field-manager", "argocd-controller",
+            "-f", "-", stdin=in_git)
+    reverted = await up(server, workloads)
+    parts = change.differing(reverted, "app", wanted)
+    assert parts == ("image of app",)
+    writer = gitops.last_writer(reverted, parts)
+    assert writer is not None
+    assert writer.name == "argocd-controller"
+    kubectl("-n", namespace, "scale", "deployment", "orders", "--replicas", "1")
+    scaler = gitops.last_writer(await read(workloads), ("replicas",))
+    assert scaler is not None
+    assert (scaler.name, scaler.subresource) == ("kubectl", "scale")
+
+
+async def test_server_side_apply_cannot_replace_a_variable_that_has_a_source(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    """Why the template is changed by a JSON patch."""
+    apply(deployment(0))
+    found = await up(server, workloads)
+    variable = {"name": "SECRET", "value": "plain"}
+    container = {"name": "app", "env": [variable]}
+    with pytest.raises(Refused, match="may not be specified when `value` is not empty"):
+        await workloads.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "orders"},
+                               "spec": {"template": {"spec": {"containers": [container]}}}})
+    wanted = change.changed(found.template, "app", ContainerChange.model_validate({"env": [variable]}))
+    await perform(workloads, change.write(found, "app", wanted, "the change"))
+    assert (await read(workloads)).template == wanted
+
+
+async def test_what_others_change_in_the_template_stays_theirs(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl, namespace: str
+) -> None:
+    apply(deployment(0))
+    original = await up(server, workloads)
+    wanted = change.changed(original.template, "app", FINAL)
+    await perform(workloads, change.write(original, "app", wanted, "the change"))
+    kubectl("-n", namespace, "set", "env", "deployment/orders", "--containers", "sidecar", "WHO=somebody")
+    await perform(workloads, change.write(await up(server, workloads), "app", original.template, "as it was"))
+    restored = await read(workloads)
+    assert change.differing(restored, "app", original.template) == ()
+    assert restored.template["spec"]["containers"][0]["env"] == [{"name": "WHO", "value": "somebody"}]
+
+
+async def test_the_original_is_kept_for_the_way_back_and_owned_by_nobody(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    """The StatefulSet controller takes over revisions that carry its pods' labels: ours do not."""
+    apply(stateful_set(1))
+    found = await up(server, workloads, "StatefulSet")
+    await workloads.apply(change.original_manifest(found, 1, names.labels("orders")))
+    kept = await workloads.original(change.original_name(found, 1))
+    assert kept == {"template": found.template, "updateStrategy": found.update_strategy, "replicas": 1, "autoscalers": {}}
+    await perform(workloads, partition.hold(found))
+    await up(server, workloads, "StatefulSet")
+    path = server.path("apps/v1", "ControllerRevision", change.original_name(found, 1))
+    assert "ownerReferences" not in (await server.get(path))["metadata"]
+
+
+# --- a StatefulSet by its partition -------------------------------------------------------------------------------------
+
+
+def images(found: MemberWorkload, revisions: dict[str, str]) -> dict[str, str]:
+    return {name: revisions[pod.revision] for name, pod in sorted(found.pods.items())}
+
+
+async def lowered(server: ApiServer, workloads: KubernetesWorkloads, updated: int) -> MemberWorkload:
+    """One batch, until its pods run the template."""
+    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), updated))
+
+    async def replaced() -> bool:
+        found = await up(server, workloads, "StatefulSet")
+        return {*partition.highest(found, updated)} <= {*found.ready()}
+
+    await until(replaced, f"{updated} pods are replaced")
+    return await read(workloads, "StatefulSet")
+
+
+async def lose(server: ApiServer, workloads: KubernetesWorkloads, name: str) -> MemberWorkload:
+    """The pod goes away, with its node say, and comes back."""
+    before = (await read(workloads, "StatefulSet")).pods[name].uid
+    await server.request("DELETE", server.path("v1", "Pod", name), {})
+
+    async def made_anew() -> bool:
+        pod = (await read(workloads, "StatefulSet")).pods.get(name)
+        return pod is not None and pod.uid != before
+
+    await until(made_anew, f"{name} is made anew")
+    return await up(server, workloads, "StatefulSet")
+
+
+async def all_settled(workloads: KubernetesWorkloads) -> bool:
+    return partition.settled(await read(workloads, "StatefulSet"))
+
+
+async def test_a_stateful_set_by_its_partition_there_and_back(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(stateful_set(3))
+    original = await up(server, workloads, "StatefulSet")
+    first = {pod.uid for pod in original.pods.values()}
+    await until(lambda: all_settled(workloads), "settled")
+    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    held = await up(server, workloads, "StatefulSet")
+    assert partition.is_held(held)
+    wanted = change.changed(original.template, "app", FINAL)
+    await perform(workloads, change.write(held, "app", wanted, "the change"))
+    changed = await up(server, workloads, "StatefulSet")
+    assert {pod.uid for pod in changed.pods.values()} == first, "held: no pod is replaced"
+    revisions = {original.update_revision: "old", changed.update_revision: "new"}
+    assert not partition.settled(changed)
+    assert images(await lose(server, workloads, "orders-0"), revisions)["orders-0"] == "old", "lost, and back as it was"
+
+    canary = await lowered(server, workloads, 1)
+    assert images(canary, revisions) == {"orders-0": "old", "orders-1": "old", "orders-2": "new"}
+    assert images(await lose(server, workloads, "orders-1"), revisions)["orders-1"] == "old"
+    assert images(await lose(server, workloads, "orders-2"), revisions)["orders-2"] == "new"
+
+    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))            # back from the middle
+    stood = await up(server, workloads, "StatefulSet")
+    assert images(stood, revisions)["orders-2"] == "new", "held: what is new stays so"
+    await perform(workloads, change.write(stood, "app", original.template, "as it was"))
+    back = await up(server, workloads, "StatefulSet")
+    assert back.template == original.template
+    assert back.update_revision == original.update_revision, "Kubernetes knows the template again"
+    assert images(back, revisions)["orders-2"] == "new"
+    assert partition.would_restart(back, original.update_strategy) == ("orders-2",)
+    done = await lowered(server, workloads, 1)
+    assert {*images(done, revisions).values()} == {"old"}
+    assert partition.would_restart(done, original.update_strategy) == ()
+    uids = {pod.uid for pod in done.pods.values()}
+    await perform(workloads, partition.restore_strategy(done, original.update_strategy))
+    given_back = await up(server, workloads, "StatefulSet")
+    assert given_back.update_strategy == original.update_strategy
+    assert {pod.uid for pod in given_back.pods.values()} == uids
+
+
+async def test_back_from_the_end_goes_batch_by_batch_as_well(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(stateful_set(2))
+    original = await up(server, workloads, "StatefulSet")
+    await until(lambda: all_settled(workloads), "settled")
+    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    held = await up(server, workloads, "StatefulSet")
+    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
+    await lowered(server, workloads, 2)
+    await until(lambda: all_settled(workloads), "the new revision is the current one")
+    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    end = await up(server, workloads, "StatefulSet")
+    revisions = {original.update_revision: "old", end.update_revision: "new"}
+    await perform(workloads, change.write(end, "app", original.template, "as it was"))
+    assert images(await lose(server, workloads, "orders-0"), revisions) == {"orders-0": "new", "orders-1": "new"}
+    assert images(await lowered(server, workloads, 1), revisions) == {"orders-0": "new", "orders-1": "old"}
+
+
+@pytest.mark.parametrize("careful", [False, True])
+async def test_on_delete_has_forgotten_what_its_pods_run(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], careful: bool
+) -> None:
+    """Held at once, a pod that is lost comes back of the very first template. `settle` comes before."""
+    apply(stateful_set(2, updateStrategy={"type": "OnDelete"}))
+    first = await up(server, workloads, "StatefulSet")
+    manifest = stateful_set(2, updateStrategy={"type": "OnDelete"})
+    manifest["spec"]["template"]["spec"]["containers"][1] = {**CONTAINER, "image": "localhost/orders:second"}
+    apply(manifest)
+    for name in ("orders-0", "orders-1"):
+        assert partition.would_restart(await up(server, workloads, "StatefulSet"), {"type": "RollingUpdate"})
+        await lose(server, workloads, name)
+    second = await up(server, workloads, "StatefulSet")
+    revisions = {first.update_revision: "first", second.update_revision: "second"}
+    assert (second.current_revision, partition.settled(second)) == (first.update_revision, False)
+    assert partition.would_restart(second, {"type": "RollingUpdate"}) == ()
+    if careful:
+        await perform(workloads, partition.settle(second))
+        await until(lambda: all_settled(workloads), "the current revision is the one that runs")
+        await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    else:
+        path = server.path("v1", "Pod", "orders-1") + "/status"      # not Ready for a moment: the revision does not catch up
+        not_ready = [{"op": "replace", "path": "/status/conditions", "value": [{"type": "Ready", "status": "False"}]}]
+        await server.json_patch(path, not_ready)
+        await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    after = await lose(server, workloads, "orders-0")
+    assert images(after, revisions)["orders-0"] == ("second" if careful else "first")
+
+
+async def test_a_pod_that_never_gets_ready_blocks_its_own_way_back_until_it_is_deleted(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(stateful_set(2, podManagementPolicy="OrderedReady"))
+
+    await until(lambda: _started(server, workloads), "both pods are Ready")
+    original = await read(workloads, "StatefulSet")
+    await until(lambda: all_settled(workloads), "settled")
+    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    held = await up(server, workloads, "StatefulSet")
+    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
+    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), 1))
+
+    async def broken() -> bool:
+        pod = (await read(workloads, "StatefulSet")).pods.get("orders-1")
+        return pod is not None and pod.uid != original.pods["orders-1"].uid
+
+    await until(broken, "orders-1 is replaced, and no kubelet starts it")
+    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    await perform(workloads, change.write(await read(workloads, "StatefulSet"), "app", original.template, "as it was"))
+    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), 1))
+    stuck = (await read(workloads, "StatefulSet")).pods["orders-1"].uid
+    await asyncio.sleep(2)
+    found = await read(workloads, "StatefulSet")
+    assert found.caught_up
+    assert found.pods["orders-1"].uid == stuck, "the better template does not help it"
+    healed = await lose(server, workloads, "orders-1")
+    assert healed.pods["orders-1"].revision == original.update_revision
+
+
+async def _started(server: ApiServer, workloads: KubernetesWorkloads) -> bool:
+    """OrderedReady: the next pod is made when the one before is Ready."""
+    found = await read(workloads, "StatefulSet")
+    for pod in found.pods.values():
+        if not pod.ready:
+            await run_as_kubelet(server, pod, container="app")
+    return len(found.ready()) == found.replicas
+
+
+# --- autoscalers --------------------------------------------------------------------------------------------------------
+
+
+def hpa(name: str, low: int, high: int, **spec: Any) -> dict[str, Any]:
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": name}, "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}, "minReplicas": low,
+        "maxReplicas": high, "metrics": [metric], **spec}}
+
+
+async def test_an_autoscaler_is_paused_and_given_back_exactly(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    """The real controller looks every 15 s: it brings `disabled` up to its minimum in spite of its behavior, and leaves
+    `orders` and `stopped`, of the same bounds, where they are scaled to."""
+    behavior = {"scaleDown": {"selectPolicy": "Max", "stabilizationWindowSeconds": 60,
+                              "policies": [{"type": "Percent", "value": 10, "periodSeconds": 30}]}}
+    off = {"scaleUp": {"selectPolicy": "Disabled"}, "scaleDown": {"selectPolicy": "Disabled"}}
+    every = ("orders", "stopped", "disabled")
+    for name in every:
+        made = deployment(4, name)
+        made["spec"]["selector"]["matchLabels"] = made["spec"]["template"]["metadata"]["labels"] = {"app": name}
+        apply(made)
+    apply(hpa("orders", 4, 8, behavior=behavior), hpa("stopped", 4, 8), hpa("disabled", 4, 8, behavior=off))
+    kept: dict[str, MemberWorkload] = {}
+    for name in ("orders", "stopped"):
+        kept[name] = await up(server, workloads, name=name)
+        (autoscaler,) = kept[name].autoscalers
+        assert (autoscaler.kind, autoscaler.settings["minReplicas"]) == ("HorizontalPodAutoscaler", 4)
+        assert autoscalers.in_the_way(autoscaler) == ""
+        assert not autoscalers.is_paused(autoscaler)
+        effect = autoscalers.pause(autoscaler)
+        await perform(workloads, effect)
+        with pytest.raises(Fenced):
+            await perform(workloads, effect)                                   # read before: somebody has written it since
+        (paused,) = (await read(workloads, name=name)).autoscalers
+        assert autoscalers.is_paused(paused)
+        assert autoscalers.pause(paused) is None
+    for name, count in (("orders", 2), ("stopped", 0), ("disabled", 2)):
+        await scaled(server, workloads, name, count)
+        await server.json_patch(server.path("autoscaling/v2", "HorizontalPodAutoscaler", name) + "/status", [
+            {"op": "add", "path": "/status/conditions", "value": []}])
+
+    async def looked_at_all() -> bool:
+        found = [await server.get(server.path("autoscaling/v2", "HorizontalPodAutoscaler", name)) for name in every]
+        return all((each.get("status") or {}).get("conditions") for each in found) and (
+            await read(workloads, name="disabled")).replicas == 4
+
+    await until(looked_at_all, "the controller looked at all three, and enforced the bounds of the one", 60)
+    await asyncio.sleep(1)
+    assert [(await read(workloads, name=name)).replicas for name in every] == [2, 0, 4]
+
+    for name in ("orders", "stopped"):
+        (paused,) = (await read(workloads, name=name)).autoscalers
+        (original,) = kept[name].autoscalers
+        await perform(workloads, autoscalers.resume(paused, original.settings))
+        (resumed,) = (await read(workloads, name=name)).autoscalers
+        assert resumed.settings == original.settings
+        assert autoscalers.resume(resumed, original.settings) is None
+
+
+SCALED_OBJECTS = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "scaledobjects.keda.sh"},
+    "spec": {"group": "keda.sh", "scope": "Namespaced", "names": {"kind": "ScaledObject", "plural": "scaledobjects"},
+             "versions": [{"name": "v1alpha1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {
+                 "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+async def test_a_scaled_object_is_paused_instead_of_the_autoscaler_that_keda_made(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl
+) -> None:
+    apply(deployment(1))
+    await up(server, workloads)
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(SCALED_OBJECTS))
+    try:
+        kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/scaledobjects.keda.sh")
+        scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "orders"},
+                  "spec": {"scaleTargetRef": {"name": "orders"}, "triggers": []}}
+        path = server.path("keda.sh/v1alpha1", "ScaledObject")
+        made = await server.request("POST", path, scaled)
+        owner = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "orders", "uid": made["metadata"]["uid"],
+                 "controller": True}
+        apply({**hpa("orders", 1, 8), "metadata": {"name": "keda-hpa-orders", "ownerReferences": [owner]}})
+        (original,) = (await read(workloads)).autoscalers
+        assert str(original) == "ScaledObject orders"
+        await perform(workloads, autoscalers.pause(original))
+        (told,) = (await read(workloads)).autoscalers
+        assert told.settings == {autoscalers.PAUSED: "true"}
+        assert autoscalers.pause(told) is None
+        assert not autoscalers.is_paused(told), "KEDA has not heard it yet"
+        status = {"conditions": [{"type": "Paused", "status": "True"}]}
+        await server.json_patch(f"{path}/orders/status", [{"op": "add", "path": "/status", "value": status}])
+        (paused,) = (await read(workloads)).autoscalers
+        assert autoscalers.is_paused(paused)
+        await perform(workloads, autoscalers.resume(paused, original.settings))
+        (resumed,) = (await read(workloads)).autoscalers
+        assert (resumed.settings, resumed.annotated) == ({}, False)
+    finally:
+        kubectl("delete", "crd", "scaledobjects.keda.sh")
