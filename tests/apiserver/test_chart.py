@@ -20,7 +20,7 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
 from switchover.core.kraft.facts import Pod
-from switchover.ports import Refused
+from switchover.ports import Fenced, Refused
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "helm" / "switchover"
@@ -247,6 +247,8 @@ async def everything(server: ApiServer) -> None:
     ]:
         await workloads.delete_object(api_version, kind, name)
 
+    await consumers(workloads)
+
     migrations = KubernetesMigrations(server, WallClock(), "KafkaMigration", "kafkamigrations")
     assert await migrations.set_finalizer("kafka", "switchover.dev/finalizer", True)
     resource = await migrations.get("kafka")
@@ -255,6 +257,29 @@ async def everything(server: ApiServer) -> None:
     await migrations.record("kafka", metadata["uid"], metadata["resourceVersion"], {"phase": "Running"})
     await migrations.announce("kafka", metadata["uid"], "Tested", "all of it", warning=False)
     await migrations.set_finalizer("kafka", "switchover.dev/finalizer", False)
+
+
+CONSUMERS = workload("orders") | {"kind": "Deployment"}
+CONSUMERS["spec"] = {key: CONSUMERS["spec"][key] for key in ("replicas", "selector", "template")}
+
+
+async def consumers(workloads: KubernetesWorkloads) -> None:
+    """What is done to the workloads of a group; KEDA and the VPA are not installed."""
+    await workloads.create(CONSUMERS)
+    await workloads.apply(workload("payments"))
+    annotated = [{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}]
+    await workloads.patch("apps/v1", "Deployment", "orders", annotated)
+    for kind, name in (("Deployment", "orders"), ("StatefulSet", "payments")):
+        await workloads.patch("apps/v1", kind, name, [{"op": "replace", "path": "/spec/replicas", "value": 0}], "scale")
+    found = await workloads.member_workloads([("Deployment", "orders"), ("StatefulSet", "payments")])
+    assert [each.replicas for each in found.values() if each] == [0, 0]
+    assert [str(autoscaler) for each in found.values() if each for autoscaler in each.autoscalers] == [
+        "HorizontalPodAutoscaler orders"]
+    await workloads.patch("autoscaling/v2", "HorizontalPodAutoscaler", "orders", annotated)
+    with pytest.raises(Fenced, match="is gone"):
+        await workloads.patch("keda.sh/v1alpha1", "ScaledObject", "orders", annotated)
+    await workloads.delete_object("apps/v1", "Deployment", "orders")
+    await workloads.delete_object("apps/v1", "StatefulSet", "payments")
 
 
 async def test_the_role_holds_what_the_adapters_use_and_no_more(
@@ -266,6 +291,9 @@ async def test_the_role_holds_what_the_adapters_use_and_no_more(
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-kafka-0"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(claim))
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "orders"}, "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "orders"}, "maxReplicas": 3}}
+    kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(scaler))
     server = await connect(release.namespace, str(operators_kubeconfig))
     try:
         await everything(server)
