@@ -24,6 +24,8 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopics,
 )
 from switchover.core.kraft.figures import Figure
+from switchover.lag.membership import Membership
+from switchover.lag.window import Asked, Sweep
 from switchover.metadata.parity import TreeReading
 
 
@@ -129,6 +131,25 @@ class Groups(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+class GroupOffsets(Protocol):
+    """How far consumer groups are, all of them at once."""
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        """A reading of every group asked for; what could not be read of one is told in its reading.
+
+        Raises only when no broker answers at all, or none accepts us.
+        """
+        ...
+
+
+class GroupMemberships(Protocol):
+    """Who is in the consumer groups, through an ordinary client."""
+
+    async def groups(self) -> Sequence[str]: ...
+    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        """Of each group its members, or why its coordinator does not tell them. A group that does not exist is Dead."""
+        ...
 
 
 class ZooKeeper(Protocol):

@@ -1,17 +1,19 @@
-"""The port KafkaAdmin on confluent-kafka, the only place that imports it."""
+"""The ports KafkaAdmin and GroupMemberships on confluent-kafka, the only place that imports it."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from switchover.adapters import librdkafka
 from switchover.core.kraft.facts import GroupSample
+from switchover.lag.group import TopicPartition as Named
+from switchover.lag.membership import Membership
 from switchover.ports import Access, Refused, Unreachable
 
 BATCH = 200                 # topics in one request: DescribeConfigs answers some forty settings for each
@@ -34,6 +36,13 @@ _REQUEST = frozenset({
 _GONE = frozenset({
     KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
 })
+
+_STATES = {
+    ConsumerGroupState.STABLE: "Stable", ConsumerGroupState.EMPTY: "Empty", ConsumerGroupState.DEAD: "Dead",
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
+    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
+}
+"""In Kafka's words. The states that only the consumer protocol has, Assigning and Reconciling, librdkafka does not know."""
 
 
 class ConfluentKafkaAdmin:
@@ -123,6 +132,33 @@ class ConfluentKafkaAdmin:
             elif end.code() not in _GONE:
                 raise self._error(end, f"{partition.topic}-{partition.partition}")
         return GroupSample(at, sample)
+
+    async def groups(self) -> Sequence[str]:
+        """Every consumer group that the brokers show to our user."""
+        deadline = time.monotonic() + self._seconds
+        client = self._connected()
+        listed = {"groups": client.list_consumer_groups(request_timeout=_left(deadline))}
+        answer = (await self._settled(client, deadline, listed))["groups"]
+        for error in [answer] if isinstance(answer, KafkaError) else [each.args[0] for each in answer.errors or ()]:
+            raise self._error(error, "the list of consumer groups")        # of one broker, and its groups would be missing
+        return sorted(group.group_id for group in answer.valid)
+
+    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        """Of each group its members, or why its coordinator does not tell them."""
+        deadline = time.monotonic() + self._seconds
+        client, found = self._connected(), dict[str, Membership | str]()
+        names = sorted(set(groups))
+        for start in range(0, len(names), BATCH):
+            described = client.describe_consumer_groups(names[start:start + BATCH], request_timeout=_left(deadline))
+            for name, group in (await self._settled(client, deadline, described)).items():
+                if isinstance(group, KafkaError):
+                    found[name] = str(self._error(group, f"group {name}"))
+                    continue
+                found[name] = Membership(_STATES.get(group.state, "Unknown"), {
+                    member.member_id: frozenset(Named(each.topic, each.partition)
+                                                for each in member.assignment.topic_partitions)
+                    for member in group.members})
+        return found
 
     async def close(self) -> None:
         """Forget the clients; librdkafka's threads end with them."""

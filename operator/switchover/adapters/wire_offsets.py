@@ -1,0 +1,280 @@
+"""How far consumer groups are (`ports.GroupOffsets`), asked in batches over Kafka's protocol.
+
+Ordinary clients cannot do it: AdminClient asks for one group a call and kills the process when a coordinator has moved (see
+adapters/kafka.py), and a consumer for each group is dear (docs/measurements.md, Lag, has both).
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
+from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
+from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsTopic
+from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v9.request import MetadataRequestTopic
+from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
+from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
+from kio.schema.types import BrokerId, GroupId, TopicName
+from kio.static.primitive import i8, i32, i64
+
+from switchover.adapters.wire_connection import Connection, connected
+from switchover.adapters.wire_security import security
+from switchover.core.kraft.facts import Address
+from switchover.lag.group import TopicPartition
+from switchover.lag.samples import NONE
+from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.ports import Access, Refused, Unreachable
+
+GROUPS = 100                # in one request: the answer carries every commit of each
+PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each
+CONNECTIONS = 32            # at a time
+
+READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
+LATEST, EARLIEST = i64(-1), i64(-2)
+NOT_ANSWERED = "the broker left it out of its answer"
+
+_WORDS = {
+    ErrorCode.group_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the group",
+    ErrorCode.topic_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the topic",
+    ErrorCode.not_coordinator: "the group's coordinator has moved",
+    ErrorCode.coordinator_load_in_progress: "the group's coordinator is still loading its groups",
+    ErrorCode.coordinator_not_available: "the group has no coordinator: its partition of __consumer_offsets has no leader",
+    ErrorCode.not_leader_or_follower: "the partition's leader has moved",
+    ErrorCode.leader_not_available: "the partition has no leader",
+    ErrorCode.offset_not_available: "the partition's new leader does not know its end yet",
+}
+
+Item = TypeVar("Item")
+
+
+class WireOffsets:
+    """The brokers of one Kafka cluster (3.0 or newer); `access` as for `ConfluentKafkaAdmin`.
+
+    A sweep is four rounds, each of which may take `seconds`: who coordinates, the commits of all groups, who leads, and the
+    ends and log starts of all their partitions, once each however many groups read them. In a round every broker is asked
+    on a connection of its own, all at the same time. Nothing is asked twice: what a moved coordinator or leader refuses has
+    failed in this sweep, and the next one asks anew who it is. Raises Refused for an access that cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 3.0) -> None:
+        self._servers = list(_addresses(access.servers))
+        self._security = security(access.properties)
+        self._seconds = seconds
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        """Read them all. Raises Unreachable when no bootstrap server answers, Refused when one does not accept us."""
+        found = _Sweep(asked)
+        await self._any(found.find_coordinators)
+        await self._each(found.coordinators, found.fetch_commits, found.groups_failed)
+        await self._any(found.find_leaders)
+        await self._each(found.leaders, found.list_ends, found.partitions_failed)
+        return found.result()
+
+    async def _any(self, ask: Callable[[Connection], Awaitable[None]]) -> None:
+        """Ask the bootstrap servers in turn, beginning with the last one that answered."""
+        errors = []
+        for server in tuple(self._servers):
+            try:
+                async with connected(server, self._security, self._seconds) as connection:
+                    await ask(connection)
+            except Unreachable as error:
+                errors.append(str(error))
+            else:
+                self._servers.remove(server)
+                self._servers.insert(0, server)
+                return
+        raise Unreachable("no bootstrap server answers: " + "; ".join(errors))
+
+    async def _each(
+        self, work: Mapping[Address, Sequence[Item]], ask: Callable[[Connection, Sequence[Item]], Awaitable[None]],
+        failed: Callable[[Iterable[Item], str], None],
+    ) -> None:
+        """Ask every broker for its part of the work; what one did not answer has failed."""
+        deadline = time.monotonic() + self._seconds
+        free = asyncio.Semaphore(CONNECTIONS)
+
+        async def one(broker: Address, part: Sequence[Item]) -> None:
+            async with free:
+                try:
+                    async with connected(broker, self._security, max(0.001, deadline - time.monotonic())) as connection:
+                        await ask(connection, part)
+                except (Unreachable, Refused) as error:
+                    failed(part, str(error))
+
+        await asyncio.gather(*(one(broker, part) for broker, part in work.items()))
+
+
+class _End(NamedTuple):
+    """A partition's ends with the time at which they were asked for, in ms, and its log start."""
+
+    high_at: int
+    high: int
+    stable_at: int
+    stable: int
+    start: int
+
+
+class _Sweep:
+    """What the rounds of one sweep have found so far."""
+
+    def __init__(self, asked: Mapping[str, Asked]) -> None:
+        self._asked = asked
+        self.coordinators: dict[Address, list[str]] = {}
+        self._failed: dict[str, str] = {}
+        self._commits: dict[str, dict[TopicPartition, int | str]] = {}
+        self.leaders: dict[Address, list[TopicPartition]] = {}
+        self._numbers: dict[str, int] = {}
+        self._unread: dict[TopicPartition | str, str] = {}
+        self._ends: dict[TopicPartition, _End] = {}
+
+    # --- commits ----------------------------------------------------------------------------------------------------------
+
+    async def find_coordinators(self, broker: Connection) -> None:
+        self.coordinators = defaultdict(list)
+        for batch in _batches(sorted(self._asked), GROUPS):
+            answer = await broker.ask(FindCoordinatorRequest(coordinator_keys=tuple(batch)), FindCoordinatorResponse)
+            for found in answer.coordinators:
+                if found.error_code is ErrorCode.none:
+                    self.coordinators[Address(found.host, found.port)].append(found.key)
+                else:
+                    self._failed[found.key] = _words(found.error_code)
+
+    async def fetch_commits(self, coordinator: Connection, groups: Sequence[str]) -> None:
+        for batch in _batches(groups, GROUPS):
+            wanted = tuple(OffsetFetchRequestGroup(group_id=GroupId(group), topics=None) for group in batch)
+            answer = await coordinator.ask(OffsetFetchRequest(groups=wanted), OffsetFetchResponse)
+            for group in answer.groups:
+                if group.error_code is not ErrorCode.none:
+                    self._failed[group.group_id] = _words(group.error_code)
+                    continue
+                self._commits[group.group_id] = {
+                    TopicPartition(topic.name, partition.partition_index):
+                        _answered(partition.error_code, partition.committed_offset)
+                    for topic in group.topics for partition in topic.partitions}
+
+    def groups_failed(self, groups: Iterable[str], why: str) -> None:
+        self._failed |= {group: why for group in groups if group not in self._commits}
+
+    # --- ends -------------------------------------------------------------------------------------------------------------
+
+    async def find_leaders(self, broker: Connection) -> None:
+        self.leaders = defaultdict(list)
+        topics = sorted({topic for group in self._commits for topic in self._topics(group)})
+        if not topics:
+            return
+        answer = await broker.ask(MetadataRequest(
+            topics=tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        ), MetadataResponse)
+        brokers = {known.node_id: Address(known.host, known.port) for known in answer.brokers}
+        for topic in answer.topics:
+            if topic.error_code is ErrorCode.unknown_topic_or_partition:
+                continue
+            if topic.error_code is not ErrorCode.none:
+                self._unread[topic.name] = _words(topic.error_code)
+                continue
+            self._numbers[topic.name] = len(topic.partitions)
+            for partition in topic.partitions:
+                named = TopicPartition(topic.name, partition.partition_index)
+                if partition.leader_id in brokers:
+                    self.leaders[brokers[partition.leader_id]].append(named)
+                else:
+                    self._unread[named] = _words(ErrorCode.leader_not_available)
+
+    async def list_ends(self, leader: Connection, partitions: Sequence[TopicPartition]) -> None:
+        stable = {topic for group in self._commits if self._asked[group].read_committed for topic in self._topics(group)}
+        for batch in _batches(partitions, PARTITIONS):
+            stable_at = _now()
+            stables = await _offsets(leader, [each for each in batch if each.topic in stable], READ_COMMITTED, LATEST)
+            high_at = _now()
+            highs = await _offsets(leader, batch, READ_UNCOMMITTED, LATEST)
+            starts = await _offsets(leader, batch, READ_UNCOMMITTED, EARLIEST)
+            for each in batch:
+                high, start = highs.get(each, NOT_ANSWERED), starts.get(each, NOT_ANSWERED)
+                end = stables.get(each, NOT_ANSWERED) if each.topic in stable else high
+                if isinstance(high, int) and isinstance(start, int) and isinstance(end, int):
+                    self._ends[each] = _End(high_at, high, stable_at, end, start)
+                else:
+                    self._unread[each] = next(found for found in (end, high, start) if isinstance(found, str))
+
+    def partitions_failed(self, partitions: Iterable[TopicPartition], why: str) -> None:
+        self._unread |= {each: why for each in partitions if each not in self._ends and each not in self._unread}
+
+    # --- both -------------------------------------------------------------------------------------------------------------
+
+    def result(self) -> Sweep:
+        """A reading of every group."""
+        readings = {group: self._reading(group) for group in self._commits}
+        missing = self._asked.keys() - readings.keys()
+        return Sweep(readings | {group: Reading(why=self._failed.get(group, NOT_ANSWERED)) for group in missing},
+                     self._numbers)
+
+    def _topics(self, group: str) -> frozenset[str]:
+        return self._asked[group].topics | {each.topic for each in self._commits[group]}
+
+    def _reading(self, group: str) -> Reading:
+        commits, read_committed = self._commits[group], self._asked[group].read_committed
+        offsets: dict[TopicPartition, Offsets] = {}
+        failed: dict[TopicPartition | str, str] = {}
+        for topic in self._topics(group):
+            if topic in self._unread:
+                failed[topic] = self._unread[topic]
+            for number in range(self._numbers.get(topic, 0)):
+                each = TopicPartition(topic, number)
+                committed, end = commits.get(each, NONE), self._ends.get(each)
+                if isinstance(committed, str) or end is None:
+                    failed[each] = committed if isinstance(committed, str) else self._unread.get(each, NOT_ANSWERED)
+                    continue
+                at, last = (end.stable_at, end.stable) if read_committed else (end.high_at, end.high)
+                offsets[each] = Offsets(at, committed, last, end.start, end.high)
+        return Reading(offsets, frozenset(each.topic for each in commits), failed)
+
+
+async def _offsets(leader: Connection, partitions: Sequence[TopicPartition], isolation: i8,
+                   timestamp: i64) -> dict[TopicPartition, int | str]:
+    """ListOffsets: an offset of each, or why there is none."""
+    if not partitions:
+        return {}
+    topics: dict[str, list[int]] = defaultdict(list)
+    for each in partitions:
+        topics[each.topic].append(each.partition)
+    answer = await leader.ask(ListOffsetsRequest(
+        replica_id=BrokerId(-1),
+        isolation_level=isolation,
+        topics=tuple(ListOffsetsTopic(name=TopicName(topic), partitions=tuple(
+            ListOffsetsPartition(partition_index=i32(number), timestamp=timestamp) for number in numbers))
+            for topic, numbers in topics.items()),
+    ), ListOffsetsResponse)
+    return {
+        TopicPartition(topic.name, partition.partition_index): _answered(partition.error_code, partition.offset)
+        for topic in answer.topics for partition in topic.partitions}
+
+
+def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    return (items[start:start + size] for start in range(0, len(items), size))
+
+
+def _answered(code: ErrorCode, offset: int) -> int | str:
+    return offset if code is ErrorCode.none else _words(code)
+
+
+def _words(code: ErrorCode) -> str:
+    return f"{_WORDS[code]} ({code.name.upper()})" if code in _WORDS else code.name.upper()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _addresses(servers: str) -> Iterator[Address]:
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+            raise Refused(f"the bootstrap server {server.strip()!r} is not of the form HOST:PORT")
+        yield Address(host.removeprefix("[").removesuffix("]"), int(port))

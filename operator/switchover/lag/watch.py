@@ -1,0 +1,56 @@
+"""One group watched: its window, its verdicts and its gate."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from switchover.lag.group import Evaluation, Group, TopicPartition, evaluate
+from switchover.lag.hysteresis import State, fold
+from switchover.lag.thresholds import Thresholds
+from switchover.lag.verdicts import Judged, judge
+from switchover.lag.window import Reading, Window
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assessment:
+    """What is known of a group after one sweep.
+
+    `partitions` are the rows of `judged`. `sampled` is when that partition was read which was read longest ago (ms since
+    the epoch), None while one never was.
+    """
+
+    partitions: tuple[TopicPartition, ...]
+    judged: Judged
+    group: Group
+    evaluation: Evaluation
+    gate: State
+    sampled: int | None
+    reading: Reading
+
+
+class Watch:
+    """Keeps the last samples of a group, as many as the thresholds' window needs, and the state of its gate.
+
+    `gate` is where an earlier process stood.
+    """
+
+    def __init__(self, thresholds: Thresholds, *, read_committed: bool = False, gate: State | None = None) -> None:
+        self._thresholds = thresholds
+        self._read_committed = read_committed
+        self._gate = gate if gate is not None else State()
+        self._config = blake2b(f"{thresholds} {read_committed}".encode(), digest_size=6).hexdigest()
+        self._window = Window(thresholds.window // thresholds.poll + 1)
+        self._reading = Reading()
+
+    def add(self, reading: Reading) -> None:
+        """What one sweep read; where it failed, the samples are invalid."""
+        self._window.add(reading.offsets)
+        self._reading = reading
+
+    def assess(self, group: Group, now: int, since: int | None = None) -> Assessment:
+        """Judge the window that ends at `now` and move the gate. `since`: when the running step began."""
+        judged = judge(self._window.samples(read_committed=self._read_committed), now, self._thresholds, since=since)
+        partitions = self._window.partitions
+        evaluation = evaluate(partitions, judged, group, now, self._config)
+        self._gate = fold(self._gate, evaluation, self._thresholds)
+        return Assessment(partitions, judged, group, evaluation, self._gate, self._window.sampled(group.expected),
+                          self._reading)

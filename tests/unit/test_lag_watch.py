@@ -1,0 +1,189 @@
+"""The window of a group, what stands beside its lag, and the two watched over many sweeps."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from switchover.lag.group import Group, TopicPartition
+from switchover.lag.hysteresis import State
+from switchover.lag.membership import Membership, group_of
+from switchover.lag.samples import NONE
+from switchover.lag.thresholds import Thresholds
+from switchover.lag.verdicts import Effect, Verdict
+from switchover.lag.watch import Assessment, Watch
+from switchover.lag.window import Offsets, Reading, Window
+from unit.lag_readings import DEFAULTS, POLL, T0
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+def offsets(sweep: int, committed: int = 5, end: int = 7) -> Offsets:
+    return Offsets(T0 + sweep * POLL, committed, end, 1, end)
+
+
+# --- the window -----------------------------------------------------------------------------------------------------------
+
+
+def test_samples_stand_oldest_first_at_the_right_edge():
+    window = Window(3)
+    for sweep in range(2):
+        window.add({A0: offsets(sweep, 10 + sweep, 20 + sweep)})
+    samples = window.samples(read_committed=False)
+    assert window.partitions == (A0,)
+    assert samples.valid.tolist() == [[False, True, True]]
+    assert samples.time.tolist()[0][1:] == [T0, T0 + POLL]
+    assert samples.committed.tolist()[0][1:] == [10, 11]
+    assert samples.end.tolist()[0][1:] == samples.high.tolist()[0][1:] == [20, 21]
+    assert samples.start.tolist()[0][1:] == [1, 1]
+    assert samples.transactional.tolist() == [False]
+    assert window.samples(read_committed=True).transactional.tolist() == [True]
+
+
+def test_a_failed_sweep_leaves_an_invalid_sample_in_every_row():
+    window = Window(4)
+    window.add({A0: offsets(0), B0: offsets(0)})
+    window.add({B0: offsets(1)})
+    window.add({})
+    assert window.partitions == (A0, B0)
+    assert window.samples(read_committed=False).valid.tolist() == [[False, True, False, False], [False, True, True, False]]
+
+
+def test_a_window_never_grows_and_forgets_what_it_cannot_show_any_more():
+    window = Window(3)
+    window.add({A0: offsets(0), A1: offsets(0)})
+    for sweep in range(1, 4):
+        assert A0 in window.partitions or sweep == 3
+        window.add({A1: offsets(sweep)})
+    assert window.partitions == (A1,)
+    assert window.samples(read_committed=False).time.tolist() == [[T0 + POLL, T0 + 2 * POLL, T0 + 3 * POLL]]
+
+
+def test_rows_keep_their_samples_when_partitions_come_and_go():
+    window = Window(5)
+    dice = np.random.default_rng(3)
+    history: dict[TopicPartition, list[int]] = {each: [NONE] * 5 for each in (A0, A1, B0)}
+    for sweep in range(40):
+        present = [each for each in history if dice.random() < .5]
+        window.add({each: offsets(sweep, 100 * sweep + each.partition) for each in present})
+        for each, row in history.items():
+            row[:] = [*row[1:], 100 * sweep + each.partition if each in present else NONE]
+        samples = window.samples(read_committed=False)
+        assert set(window.partitions) == {each for each, row in history.items() if set(row) != {NONE}}
+        for each, committed, valid in zip(window.partitions, samples.committed, samples.valid, strict=True):
+            assert np.where(valid, committed, NONE).tolist() == history[each]
+
+
+def test_staleness_is_that_of_the_partition_read_longest_ago():
+    window = Window(3)
+    window.add({A0: offsets(0), A1: offsets(0)})
+    window.add({A1: offsets(1)})
+    assert window.sampled(frozenset({A0, A1})) == T0
+    assert window.sampled(frozenset({A1})) == T0 + POLL
+    assert window.sampled(frozenset({A1, B0})) is None
+    assert window.sampled(frozenset()) is None
+
+
+# --- beside the lag -------------------------------------------------------------------------------------------------------
+
+
+def test_every_partition_of_an_assigned_topic_is_expected():
+    membership = Membership("Stable", {"m1": frozenset({A0}), "m2": frozenset({A1})})
+    group = group_of(membership, {"a": 2, "b": 1}, frozenset({"b"}))
+    assert group.expected == {A0, A1}
+    assert (group.stable, group.sole_owners) == (True, True)
+
+
+@pytest.mark.parametrize(("assigned", "partitions"), [
+    ({"m1": frozenset({A0})}, {"a": 2}),                                    # A1 has no owner
+    ({"m1": frozenset({A0, A1}), "m2": frozenset({A1})}, {"a": 2}),         # A1 has two
+])
+def test_owners_that_are_not_sole_are_told(assigned, partitions):
+    assert group_of(Membership("Stable", assigned), partitions, frozenset()).sole_owners is False
+
+
+def test_what_is_assigned_is_expected_even_of_a_topic_that_is_gone():
+    assert group_of(Membership("Stable", {"m1": frozenset({A0})}), {}, frozenset()).expected == {A0}
+
+
+@pytest.mark.parametrize(("state", "stable"), [("Empty", False), ("PreparingRebalance", False), ("Unknown", None)])
+def test_without_an_assignment_commits_stand_for_it_and_nothing_passes(state, stable):
+    group = group_of(Membership(state, {}), {"a": 2}, frozenset({"a"}))
+    assert group.expected == {A0, A1}
+    assert (group.stable, group.sole_owners) == (stable, False)
+
+
+def test_the_generation_is_another_one_when_who_owns_what_has_changed():
+    same = Membership("Stable", {"m1": frozenset({A0, A1}), "m2": frozenset()})
+    assert same.generation == Membership("Stable", {"m2": frozenset(), "m1": frozenset({A1, A0})}).generation
+    others = [Membership("Stable", {"m1": frozenset({A0}), "m2": frozenset({A1})}),
+              Membership("Stable", {"m3": frozenset({A0, A1}), "m2": frozenset()}), Membership("Stable", {})]
+    assert len({each.generation for each in (same, *others)}) == 4
+
+
+# --- watched --------------------------------------------------------------------------------------------------------------
+
+HEALTHY = Group(frozenset({A0}), True, 1, True)
+
+
+def watched(readings: list[Reading], *, read_committed: bool = False, thresholds: Thresholds = DEFAULTS,
+            group: Group = HEALTHY, gate: State | None = None) -> list[Assessment]:
+    watch = Watch(thresholds, read_committed=read_committed, gate=gate)
+    found = []
+    for sweep, reading in enumerate(readings):
+        watch.add(reading)
+        found.append(watch.assess(group, T0 + sweep * POLL))
+    return found
+
+
+def running(sweeps: int, behind: int = 0) -> list[Reading]:
+    return [Reading({A0: offsets(sweep, 1000 * sweep - behind + 1000, 1000 * sweep + 1000)}) for sweep in range(sweeps)]
+
+
+def test_a_healthy_group_is_judged_after_two_minutes_and_passes_two_later():
+    found = watched(running(20))
+    effects = [each.evaluation.effect for each in found]
+    assert effects == [Effect.INCONCLUSIVE] * 8 + [Effect.PASS] * 12
+    assert [each.gate.effect for each in found].index(Effect.PASS) == 16
+
+
+def test_a_group_that_could_not_be_read_is_unknown_with_its_third_failure_and_never_absent():
+    found = watched(running(12) + [Reading(why="nobody answers")] * 4)
+    assert [Verdict(each.judged.verdict[0]) for each in found[11:]] == [
+        Verdict.OK, Verdict.OK, Verdict.OK, Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert {each.partitions for each in found} == {(A0,)}
+    assert {each.sampled for each in found[11:]} == {T0 + 11 * POLL}
+    assert found[-1].reading.why == "nobody answers"
+
+
+def test_a_group_of_which_nothing_was_ever_read_is_inconclusive():
+    [*_, last] = watched([Reading(why="nobody answers")] * 12)
+    assert (last.partitions, last.evaluation.effect, last.evaluation.missing) == ((), Effect.INCONCLUSIVE, (A0,))
+
+
+def test_the_last_marker_is_forgiven_where_the_group_reads_committed_records_only():
+    ends = [Reading({A0: offsets(sweep, 999, 1000)}) for sweep in range(40)]
+    assert watched(ends, read_committed=True)[-1].judged.verdict[0] == Verdict.IDLE
+    assert watched(ends)[-1].judged.verdict[0] == Verdict.STOPPED
+
+
+def test_the_gate_goes_on_where_it_stood_and_not_under_other_thresholds():
+    before = watched(running(17))[-1].gate
+    assert before.effect is Effect.PASS
+
+    def next_one(thresholds: Thresholds, *, read_committed: bool = False) -> State:
+        watch = Watch(thresholds, read_committed=read_committed, gate=before)
+        for reading in running(18):
+            watch.add(reading)
+        return watch.assess(HEALTHY, T0 + 17 * POLL).gate
+
+    assert next_one(DEFAULTS).effect is Effect.PASS
+    assert next_one(Thresholds(max_time_lag=70_000)).effect is Effect.HOLD
+    assert next_one(DEFAULTS, read_committed=True).effect is Effect.HOLD
+
+
+def test_the_window_holds_what_the_thresholds_look_back():
+    samples = watched(running(100))[-1].judged.quantities
+    assert samples.count[0] == 40
+    assert all(later.judged.quantities.count[0] >= earlier.judged.quantities.count[0]
+               for earlier, later in pairwise(watched(running(60))))
