@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from switchover.core.groups.figures import LAG_METRICS
 from switchover.core.kraft.figures import METRICS, Figure
 from switchover.ports import Migrations
 
@@ -50,7 +51,7 @@ class MigrationFigures(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
-        for name, metric in METRICS.items():
+        for name, metric in {**METRICS, **LAG_METRICS}.items():
             kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
             family = kind(name, metric.says, labels=("migration", *metric.labels))
             for uid, figure in self._figures(name):

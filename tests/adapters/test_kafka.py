@@ -30,7 +30,10 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.servers import loopback
 from switchover.adapters import kafka, librdkafka
 from switchover.adapters.kafka import ConfluentKafkaAdmin
+from switchover.adapters.wire_offsets import WireOffsets
 from switchover.core.kraft.facts import Address
+from switchover.lag.membership import Membership
+from switchover.lag.window import Asked
 from switchover.ports import Access, Refused, Unreachable
 
 
@@ -243,6 +246,41 @@ async def test_sasl_plain_and_its_rights(secured: SecuredBroker) -> None:
             await admin.broker_settings(1)
 
 
+async def test_who_is_in_the_groups_and_how_far_they_are_with_rights_and_without(secured: SecuredBroker) -> None:
+    topic, group = created(str(secured.plain)), uuid.uuid4().hex
+    committed(str(secured.plain), group, [TopicPartition(topic, 0, 0)])
+    alice = Access(str(secured.sasl), sasl("PLAIN", "alice", "secret"))
+    async with opened(str(secured.sasl), alice.properties) as admin:
+        assert group in await admin.groups()
+        assert await admin.memberships([group, "nobody"]) == {
+            group: Membership("Empty", {}), "nobody": Membership("Dead", {})}
+    [reading] = (await WireOffsets(alice).sweep({group: Asked()})).readings.values()
+    assert list(reading.offsets) == [(topic, 0)]
+
+    bob = Access(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"))
+    async with opened(str(secured.sasl), bob.properties) as admin:
+        assert await admin.groups() == []
+        assert "it needs DESCRIBE on it" in str((await admin.memberships([group]))[group])
+    [reading] = (await WireOffsets(bob).sweep({group: Asked()})).readings.values()
+    assert reading.why == "our user is not allowed to ask; it needs DESCRIBE on the group (GROUP_AUTHORIZATION_FAILED)"
+
+
+async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncommitted(secured: SecuredBroker) -> None:
+    topic, group = created(str(secured.plain)), uuid.uuid4().hex
+    committed(str(secured.plain), group, [TopicPartition(topic, 0, 0)])
+    admin = AdminClient({"bootstrap.servers": str(secured.plain)})
+    denied = AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:alice", "*", AclOperation.DESCRIBE,
+                        AclPermissionType.DENY)
+    admin.create_acls([denied])[denied].result(60)
+    offsets = WireOffsets(Access(str(secured.sasl), sasl("PLAIN", "alice", "secret")))
+    deadline = time.monotonic() + 30
+    while not (reading := (await offsets.sweep({group: Asked(frozenset({topic}))})).readings[group]).failed:
+        assert time.monotonic() < deadline                   # the ACL takes a moment
+    assert reading.offsets == {}
+    assert reading.failed == {
+        topic: "our user is not allowed to ask; it needs DESCRIBE on the topic (TOPIC_AUTHORIZATION_FAILED)"}
+
+
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
     topic = created(str(secured.plain))
     async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret")) as admin:
@@ -258,6 +296,8 @@ async def test_a_wrong_password_is_refused_and_not_shown(secured: SecuredBroker,
         with pytest.raises(Refused, match=r"does not accept us: .*[Aa]uthentication") as refused:
             await admin.broker_settings(1)
     assert "wr0ng" not in str(refused.value)
+    with pytest.raises(Refused, match=rf"{secured.sasl}: refused user alice: Authentication failed"):
+        await WireOffsets(Access(str(secured.sasl), sasl(mechanism, "alice", "wr0ng"))).sweep({})
 
 
 async def test_tls_with_a_client_certificate(secured: SecuredBroker) -> None:

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.core.gate import Judgement, Streak, passed, wait
+from switchover.core.groups.figures import LAG_METRICS
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.figures import METRICS, figures, waits_of
 from switchover.core.kraft.picture import Picture
@@ -182,5 +183,5 @@ def test_every_metric_is_in_the_guide_with_its_type_and_labels():
     own = {
         f"{name}_total" if metric.counter else name:
             f"{'counter' if metric.counter else 'gauge'} | {', '.join(f'`{label}`' for label in metric.labels)}".rstrip()
-        for name, metric in METRICS.items()}
+        for name, metric in {**METRICS, **LAG_METRICS}.items()}
     assert {name: rows.get(name, "").strip() for name in own} == own

@@ -139,8 +139,9 @@ class ConfluentKafkaAdmin:
         client = self._connected()
         listed = {"groups": client.list_consumer_groups(request_timeout=_left(deadline))}
         answer = (await self._settled(client, deadline, listed))["groups"]
-        for error in [answer] if isinstance(answer, KafkaError) else [each.args[0] for each in answer.errors or ()]:
-            raise self._error(error, "the list of consumer groups")        # of one broker, and its groups would be missing
+        errors = [answer] if isinstance(answer, KafkaError) else answer.errors
+        if errors:                  # of one broker is enough: its groups would be missing
+            raise self._error(errors[0], "the list of consumer groups")
         return sorted(group.group_id for group in answer.valid)
 
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:

@@ -99,8 +99,9 @@ class WireOffsets:
 
         async def one(broker: Address, part: Sequence[Item]) -> None:
             async with free:
+                left = round(max(0.1, deadline - time.monotonic()), 1)
                 try:
-                    async with connected(broker, self._security, max(0.001, deadline - time.monotonic())) as connection:
+                    async with connected(broker, self._security, left) as connection:
                         await ask(connection, part)
                 except (Unreachable, Refused) as error:
                     failed(part, str(error))

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from switchover.ports import Fenced, Refused, Unreachable
+from switchover.ports import Access, Fenced, Refused, Unreachable
 from switchover.settings import BadSettings, read_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -73,6 +73,53 @@ def export(
     except Fenced:
         _give_up("something was changed while it was read; try again")
     except (BadSettings, Refused, Unreachable) as error:
+        _give_up(str(error))
+
+
+class Isolation(StrEnum):
+    """How the groups read."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+class Output(StrEnum):
+    """How it is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@app.command()
+def lag(
+    bootstrap_server: Annotated[str, typer.Option(help="HOST:PORT of one or more brokers, with commas.")],
+    command_config: Annotated[Path | None, typer.Option(help="Client properties as for Kafka's tools; PEM as text.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A consumer group; may be repeated. Without it, all.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated. Without it, all.")] = None,
+    isolation: Annotated[Isolation, typer.Option(help="How the groups read: their isolation.level.")]
+    = Isolation.READ_UNCOMMITTED,
+    every: Annotated[float, typer.Option(help="Seconds between two samples.", min=1, max=75)] = 15,
+    samples: Annotated[int, typer.Option(help="Samples that a verdict needs at least.", min=2)] = 8,
+    span: Annotated[float, typer.Option(help="Seconds that they must span at least.", min=1)] = 120,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on after the first verdict, until interrupted.")] = False,
+    output: Annotated[Output, typer.Option(help="json: a document for each verdict.")] = Output.TABLE,
+) -> None:
+    """Judge whether consumer groups keep up: lag in records and in time, with words for what is wrong. Read only.
+
+    One sample proves nothing, so it samples for two minutes before it says anything.
+
+    Exit code: 0 every group passes; 1 one fails; 2 bad options, or Kafka cannot be reached or refuses;
+    3 hold or inconclusive. After Ctrl-C that of the last verdict, 3 when there was none.
+    """
+    from switchover.cli.lag import Question, client_properties, thresholds_of
+    from switchover.cli.lag_screen import show
+
+    try:
+        question = Question(
+            Access(bootstrap_server, client_properties(command_config)), tuple(dict.fromkeys(group or ())),
+            frozenset(topic or ()), isolation is Isolation.READ_COMMITTED, thresholds_of(every, samples, span))
+        raise typer.Exit(show(question, watch=watch, as_json=output is Output.JSON))
+    except (Refused, Unreachable) as error:
         _give_up(str(error))
 
 

@@ -1,12 +1,16 @@
 """One group watched: its window, its verdicts and its gate."""
 
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 
+import numpy as np
+
 from switchover.lag.group import Evaluation, Group, TopicPartition, evaluate
 from switchover.lag.hysteresis import State, fold
+from switchover.lag.samples import Ints
 from switchover.lag.thresholds import Thresholds
-from switchover.lag.verdicts import Judged, judge
+from switchover.lag.verdicts import Judged, Verdict, judge
 from switchover.lag.window import Reading, Window
 
 
@@ -25,6 +29,36 @@ class Assessment:
     gate: State
     sampled: int | None
     reading: Reading
+
+    @property
+    def rows(self) -> list[int]:
+        """Those of the expected partitions."""
+        return [row for row, each in enumerate(self.partitions) if each in self.group.expected]
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are not committed, of all expected partitions that were sampled; None when none was."""
+        q = self.judged.quantities
+        seen = self._with_samples(1)
+        return int(np.maximum(q.lag[seen], 0).sum()) if len(seen) else None
+
+    @property
+    def time_lag(self) -> tuple[int, bool] | None:
+        """The age in ms of the oldest record that is not committed, and whether it may be older still (censored)."""
+        q = self.judged.quantities
+        seen = self._with_samples(2)
+        return (int(q.time_lag[seen].max()), bool(q.censored[seen].any())) if len(seen) else None
+
+    @property
+    def verdicts(self) -> Counter[Verdict]:
+        """How many expected partitions have each verdict; one that was never sampled is UNKNOWN."""
+        found = Counter(Verdict(code) for code in self.judged.verdict[self.rows].tolist())
+        found[Verdict.UNKNOWN] += len(self.evaluation.missing)
+        return found
+
+    def _with_samples(self, count: int) -> Ints:
+        rows = np.array(self.rows, dtype=np.int64)
+        return rows[self.judged.quantities.count[rows] >= count]
 
 
 class Watch:

@@ -1,8 +1,8 @@
-"""One sentence for each partition's verdict, with the figures that it rests on."""
+"""One sentence for each partition's verdict, with the figures that it rests on, and for what must be true beside."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from switchover.lag.group import TopicPartition
+from switchover.lag.group import Group, TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Judged, Verdict
 
@@ -16,6 +16,19 @@ def sentence(partition: TopicPartition, judged: Judged, row: int) -> str:
 def missing(partition: TopicPartition) -> str:
     """The same for an expected partition of which there are no samples at all."""
     return f"{partition} is {Verdict.UNKNOWN.name}: it is subscribed to, and nothing was sampled"
+
+
+def beside(group: Group) -> Iterator[str]:
+    """What keeps the group from passing whatever its partitions say."""
+    if not group.expected:
+        yield "nothing is known that it should consume"
+    if group.stable is not True:
+        yield "it is not stable" if group.stable is False else "nobody tells whether it is stable"
+    if group.stable and group.sole_owners is not True:
+        yield ("not every partition has exactly one owner" if group.sole_owners is False
+               else "nobody tells who owns its partitions")
+    if group.generation is None:
+        yield "its generation is not known"
 
 
 def _unknown(judged: Judged, row: int) -> str:

@@ -1,0 +1,207 @@
+"""`switchover lag`: consumer groups sampled and judged as the operator does it. Nothing is written."""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import javaproperties
+
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kafka import ConfluentKafkaAdmin
+from switchover.adapters.wire_offsets import WireOffsets
+from switchover.collector import LagCollector
+from switchover.lag.group import Group, worst
+from switchover.lag.membership import Membership, group_of
+from switchover.lag.thresholds import Thresholds
+from switchover.lag.verdicts import Effect
+from switchover.lag.watch import Assessment
+from switchover.lag.window import Asked, Reading
+from switchover.ports import Access, Clock, GroupMemberships, GroupOffsets, Refused, Unreachable
+
+EXIT_CODES = {Effect.PASS: 0, Effect.FAIL: 1, Effect.HOLD: 3, Effect.INCONCLUSIVE: 3}
+"""2 is for what cannot be asked at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which groups (none: all), of them which topics (none: all), how they read, and what they are judged by."""
+
+    access: Access
+    groups: tuple[str, ...]
+    topics: frozenset[str]
+    read_committed: bool
+    thresholds: Thresholds
+
+    @property
+    def needed(self) -> int:
+        """Samples without which there is no verdict."""
+        return max(self.thresholds.min_samples, math.ceil(self.thresholds.min_span / self.thresholds.poll) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """One group after a sweep; `why` says why its members are not known."""
+
+    name: str
+    membership: Membership | None
+    why: str
+    assessment: Assessment
+
+    @property
+    def effect(self) -> Effect:
+        """What is found now. It fails as the gate fails; it passes without having passed for two minutes."""
+        gate, found = self.assessment.gate.effect, self.assessment.evaluation.effect
+        return gate if gate is Effect.FAIL else found
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All groups after a sweep, the worst first. `missing` more samples make a verdict; `every` is the time between two."""
+
+    at: float
+    groups: tuple[GroupReport, ...]
+    missing: int
+    every: float
+
+    @property
+    def effect(self) -> Effect:
+        return worst([each.effect for each in self.groups] or [Effect.INCONCLUSIVE])
+
+    @property
+    def judged(self) -> bool:
+        """Every partition that can be judged was: one more sample changes nothing of that."""
+        if self.missing != 0:
+            return self.missing < 0
+        return all(each.assessment.judged.quantities.judgeable.all() and not each.assessment.evaluation.missing
+                   for each in self.groups)
+
+
+def thresholds_of(every: float, samples: int, span: float) -> Thresholds:
+    """The defaults but for the rhythm and the evidence that is asked for. Refused when a window could not hold it."""
+    poll, min_span = round(every * 1000), round(span * 1000)
+    try:
+        found = Thresholds(poll=poll, min_samples=samples, min_span=min_span)
+    except ValueError as error:
+        raise Refused(f"--every, --samples and --span do not fit: {error}") from None
+    if (samples - 1) * poll > found.max_quiet:
+        raise Refused(f"--samples {samples} with --every {every:g} take longer than the {found.max_quiet // 1000} s "
+                      "that the window is sure to show")
+    return found
+
+
+def client_properties(file: Path | None) -> Mapping[str, str]:
+    """A file of client properties, as for Kafka's own tools. Refused when it cannot be read."""
+    if file is None:
+        return {}
+    try:
+        with file.open("rb") as content:
+            properties: Mapping[str, str] = javaproperties.load(content)
+            return properties
+    except OSError as error:
+        raise Refused(f"cannot read {file}: {error.strerror}") from None
+    except ValueError:
+        raise Refused(f"{file} is not a file of properties") from None
+
+
+async def follow_from_here(question: Question) -> AsyncGenerator[Report]:
+    """Reports with connections of our own, one every poll, without end."""
+    memberships = ConfluentKafkaAdmin(question.access)
+    try:
+        async for report in follow(question, memberships, WireOffsets(question.access), WallClock()):
+            yield report
+    finally:
+        await memberships.close()
+
+
+async def follow(
+    question: Question, memberships: GroupMemberships, offsets: GroupOffsets, clock: Clock,
+) -> AsyncGenerator[Report]:
+    """One report every poll, without end.
+
+    Raises Refused and Unreachable when the first sweep reads nothing; after it, what cannot be read is Inconclusive.
+    """
+    every = question.thresholds.poll / 1000
+    sweeps = _Sweeps(question, memberships, LagCollector(offsets, clock, question.thresholds))
+    await offsets.sweep({})         # says who does not answer or accept us at once, where librdkafka would try on
+    begun = time.monotonic()
+    count = 0
+    while True:
+        count += 1
+        groups = await sweeps.next()
+        worst_first = sorted(groups, key=lambda each: (-each.effect, each.name))
+        yield Report(clock.now(), tuple(worst_first), question.needed - count, every)
+        await asyncio.sleep(max(0.0, begun + count * every - time.monotonic()))
+
+
+class _Sweeps:
+    """Remembers who was in the groups, for a sweep in which nobody tells."""
+
+    def __init__(self, question: Question, memberships: GroupMemberships, collector: LagCollector) -> None:
+        self._question = question
+        self._memberships = memberships
+        self._collector = collector
+        self._known: dict[str, Membership] = {}
+        self._names: tuple[str, ...] = ()
+
+    async def next(self) -> list[GroupReport]:
+        first = not self._names
+        told = await self._told(first)
+        self._known = {name: _only(found, self._question.topics) if isinstance(found, Membership) else self._known[name]
+                       for name, found in told.items() if isinstance(found, Membership) or name in self._known}
+        asked = {
+            name: Asked(self._known[name].topics if name in self._known else self._question.topics,
+                        self._question.read_committed)
+            for name in told}
+        sweep = await self._collector.sweep(asked)
+        if first:
+            self._refuse_nothing(told, sweep.readings)
+        reports = []
+        for name, found in told.items():
+            why = found if isinstance(found, str) else ""
+            group = self._group(name, why, sweep.partitions, sweep.readings[name])
+            report = GroupReport(name, self._known.get(name), why, self._collector.assess(name, group))
+            if name in self._question.groups or group.expected or why or sweep.readings[name].why:
+                reports.append(report)
+        if first and not reports:
+            raise Refused(f"no consumer group at {self._question.access.servers} has anything to consume"
+                          + (f" of {', '.join(sorted(self._question.topics))}" if self._question.topics else ""))
+        return reports
+
+    async def _told(self, first: bool) -> Mapping[str, Membership | str]:
+        """Who is in the groups, or why nobody tells."""
+        try:
+            self._names = self._question.groups or tuple(await self._memberships.groups())
+            if not self._names:
+                raise Refused(f"no consumer group at {self._question.access.servers}, or none that our user may see")
+            return await self._memberships.memberships(self._names)
+        except (Unreachable, Refused) as error:
+            if first:
+                raise
+            return dict.fromkeys(self._names, str(error))
+
+    def _group(self, name: str, why: str, partitions: Mapping[str, int], reading: Reading) -> Group:
+        if name not in self._known:
+            return Group(frozenset(), None, None, None)
+        topics = self._question.topics
+        committed = reading.committed & topics if topics else reading.committed
+        group = group_of(self._known[name], partitions, committed)
+        return replace(group, stable=None, generation=None, sole_owners=None) if why else group
+
+    def _refuse_nothing(self, told: Mapping[str, Membership | str], readings: Mapping[str, Reading]) -> None:
+        for name in self._question.groups:
+            membership = told[name]
+            if isinstance(membership, Membership) and membership.state == "Dead" and not (
+                    readings[name].committed or readings[name].why):
+                raise Refused(f"group {name} does not exist at {self._question.access.servers}")
+        if all(reading.why for reading in readings.values()):
+            raise Unreachable(next(iter(f"group {name}: {reading.why}" for name, reading in readings.items())))
+
+
+def _only(membership: Membership, topics: frozenset[str]) -> Membership:
+    if not topics:
+        return membership
+    return Membership(membership.state, {
+        member: frozenset(each for each in owned if each.topic in topics) for member, owned in membership.assigned.items()})
