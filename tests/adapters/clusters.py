@@ -153,6 +153,16 @@ class KRaftNode(KafkaServer):
 
 
 @contextlib.contextmanager
+def node(directory: Path, version: str) -> Iterator[KRaftNode]:
+    """A node, not started yet, whose process ends with the block."""
+    server = KRaftNode(directory, version)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
 def kafka_cluster(
     directory: Path, *, brokers: Iterable[int] = (1,), controllers: Iterable[int] = ()
 ) -> Iterator[KafkaCluster]:

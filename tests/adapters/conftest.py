@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +29,19 @@ def own_cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
     """A cluster of this test alone, broker 1 and controllers 3000–3002, nothing started yet."""
     with kafka_cluster(tmp_path, controllers=(3000, 3001, 3002)) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
+    """One node of Kafka 4.4 as it comes: consumer protocol on, groups may be converted both ways. Leave it running."""
+    with node(tmp_path_factory.mktemp("kafka-4.4"), "4.4") as server:
+        server.begin()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def oldest_kafka_4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
+    """One node of Kafka 4.0 as it comes. Leave it running."""
+    with node(tmp_path_factory.mktemp("kafka-4.0"), "4.0") as server:
+        server.begin()
+        yield server

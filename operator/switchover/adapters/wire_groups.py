@@ -75,7 +75,7 @@ class WireGroups:
             metadata_version=versions.supported.get(METADATA_VERSION, 0),
             consumer_keys={CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE} <= versions.api_keys.keys(),
             settings={setting.name: setting.value for setting in settings
-                      if setting.name.startswith("group.") and not setting.is_sensitive and setting.value is not None},
+                      if setting.name.startswith("group.") and setting.value is not None},
         )
 
     async def readiness(self, group: str, topics: Iterable[str]) -> Readiness:

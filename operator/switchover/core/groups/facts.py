@@ -102,9 +102,9 @@ class BrokerGroups:
     """What one broker says of group coordination.
 
     `group_version` is the finalized feature; 0 where it is not among the finalized ones. `metadata_version` is the highest
-    level of `metadata.version` that its software supports, which tells its minor release (group-protocol.md 3.2). `settings`
-    are its live settings that begin with "group.", among them `group.consumer.migration.policy` from 4.0 on; sensitive
-    and absent ones are missing.
+    level of `metadata.version` that its software supports, which tells its minor release (group-protocol.md 3.2); 0
+    in ZooKeeper mode, which tells no features. `settings` are its live settings that begin with "group.", among them
+    `group.consumer.migration.policy` from 4.0 on; sensitive and absent ones are missing.
     """
 
     group_version: int
@@ -114,7 +114,7 @@ class BrokerGroups:
 
     @property
     def release(self) -> tuple[int, int]:
-        """Major and minor release of the broker's software, by the highest metadata version that it supports."""
+        """Major and minor release of the broker's software, by its metadata version; (0, 0) where that is 0."""
         levels = {20: (3, 8), 21: (3, 9), 22: (4, 0), 26: (4, 1), 28: (4, 2), 30: (4, 3), 31: (4, 4)}
         return max((release for level, release in levels.items() if level <= self.metadata_version), default=(0, 0))
 

@@ -1,0 +1,158 @@
+"""Members of consumer groups that tests make: real clients as processes, and members request by request."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from kio.schema.consumer_group_heartbeat.v1 import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from kio.schema.consumer_group_heartbeat.v1.request import TopicPartitions
+from kio.schema.create_topics.v7 import CreateTopicsRequest, CreateTopicsResponse
+from kio.schema.create_topics.v7.request import CreatableTopic
+from kio.schema.errors import ErrorCode
+from kio.schema.join_group.v6.request import JoinGroupRequest, JoinGroupRequestProtocol
+from kio.schema.join_group.v6.response import JoinGroupResponse
+from kio.schema.leave_group.v5.request import LeaveGroupRequest, MemberIdentity
+from kio.schema.leave_group.v5.response import LeaveGroupResponse
+from kio.schema.sync_group.v5.request import SyncGroupRequest, SyncGroupRequestAssignment
+from kio.schema.sync_group.v5.response import SyncGroupResponse
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
+from kio.static.protocol import RequestPayload, ResponsePayload
+
+from adapters.eventually import eventually
+from switchover.adapters.wire_connection import connected
+from switchover.adapters.wire_security import security
+from switchover.core.kraft.facts import Address
+
+SESSION = i32Timedelta.parse(timedelta(minutes=5))      # longer than any test: nobody sends heartbeats
+NO_USER_DATA = "ffffffff"
+
+Answer = TypeVar("Answer", bound=ResponsePayload)
+
+
+async def ask(node: Address, request: RequestPayload, response: type[Answer],
+              properties: Mapping[str, str] | None = None) -> Answer:
+    async with connected(node, security(properties or {}), 30) as connection:
+        return await connection.ask(request, response)
+
+
+async def create_topic(node: Address, name: str, partitions: int, properties: Mapping[str, str] | None = None) -> None:
+    """A node that has just started has no broker to put replicas on for a moment."""
+    await eventually(lambda: ask(node, CreateTopicsRequest(
+        topics=(CreatableTopic(name=TopicName(name), num_partitions=i32(partitions), replication_factor=i16(1),
+                               assignments=(), configs=()),),
+        timeout=i32Timedelta.parse(timedelta(seconds=30)),
+    ), CreateTopicsResponse, properties), lambda answer: answer.topics[0].error_code is ErrorCode.none, 30)
+
+
+# --- Members of the consumer protocol, request by request -------------------------------------------------------------
+
+
+async def heartbeat(
+    node: Address, group: str, topic: str, *, member: str = "", epoch: int = 0, instance: str | None = None,
+    regex: str | None = None, owned: tuple[TopicPartitions, ...] = (), properties: Mapping[str, str] | None = None,
+) -> ConsumerGroupHeartbeatResponse:
+    """ConsumerGroupHeartbeat v1: epoch 0 joins, -1 leaves, -2 leaves for a successor."""
+    return await ask(node, ConsumerGroupHeartbeatRequest(
+        group_id=GroupId(group), member_id=member or str(uuid.uuid4()), member_epoch=i32(epoch), instance_id=instance,
+        rebalance_timeout=SESSION, subscribed_topic_names=(TopicName(topic),) if topic else (),
+        subscribed_topic_regex=regex, topic_partitions=owned,
+    ), ConsumerGroupHeartbeatResponse, properties)
+
+
+async def joined(
+    node: Address, group: str, topic: str, *, instance: str | None = None, properties: Mapping[str, str] | None = None,
+) -> ConsumerGroupHeartbeatResponse:
+    """A new member once it owns what it is given."""
+    first = await heartbeat(node, group, topic, instance=instance, properties=properties)
+    assert first.error_code is ErrorCode.none, first.error_message
+    assert first.member_id is not None
+    member = first.member_id
+    last = await eventually(
+        lambda: heartbeat(node, group, topic, member=member, epoch=first.member_epoch, instance=instance,
+                          properties=properties),
+        lambda answer: answer.assignment is not None and bool(answer.assignment.topic_partitions), 30)
+    assert last.assignment is not None
+    owned = tuple(TopicPartitions(topic_id=each.topic_id, partitions=each.partitions)
+                  for each in last.assignment.topic_partitions)
+    return await heartbeat(node, group, topic, member=member, epoch=last.member_epoch, instance=instance, owned=owned,
+                           properties=properties)
+
+
+# --- Classic members, request by request ------------------------------------------------------------------------------
+
+
+def subscription(topic: str, generation: int = -1) -> bytes:
+    """Version 3, owning nothing, without user data."""
+    return bytes.fromhex(f"0003 00000001 {len(topic):04x}") + topic.encode() + bytes.fromhex(
+        f"{NO_USER_DATA} 00000000") + generation.to_bytes(4, signed=True) + bytes.fromhex("ffff")
+
+
+def assignment(topic: str, *partitions: int, user_data: str = NO_USER_DATA) -> bytes:
+    """Version 0; `user_data` in hexadecimal, its length before it."""
+    numbers = b"".join(partition.to_bytes(4) for partition in partitions)
+    return bytes.fromhex(f"0000 00000001 {len(topic):04x}") + topic.encode() + len(partitions).to_bytes(
+        4) + numbers + bytes.fromhex(user_data)
+
+
+async def classic_member(
+    node: Address, group: str, metadata: bytes, given: bytes, *, strategies: tuple[str, ...] = ("range",),
+    protocol_type: str = "consumer", instance: str | None = None, properties: Mapping[str, str] | None = None,
+) -> str:
+    """The only member of a classic group, which is Stable when this returns; its id."""
+    def join(member: str) -> JoinGroupRequest:
+        return JoinGroupRequest(
+            group_id=GroupId(group), session_timeout=SESSION, rebalance_timeout=SESSION, member_id=member,
+            group_instance_id=instance, protocol_type=protocol_type,
+            protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in strategies))
+
+    first = await ask(node, join(""), JoinGroupResponse, properties)
+    answer = first
+    if first.error_code is ErrorCode.member_id_required:
+        answer = await ask(node, join(first.member_id), JoinGroupResponse, properties)
+    assert answer.error_code is ErrorCode.none, answer.error_code
+    synced = await ask(node, SyncGroupRequest(
+        group_id=GroupId(group), generation_id=answer.generation_id, member_id=answer.member_id, group_instance_id=instance,
+        protocol_type=protocol_type, protocol_name=answer.protocol_name,
+        assignments=(SyncGroupRequestAssignment(member_id=answer.member_id, assignment=given),),
+    ), SyncGroupResponse, properties)
+    assert synced.error_code is ErrorCode.none, synced.error_code
+    return answer.member_id
+
+
+async def leave(node: Address, group: str, member: str) -> None:
+    """LeaveGroup of a classic member."""
+    answer = await ask(node, LeaveGroupRequest(
+        group_id=GroupId(group), members=(MemberIdentity(member_id=member, group_instance_id=None),)), LeaveGroupResponse)
+    assert answer.error_code is ErrorCode.none, answer.error_code
+
+
+# --- Real clients -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def client(node: Address, topic: str, group: str, name: str, directory: Path, **settings: str) -> Iterator[None]:
+    """A `python -m member` (settings: sandbox/apps/member/settings.py) for the length of the block."""
+    environment = os.environ | settings | {
+        "BOOTSTRAP_SERVERS": str(node), "TOPIC": topic, "GROUP": group, "HOSTNAME": name,
+        "HISTORY": str(directory / f"{name}.history"),
+        "PYTHONPATH": str(Path(__file__).parents[2] / "sandbox" / "apps"),
+    }
+    with (directory / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-m", "member"],
+                                   env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+            process.wait()
