@@ -161,6 +161,21 @@ def test_a_group_of_which_nothing_was_ever_read_is_inconclusive():
     assert (last.partitions, last.evaluation.effect, last.evaluation.missing) == ((), Effect.INCONCLUSIVE, (A0,))
 
 
+def test_figures_of_the_group_are_of_expected_partitions_alone_and_an_age_beyond_the_window_marks_them_all():
+    def assessed(*expected: TopicPartition) -> Assessment:
+        group = Group(frozenset(expected), True, 1, True)
+        readings = [Reading({
+            A0: offsets(sweep, 1000 * sweep + 500, 1000 * sweep + 1000), A1: offsets(sweep, 0, 1000 * sweep + 1000),
+            B0: offsets(sweep, 1000 * sweep + 1005, 1000 * sweep + 1000)}) for sweep in range(10)]
+        return watched(readings, group=group)[-1]
+
+    assert (assessed(A0).lag, assessed(A0).time_lag) == (500, (POLL // 2, False))
+    assert (assessed(A0, A1).lag, assessed(A0, A1).time_lag) == (10_500, (9 * POLL, True))
+    assert (assessed(A0, B0).lag, assessed(B0).lag) == (500, 0)             # beyond the end, and no credit for others
+    assert assessed(A0, B0).verdicts == {Verdict.OK: 1, Verdict.BEYOND_END: 1, Verdict.UNKNOWN: 0}
+    assert (assessed().lag, assessed().time_lag) == (None, None)
+
+
 def test_the_last_marker_is_forgiven_where_the_group_reads_committed_records_only():
     ends = [Reading({A0: offsets(sweep, 999, 1000)}) for sweep in range(40)]
     assert watched(ends, read_committed=True)[-1].judged.verdict[0] == Verdict.IDLE

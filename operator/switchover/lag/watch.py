@@ -72,7 +72,7 @@ class Watch:
         self._read_committed = read_committed
         self._gate = gate if gate is not None else State()
         self._config = blake2b(f"{thresholds} {read_committed}".encode(), digest_size=6).hexdigest()
-        self._window = Window(thresholds.window // thresholds.poll + 1)
+        self._window = Window(thresholds.window // thresholds.poll)
         self._reading = Reading()
 
     def add(self, reading: Reading) -> None:
