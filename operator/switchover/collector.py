@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from switchover.lag.group import Group
-from switchover.lag.hysteresis import State
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Asked, Reading, Sweep
@@ -13,15 +12,14 @@ from switchover.ports import Clock, GroupOffsets, Refused, Unreachable
 class LagCollector:
     """Watches the groups that each sweep asks for; one that is not asked for any more is forgotten.
 
-    After `sweep`, `assess` each group with what is true of it beside its lag. `gates` is where an earlier process stood.
+    After `sweep`, `assess` each group with what is true of it beside its lag. Nothing outlives the process: a gate without
+    its samples would be Inconclusive all the same.
     """
 
-    def __init__(self, offsets: GroupOffsets, clock: Clock, thresholds: Thresholds,
-                 gates: Mapping[str, State] | None = None) -> None:
+    def __init__(self, offsets: GroupOffsets, clock: Clock, thresholds: Thresholds) -> None:
         self._offsets = offsets
         self._clock = clock
         self._thresholds = thresholds
-        self._gates = dict(gates or {})
         self._watches: dict[str, Watch] = {}
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
@@ -31,8 +29,7 @@ class LagCollector:
         except (Unreachable, Refused) as error:
             found = Sweep({group: Reading(why=str(error)) for group in asked})
         self._watches = {
-            group: self._watches.get(group) or Watch(
-                self._thresholds, read_committed=wanted.read_committed, gate=self._gates.pop(group, None))
+            group: self._watches.get(group) or Watch(self._thresholds, read_committed=wanted.read_committed)
             for group, wanted in asked.items()}
         for group, watch in self._watches.items():
             watch.add(found.readings[group])

@@ -82,17 +82,3 @@ async def test_transactional_topics_are_those_of_groups_that_read_committed_reco
     await collector.sweep({"reads": Asked(read_committed=True), "peeks": Asked()})
     assert collector.assess("reads", HEALTHY).lag == 0                   # one behind: the marker
     assert collector.assess("peeks", HEALTHY).lag == 1
-
-
-async def test_after_a_restart_the_gate_begins_where_it_stood():
-    before = Cluster()
-    collector = LagCollector(before, before, DEFAULTS)
-    for _ in range(17):
-        await collector.sweep({"g": Asked()})
-        gate = collector.assess("g", HEALTHY).gate
-    after = Cluster(begun=17)
-    resumed = LagCollector(after, after, DEFAULTS, {"g": gate})
-    await resumed.sweep({"g": Asked()})
-    found = resumed.assess("g", HEALTHY).gate
-    assert (found.effect, found.last_generation, found.at) == (Effect.INCONCLUSIVE, 1, T0 + 18 * POLL)
-    assert found.config == gate.config

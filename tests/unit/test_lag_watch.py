@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from switchover.lag.group import Group, TopicPartition
-from switchover.lag.hysteresis import State
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import Thresholds
@@ -127,8 +126,8 @@ HEALTHY = Group(frozenset({A0}), True, 1, True)
 
 
 def watched(readings: list[Reading], *, read_committed: bool = False, thresholds: Thresholds = DEFAULTS,
-            group: Group = HEALTHY, gate: State | None = None) -> list[Assessment]:
-    watch = Watch(thresholds, read_committed=read_committed, gate=gate)
+            group: Group = HEALTHY) -> list[Assessment]:
+    watch = Watch(thresholds, read_committed=read_committed)
     found = []
     for sweep, reading in enumerate(readings):
         watch.add(reading)
@@ -182,19 +181,12 @@ def test_the_last_marker_is_forgiven_where_the_group_reads_committed_records_onl
     assert watched(ends)[-1].judged.verdict[0] == Verdict.STOPPED
 
 
-def test_the_gate_goes_on_where_it_stood_and_not_under_other_thresholds():
-    before = watched(running(17))[-1].gate
-    assert before.effect is Effect.PASS
-
-    def next_one(thresholds: Thresholds, *, read_committed: bool = False) -> State:
-        watch = Watch(thresholds, read_committed=read_committed, gate=before)
-        for reading in running(18):
-            watch.add(reading)
-        return watch.assess(HEALTHY, T0 + 17 * POLL).gate
-
-    assert next_one(DEFAULTS).effect is Effect.PASS
-    assert next_one(Thresholds(max_time_lag=70_000)).effect is Effect.HOLD
-    assert next_one(DEFAULTS, read_committed=True).effect is Effect.HOLD
+def test_an_evaluation_names_what_it_was_judged_by():
+    [plain], [other], [committed] = (
+        watched(running(1)), watched(running(1), thresholds=Thresholds(max_time_lag=70_000)),
+        watched(running(1), read_committed=True))
+    assert len({each.evaluation.config for each in (plain, other, committed)}) == 3
+    assert plain.evaluation.config == watched(running(1))[0].evaluation.config
 
 
 def test_the_window_holds_what_the_thresholds_look_back():

@@ -75,8 +75,7 @@ class Report:
         """Every partition that can be judged was: one more sample changes nothing of that."""
         if self.missing != 0:
             return self.missing < 0
-        return all(each.assessment.judged.quantities.judgeable.all() and not each.assessment.evaluation.missing
-                   for each in self.groups)
+        return all(each.assessment.judged.quantities.judgeable.all() for each in self.groups)
 
 
 def thresholds_of(every: float, samples: int, span: float) -> Thresholds:

@@ -62,15 +62,12 @@ class Assessment:
 
 
 class Watch:
-    """Keeps the last samples of a group, as many as the thresholds' window needs, and the state of its gate.
+    """Keeps the last samples of a group, as many as the thresholds' window needs, and the state of its gate."""
 
-    `gate` is where an earlier process stood.
-    """
-
-    def __init__(self, thresholds: Thresholds, *, read_committed: bool = False, gate: State | None = None) -> None:
+    def __init__(self, thresholds: Thresholds, *, read_committed: bool = False) -> None:
         self._thresholds = thresholds
         self._read_committed = read_committed
-        self._gate = gate if gate is not None else State()
+        self._gate = State()
         self._config = blake2b(f"{thresholds} {read_committed}".encode(), digest_size=6).hexdigest()
         self._window = Window(thresholds.window // thresholds.poll)
         self._reading = Reading()
