@@ -7,13 +7,19 @@ names a kubeconfig to use instead; nothing is started then.
 import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 import yaml
 from kubernetes import client, config, utils
+
+from switchover.adapters.api_server import ApiServer, connect
+
+Kubectl = Callable[..., Any]
 
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / "build" / "apiserver-tests"
@@ -83,3 +89,21 @@ def namespace(api_client: client.ApiClient) -> str:
     name = f"test-{uuid4().hex[:8]}"
     utils.create_from_dict(api_client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name
+
+
+@pytest_asyncio.fixture
+async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
+    """Our own connection, as administrator, in the test's namespace."""
+    connected = await connect(namespace, str(kubeconfig))
+    yield connected
+    await connected.close()
+
+
+@pytest.fixture
+def apply(kubectl: Kubectl, namespace: str) -> Callable[..., None]:
+    """Client-side apply, as a user does it."""
+
+    def run(*manifests: dict[str, Any]) -> None:
+        kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+    return run

@@ -1,21 +1,20 @@
-"""Consumers' workloads on a real API server with its controllers: what Kubernetes does, and what we rest upon it.
+"""Consumers' Deployments and their autoscalers on a real API server with its controllers: what Kubernetes does, and what we
+rest upon it.
 
 No node runs here: `up` writes the pods' status as a kubelet would.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import pytest_asyncio
 import yaml
 
-from apiserver.kubelet import budget, run_as_kubelet
-from switchover.adapters.api_server import ApiServer, connect
+from apiserver.consumers import FINAL, LABELS, deployment, perform, read, stateful_set, tried, until, up
+from apiserver.kubelet import budget
+from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.consumer_group_migration import ContainerChange
@@ -24,103 +23,14 @@ from switchover.core.effects import Create, Delete, Effect
 from switchover.core.groups import autoscalers, change, clone, partition, replicas
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.ports import Fenced, Refused
-from switchover.reconcile import Reconciler
 
 Kubectl = Callable[..., Any]
-LABELS = {"app.kubernetes.io/name": "orders", "app.kubernetes.io/instance": "shop"}
 BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})
-FINAL = ContainerChange.model_validate({
-    "image": "localhost/orders:2", "args": [],
-    "env": [{"name": "GROUP_PROTOCOL", "value": "consumer"}, {"name": "SECRET", "value": "a < b & c"}, {"name": "EMPTY"}]})
-CONTAINER: dict[str, Any] = {
-    "name": "app", "image": "localhost/orders:1", "args": ["--group", "orders"],
-    "env": [{"name": "FIRST", "value": "1"},
-            {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "orders", "key": "password"}}}]}
-
-
-@pytest_asyncio.fixture
-async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
-    connected = await connect(namespace, str(kubeconfig))
-    yield connected
-    await connected.close()
 
 
 @pytest.fixture
 def workloads(server: ApiServer) -> KubernetesWorkloads:
     return KubernetesWorkloads(server, WallClock())
-
-
-@pytest.fixture
-def apply(kubectl: Kubectl, namespace: str) -> Callable[..., None]:
-    """Client-side apply, as a user does it."""
-
-    def run(*manifests: dict[str, Any]) -> None:
-        kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
-
-    return run
-
-
-def deployment(count: int, name: str = "orders", **spec: Any) -> dict[str, Any]:
-    sidecar = {"name": "sidecar", "image": "localhost/sidecar:1"}
-    pod = {"terminationGracePeriodSeconds": 0, "containers": [sidecar, CONTAINER]}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
-        "replicas": count, "selector": {"matchLabels": LABELS},
-        "template": {"metadata": {"labels": LABELS}, "spec": pod}, **spec}}
-
-
-def stateful_set(count: int, **spec: Any) -> dict[str, Any]:
-    made = deployment(count, **{"serviceName": "orders", "podManagementPolicy": "Parallel", **spec})
-    return {**made, "kind": "StatefulSet"}
-
-
-async def read(workloads: KubernetesWorkloads, kind: str = "Deployment", name: str = "orders") -> MemberWorkload:
-    found = (await workloads.member_workloads([(kind, name)]))[name]
-    assert found is not None
-    return found
-
-
-async def until(condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20.0) -> None:
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not await condition():
-        assert asyncio.get_running_loop().time() < deadline, f"does not come to pass: {what}"
-        await asyncio.sleep(0.1)
-
-
-async def up(server: ApiServer, workloads: KubernetesWorkloads, kind: str = "Deployment", name: str = "orders",
-             broken: str = "") -> MemberWorkload:
-    """Wait until its controller made every pod that is wanted, and be their kubelet; all but `broken` get Ready."""
-    async def all_there() -> bool:
-        found = await read(workloads, kind, name)
-        return found.caught_up and len([pod for pod in found.pods.values() if not pod.terminating]) == found.replicas
-
-    await until(all_there, f"{kind} {name} has the pods that it wants")
-    for pod in (await read(workloads, kind, name)).pods.values():
-        if not pod.ready and pod.name != broken:
-            await run_as_kubelet(server, pod, container="app")
-    return await read(workloads, kind, name)
-
-
-async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None:
-    """As the reconciler does it, which makes a note of what was fenced or refused; here that is an error."""
-    assert effect is not None
-    reconciler: Any = Reconciler("test", "me", None, workloads, None, None, None)  # type: ignore[arg-type]
-    memory = SimpleNamespace(fenced=0, refused="")
-    await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), None, effect, memory)
-    assert not memory.refused, memory.refused
-    if memory.fenced:
-        raise Fenced(str(effect))
-
-
-async def tried(workloads: KubernetesWorkloads, effect: Callable[[], Awaitable[Effect | None]]) -> None:
-    """As the operator does where the status of an object moves between reading and writing: read again, try again."""
-    for _ in range(50):
-        try:
-            await perform(workloads, await effect())
-        except Fenced:
-            await asyncio.sleep(0.1)
-        else:
-            return
-    raise AssertionError("fenced for ever")
 
 
 async def scaled(server: ApiServer, workloads: KubernetesWorkloads, name: str, count: int) -> MemberWorkload:
@@ -455,172 +365,6 @@ async def test_the_original_is_kept_for_the_way_back_and_owned_by_nobody(
     await up(server, workloads, "StatefulSet")
     path = server.path("apps/v1", "ControllerRevision", change.original_name(found, 1))
     assert "ownerReferences" not in (await server.get(path))["metadata"]
-
-
-# --- a StatefulSet by its partition -------------------------------------------------------------------------------------
-
-
-def images(found: MemberWorkload, revisions: dict[str, str]) -> dict[str, str]:
-    return {name: revisions[pod.revision] for name, pod in sorted(found.pods.items())}
-
-
-async def lowered(server: ApiServer, workloads: KubernetesWorkloads, updated: int) -> MemberWorkload:
-    """One batch, until its pods run the template."""
-    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), updated))
-
-    async def replaced() -> bool:
-        found = await up(server, workloads, "StatefulSet")
-        return {*partition.highest(found, updated)} <= {*found.ready()}
-
-    await until(replaced, f"{updated} pods are replaced")
-    return await read(workloads, "StatefulSet")
-
-
-async def lose(server: ApiServer, workloads: KubernetesWorkloads, name: str) -> MemberWorkload:
-    """The pod goes away, with its node say, and comes back."""
-    before = (await read(workloads, "StatefulSet")).pods[name].uid
-    await server.request("DELETE", server.path("v1", "Pod", name), {})
-
-    async def made_anew() -> bool:
-        pod = (await read(workloads, "StatefulSet")).pods.get(name)
-        return pod is not None and pod.uid != before
-
-    await until(made_anew, f"{name} is made anew")
-    return await up(server, workloads, "StatefulSet")
-
-
-async def all_settled(workloads: KubernetesWorkloads) -> bool:
-    return partition.settled(await read(workloads, "StatefulSet"))
-
-
-async def test_a_stateful_set_by_its_partition_there_and_back(
-    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
-) -> None:
-    apply(stateful_set(3))
-    original = await up(server, workloads, "StatefulSet")
-    first = {pod.uid for pod in original.pods.values()}
-    await until(lambda: all_settled(workloads), "settled")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    held = await up(server, workloads, "StatefulSet")
-    assert partition.is_held(held)
-    wanted = change.changed(original.template, "app", FINAL)
-    await perform(workloads, change.write(held, "app", wanted, "the change"))
-    changed = await up(server, workloads, "StatefulSet")
-    assert {pod.uid for pod in changed.pods.values()} == first, "held: no pod is replaced"
-    revisions = {original.update_revision: "old", changed.update_revision: "new"}
-    assert not partition.settled(changed)
-    assert images(await lose(server, workloads, "orders-0"), revisions)["orders-0"] == "old", "lost, and back as it was"
-
-    canary = await lowered(server, workloads, 1)
-    assert images(canary, revisions) == {"orders-0": "old", "orders-1": "old", "orders-2": "new"}
-    assert images(await lose(server, workloads, "orders-1"), revisions)["orders-1"] == "old"
-    assert images(await lose(server, workloads, "orders-2"), revisions)["orders-2"] == "new"
-
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))            # back from the middle
-    stood = await up(server, workloads, "StatefulSet")
-    assert images(stood, revisions)["orders-2"] == "new", "held: what is new stays so"
-    await perform(workloads, change.write(stood, "app", original.template, "as it was"))
-    back = await up(server, workloads, "StatefulSet")
-    assert back.template == original.template
-    assert back.update_revision == original.update_revision, "Kubernetes knows the template again"
-    assert images(back, revisions)["orders-2"] == "new"
-    assert partition.would_restart(back, original.update_strategy) == ("orders-2",)
-    done = await lowered(server, workloads, 1)
-    assert {*images(done, revisions).values()} == {"old"}
-    assert partition.would_restart(done, original.update_strategy) == ()
-    uids = {pod.uid for pod in done.pods.values()}
-    await perform(workloads, partition.restore_strategy(done, original.update_strategy))
-    given_back = await up(server, workloads, "StatefulSet")
-    assert given_back.update_strategy == original.update_strategy
-    assert {pod.uid for pod in given_back.pods.values()} == uids
-
-
-async def test_back_from_the_end_goes_batch_by_batch_as_well(
-    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
-) -> None:
-    apply(stateful_set(2))
-    original = await up(server, workloads, "StatefulSet")
-    await until(lambda: all_settled(workloads), "settled")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    held = await up(server, workloads, "StatefulSet")
-    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
-    await lowered(server, workloads, 2)
-    await until(lambda: all_settled(workloads), "the new revision is the current one")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    end = await up(server, workloads, "StatefulSet")
-    revisions = {original.update_revision: "old", end.update_revision: "new"}
-    await perform(workloads, change.write(end, "app", original.template, "as it was"))
-    assert images(await lose(server, workloads, "orders-0"), revisions) == {"orders-0": "new", "orders-1": "new"}
-    assert images(await lowered(server, workloads, 1), revisions) == {"orders-0": "new", "orders-1": "old"}
-
-
-@pytest.mark.parametrize("careful", [False, True])
-async def test_on_delete_has_forgotten_what_its_pods_run(
-    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], careful: bool
-) -> None:
-    """Held at once, a pod that is lost comes back of the very first template. `settle` comes before."""
-    apply(stateful_set(2, updateStrategy={"type": "OnDelete"}))
-    first = await up(server, workloads, "StatefulSet")
-    manifest = stateful_set(2, updateStrategy={"type": "OnDelete"})
-    manifest["spec"]["template"]["spec"]["containers"][1] = {**CONTAINER, "image": "localhost/orders:second"}
-    apply(manifest)
-    for name in ("orders-0", "orders-1"):
-        assert partition.would_restart(await up(server, workloads, "StatefulSet"), {"type": "RollingUpdate"})
-        await lose(server, workloads, name)
-    second = await up(server, workloads, "StatefulSet")
-    revisions = {first.update_revision: "first", second.update_revision: "second"}
-    assert (second.current_revision, partition.settled(second)) == (first.update_revision, False)
-    assert partition.would_restart(second, {"type": "RollingUpdate"}) == ()
-    if careful:
-        await perform(workloads, partition.settle(second))
-        await until(lambda: all_settled(workloads), "the current revision is the one that runs")
-        await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    else:
-        path = server.path("v1", "Pod", "orders-1") + "/status"      # not Ready for a moment: the revision does not catch up
-        not_ready = [{"op": "replace", "path": "/status/conditions", "value": [{"type": "Ready", "status": "False"}]}]
-        await server.json_patch(path, not_ready)
-        await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    after = await lose(server, workloads, "orders-0")
-    assert images(after, revisions)["orders-0"] == ("second" if careful else "first")
-
-
-async def test_a_pod_that_never_gets_ready_blocks_its_own_way_back_until_it_is_deleted(
-    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
-) -> None:
-    apply(stateful_set(2, podManagementPolicy="OrderedReady"))
-
-    await until(lambda: _started(server, workloads), "both pods are Ready")
-    original = await read(workloads, "StatefulSet")
-    await until(lambda: all_settled(workloads), "settled")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    held = await up(server, workloads, "StatefulSet")
-    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
-    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), 1))
-
-    async def broken() -> bool:
-        pod = (await read(workloads, "StatefulSet")).pods.get("orders-1")
-        return pod is not None and pod.uid != original.pods["orders-1"].uid
-
-    await until(broken, "orders-1 is replaced, and no kubelet starts it")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    await perform(workloads, change.write(await read(workloads, "StatefulSet"), "app", original.template, "as it was"))
-    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), 1))
-    stuck = (await read(workloads, "StatefulSet")).pods["orders-1"].uid
-    await asyncio.sleep(2)
-    found = await read(workloads, "StatefulSet")
-    assert found.caught_up
-    assert found.pods["orders-1"].uid == stuck, "the better template does not help it"
-    healed = await lose(server, workloads, "orders-1")
-    assert healed.pods["orders-1"].revision == original.update_revision
-
-
-async def _started(server: ApiServer, workloads: KubernetesWorkloads) -> bool:
-    """OrderedReady: the next pod is made when the one before is Ready."""
-    found = await read(workloads, "StatefulSet")
-    for pod in found.pods.values():
-        if not pod.ready:
-            await run_as_kubelet(server, pod, container="app")
-    return len(found.ready()) == found.replicas
 
 
 # --- autoscalers --------------------------------------------------------------------------------------------------------

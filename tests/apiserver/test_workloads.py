@@ -5,14 +5,13 @@ No node runs here: tests put Pods down as the StatefulSet controller would and w
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 import yaml
 
 from apiserver.examples import documented
@@ -47,13 +46,6 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest_asyncio.fixture
-async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
-    connected = await connect(namespace, str(kubeconfig))
-    yield connected
-    await connected.close()
-
-
 @pytest.fixture
 def workloads(server: ApiServer, clock: Clock) -> KubernetesWorkloads:
     return KubernetesWorkloads(server, clock)
@@ -62,16 +54,6 @@ def workloads(server: ApiServer, clock: Clock) -> KubernetesWorkloads:
 @pytest.fixture
 def migrations(server: ApiServer, clock: Clock, crds: object) -> KubernetesMigrations:
     return KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
-
-
-@pytest.fixture
-def apply(kubectl: Kubectl, namespace: str) -> Callable[..., None]:
-    """Client-side apply, as a user does it."""
-
-    def run(*manifests: dict[str, Any]) -> None:
-        kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
-
-    return run
 
 
 @pytest.fixture

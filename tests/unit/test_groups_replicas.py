@@ -37,6 +37,12 @@ def test_less_only_when_every_new_pod_is_ready():
         assert not is_exchanged(waiting, deployment(2), 1, 3)
 
 
+def test_nothing_is_taken_from_the_one_that_rises():
+    """After a turn in the middle of a batch it may have more than its share."""
+    assert exchange(deployment(3), deployment(2), 1, 3) is None
+    assert exchange(deployment(3), deployment(3), 1, 3) == scale(deployment(3), 2)
+
+
 def test_done_when_the_others_are_gone_and_not_before():
     copy = deployment(1)
     assert is_exchanged(copy, deployment(2), 1, 3)
