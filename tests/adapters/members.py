@@ -73,7 +73,7 @@ class Process:
         """Whether it delivered from so many partitions, of what it delivered after `since`."""
         return len({each.partition for each in self.events(Kind.DELIVERED) if each.since > since}) >= count
 
-    def ended(self, seconds: float = 30) -> int:
+    def ended(self, seconds: float = 60) -> int:
         """Its exit code, once it ends by itself."""
         return self._process.wait(seconds)
 
@@ -145,7 +145,7 @@ def group(bootstrap: str, directory: Path, partitions: int = 4) -> Iterator[Grou
         made.kill()
 
 
-def until(right: Callable[[], bool], what: str, seconds: float = 40) -> None:
+def until(right: Callable[[], bool], what: str, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not right():
         assert time.monotonic() < deadline, f"after {seconds:g} s still not: {what}"

@@ -66,6 +66,30 @@ def test_python_and_java_hand_partitions_to_each_other_in_one_group(
     assert max(each.offset or 0 for each in two.events(Kind.CLAIM)) > 0, "the group's offset, not none"
 
 
+def test_a_cooperative_java_member_gives_back_only_what_moves(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    with group(zookeeper_cluster.bootstrap, tmp_path) as all_:
+        one = all_.member("one", java(), ASSIGNOR="cooperative-sticky")
+        until(lambda: one.delivers(4), "one delivers")
+        two = all_.member("two", java(), ASSIGNOR="cooperative-sticky")
+        until(lambda: two.delivers(2), "two delivers its part")
+        assert (len(one.events(Kind.CLAIM)), len(one.events(Kind.RELEASE)), len(two.events(Kind.CLAIM))) == (4, 2, 2)
+
+
+def test_a_static_member_in_python_takes_the_place_of_one_in_java(kafka4: str, tmp_path: Path) -> None:
+    settings = {"GROUP_PROTOCOL": "consumer", "INSTANCE_ID": "place"}
+    with group(kafka4, tmp_path) as all_:
+        first = all_.member("first", java(), **settings)
+        until(lambda: first.delivers(4), "first delivers")
+        assert all_.member("early", python(), **settings).ended() == 1, "the place is taken"
+        first.stop()
+        second = all_.member("second", python(), **settings)
+        until(lambda: second.delivers(4), "second delivers, long before the session of the first would end")
+        second.stop()
+        report = all_.report()
+    assert (report.faults, report.duplicates) == ([], [])
+    assert {event.instance for event in [*first.events(), *second.events()]} == {"place"}
+
+
 # --- planted faults ---------------------------------------------------------------------------------------------------
 
 

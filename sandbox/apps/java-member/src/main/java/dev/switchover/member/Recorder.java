@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -62,7 +63,7 @@ final class Recorder {
 
         @Override
         public String toString() {
-            return ranges.stream().map(range -> "[" + range[0] + "," + range[1] + "]").collect(Collectors.joining(",", "[", "]"));
+            return ranges.stream().map(Arrays::toString).collect(Collectors.joining(",", "[", "]"));
         }
     }
 
@@ -126,7 +127,11 @@ final class Recorder {
     /** Write the windows that are SPAN old. */
     void tick() {
         double now = mono();
-        List.copyOf(windows.keySet()).stream().filter(where -> now - windows.get(where).since >= SPAN).forEach(this::writeWindow);
+        for (TopicPartition where : List.copyOf(windows.keySet())) {
+            if (now - windows.get(where).since >= SPAN) {
+                writeWindow(where);
+            }
+        }
     }
 
     /** The broker accepted a commit that was sent at `since`. */
