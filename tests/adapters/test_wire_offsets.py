@@ -44,9 +44,10 @@ from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
 from switchover.ports import Access, Refused, Unreachable
 
-QUICK = Thresholds(poll=250, window=30_000, min_samples=4, min_span=500, max_time_lag=2000, min_time_lag=1000,
+QUICK = Thresholds(poll=2000, window=120_000, min_samples=4, min_span=500, max_time_lag=2000, min_time_lag=1000,
                    slo_ceiling=3000, min_quiet=2000, pass_evaluations=3, pass_time=500, standing_evaluations=3)
-"""The rules in a fraction of their time."""
+"""The rules in a fraction of their time; with room for holes, since a loaded machine stretches every poll."""
+POLL = 0.25
 NO_WAIT = i32Timedelta.parse(timedelta())
 
 
@@ -297,7 +298,7 @@ class Watched:
             if (rows and not last.evaluation.missing and {last.judged.verdict[row] for row in rows} <= set(verdicts)
                     and (gate is None or last.gate.effect is gate)):
                 return last
-            await asyncio.sleep(QUICK.poll / 1000)
+            await asyncio.sleep(POLL)
         assert last is not None
         raise AssertionError(f"{self.membership.state}: {last.group}, {last.gate}, "
                              f"{[Verdict(code).name for code in last.judged.verdict]}, {last.reading}")
@@ -376,10 +377,10 @@ async def test_a_topic_that_is_deleted_is_never_a_pass(servers: str) -> None:
         deadline = time.monotonic() + 60
         while (found := await watched.poll()).evaluation.effect is not Effect.INCONCLUSIVE:
             assert time.monotonic() < deadline
-            await asyncio.sleep(QUICK.poll / 1000)
+            await asyncio.sleep(POLL)
         for _ in range(8):
             assert found.gate.effect is Effect.INCONCLUSIVE
-            await asyncio.sleep(QUICK.poll / 1000)
+            await asyncio.sleep(POLL)
             found = await watched.poll()
     finally:
         member.leave()
@@ -402,7 +403,7 @@ async def test_an_open_transaction_is_lag_only_for_who_reads_uncommitted_records
 # --- the command ----------------------------------------------------------------------------------------------------------
 
 COMMAND = (sys.executable, "-c", "from switchover.cli.main import main; main()")
-BRISK = ("--every", "1", "--samples", "3", "--span", "2")
+BRISK = ("--every", "2", "--samples", "3", "--span", "3")
 
 
 def run(*arguments: str) -> Result:
@@ -419,8 +420,8 @@ def test_the_command_judges_a_healthy_group(servers: str, group: tuple[str, str,
     assert row.split()[:4] == [name, "Stable", "1", "2"]
     assert row.split()[-1] == "PASS"
     assert at.startswith("at 20")
-    assert done.stderr.splitlines()[:2] == ["switchover: needs 2 more samples over 2 s for a verdict",
-                                            "switchover: needs 1 more sample over 1 s for a verdict"]
+    assert done.stderr.splitlines()[:2] == ["switchover: needs 2 more samples over 4 s for a verdict",
+                                            "switchover: needs 1 more sample over 2 s for a verdict"]
     document = json.loads(run(servers, "--topic", topic, "--output", "json", *BRISK).stdout)
     [told] = document["groups"]
     assert (document["verdict"], told["group"], told["state"], told["members"]) == ("PASS", name, "Stable", 1)
