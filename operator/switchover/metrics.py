@@ -13,10 +13,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from switchover.core.groups.figures import LAG_METRICS
-from switchover.core.kraft.figures import METRICS, Figure
+from switchover.core import figures
+from switchover.core.figures import Figure
+from switchover.core.kraft import figures as kraft
+from switchover.core.lag_figures import LAG_METRICS
 from switchover.ports import Migrations
 
+METRICS = {**kraft.METRICS, **LAG_METRICS, **figures.METRICS}
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 _noticed: ContextVar[float | None] = ContextVar("noticed", default=None)
@@ -51,7 +54,7 @@ class MigrationFigures(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
-        for name, metric in {**METRICS, **LAG_METRICS}.items():
+        for name, metric in METRICS.items():
             kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
             family = kind(name, metric.says, labels=("migration", *metric.labels))
             for uid, figure in self._figures(name):

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
 from switchover.ask import known
 from switchover.comparison import ParityWatch
+from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions
 from switchover.core.kraft import environment, modes, names, template
 from switchover.core.kraft.examination import Examination
 from switchover.core.kraft.facts import (
@@ -26,6 +27,7 @@ from switchover.core.kraft.facts import (
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.examine import Examiner
+from switchover.leftovers import leftovers
 from switchover.metadata.parity import TreeReading
 from switchover.ports import Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
 
@@ -104,7 +106,27 @@ class Observer:
         self._parity.forget()
         await self._connected.close()
 
-    async def facts(self, picture: Picture, lease_holder: str) -> Facts:
+    async def see(self, picture: Picture, lease_holder: str) -> Picture:
+        """The picture with the facts of this pass. Never raises."""
+        return replace(picture, facts=await self._facts(picture, lease_holder))
+
+    async def perform(self, effect: Effect) -> None:
+        """An effect on ZooKeeper, through the client that this pass has looked with."""
+        match effect:
+            case RaiseEpoch(epoch, expected):
+                await self.zookeeper.raise_epoch(epoch, expected)
+            case RaiseVersions(epochs, controller_epoch):
+                await self.zookeeper.raise_versions(epochs, controller_epoch)
+            case DeleteZNode(path, version, controller_epoch):
+                await self.zookeeper.delete(path, version, controller_epoch)
+            case _:
+                raise AssertionError(f"not an effect on ZooKeeper: {effect}")
+
+    async def leftovers(self, migration: KafkaMigration) -> list[str]:
+        """All that the migration made or changed and that is still there. Raises Unreachable."""
+        return await leftovers(self._workloads, migration)
+
+    async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
         """The facts of this pass for the step on record. Never raises."""
         spec, step = picture.spec, picture.position.step
         clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from switchover.core.figures import Figure
 from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft.examination import BrokerExamination, StorageClasses, TemplateChange, ZooKeeperRights
@@ -16,14 +17,12 @@ from switchover.core.kraft.facts import (
     GroupSample,
     LogImage,
     NodeAnswer,
-    Pod,
     Quorum,
     ServerConfiguration,
     Workload,
     ZooKeeperState,
     ZooKeeperTopics,
 )
-from switchover.core.kraft.figures import Figure
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Sweep
 from switchover.metadata.parity import TreeReading
@@ -131,6 +130,7 @@ class Groups(Protocol):
         ...
 
     async def close(self) -> None: ...
+
 
 class GroupOffsets(Protocol):
     """How far consumer groups are, all of them at once."""
@@ -261,11 +261,11 @@ class Workloads(Protocol):
         ...
 
     async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]: ...
-    async def evict(self, pod: Pod) -> None:
+    async def evict(self, pod: str, uid: str) -> None:
         """Evict with a uid precondition; Refused carries the budget's words on 429; a pod already gone is success."""
         ...
 
-    async def delete_pod(self, pod: Pod) -> None:
+    async def delete_pod(self, pod: str, uid: str) -> None:
         """Delete with a uid precondition; for pods that are not Ready and would block their own repair."""
         ...
 

@@ -19,7 +19,6 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
-from switchover.core.kraft.facts import Pod
 from switchover.ports import Fenced, Refused
 
 ROOT = Path(__file__).parents[2]
@@ -233,8 +232,8 @@ async def everything(server: ApiServer) -> None:
         await asyncio.sleep(0.2)
     assert found is not None
     first, second = (found.pods[name] for name in sorted(found.pods))
-    await workloads.evict(first)
-    await workloads.delete_pod(second)
+    await workloads.evict(first.name, first.uid)
+    await workloads.delete_pod(second.name, second.uid)
     await workloads.volume_claims({"app": "kafka"})
     assert await workloads.hold_lease("cluster", "us", 15) == "us"
     assert await workloads.hold_lease("cluster", "us", 15) == "us"
@@ -353,8 +352,6 @@ async def test_a_right_that_is_taken_away_is_missed_in_words(
     server = await connect(release.namespace, str(operators_kubeconfig))
     try:
         with pytest.raises(Refused, match=r"forbids create on .*pods x.*Allow it in the Role"):
-            await KubernetesWorkloads(server, WallClock()).evict(
-                Pod("x", "uid", "node", True, False, "", None, False, "")
-            )
+            await KubernetesWorkloads(server, WallClock()).evict("x", "uid")
     finally:
         await server.close()

@@ -7,7 +7,6 @@ import asyncio
 import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +273,7 @@ async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_
     assert ours is not None
     assert is_ours(ours, brokers)
     assert {name: pod.uid for name, pod in ours.pods.items()} == before, "a pod was replaced"
-    await workloads.delete_pod(ours.pods["kafka-0"])
+    await workloads.delete_pod("kafka-0", ours.pods["kafka-0"].uid)
     for _ in range(100):
         pods = await pods_of(workloads)
         if pods["kafka-0"].uid != before["kafka-0"]:
@@ -394,9 +393,9 @@ async def test_an_eviction_against_the_budget_carries_its_words(
     for pod in pods.values():
         await run_as_kubelet(server, pod)
     await allowed_disruptions(server, 1)
-    await workloads.evict(pods["kafka-0"])
+    await workloads.evict("kafka-0", pods["kafka-0"].uid)
     with refused("budget", "kafka"):
-        await workloads.evict(pods["kafka-1"])
+        await workloads.evict("kafka-1", pods["kafka-1"].uid)
 
 
 @pytest.mark.usefixtures("stateful_set")
@@ -406,9 +405,9 @@ async def test_an_eviction_of_a_pod_that_is_gone_is_done(server: ApiServer, work
     for pod in pods.values():
         await run_as_kubelet(server, pod)
     await allowed_disruptions(server, 1)
-    await workloads.evict(replace(pods["kafka-0"], uid="another"))
+    await workloads.evict("kafka-0", "another")
     assert (await pods_of(workloads))["kafka-0"].uid == pods["kafka-0"].uid
-    await workloads.evict(replace(pods["kafka-0"], name="kafka-9"))
+    await workloads.evict("kafka-9", pods["kafka-0"].uid)
 
 
 @pytest.mark.usefixtures("stateful_set")
@@ -419,15 +418,15 @@ async def test_two_budgets_on_a_pod_are_refused_in_words(
     pods = await pods_of(workloads)
     await run_as_kubelet(server, pods["kafka-0"])
     with refused("more than one PodDisruptionBudget"):
-        await workloads.evict(pods["kafka-0"])
+        await workloads.evict("kafka-0", pods["kafka-0"].uid)
 
 
 @pytest.mark.usefixtures("stateful_set")
 async def test_a_broken_pod_is_deleted_by_its_uid(workloads: KubernetesWorkloads) -> None:
     pods = await pods_of(workloads)
-    await workloads.delete_pod(replace(pods["kafka-0"], uid="another"))
+    await workloads.delete_pod("kafka-0", "another")
     assert (await pods_of(workloads))["kafka-0"].uid == pods["kafka-0"].uid
-    await workloads.delete_pod(pods["kafka-0"])
+    await workloads.delete_pod("kafka-0", pods["kafka-0"].uid)
     for _ in range(100):
         found = await workloads.stateful_set("kafka")
         assert found is not None

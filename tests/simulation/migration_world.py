@@ -27,6 +27,7 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Adapters, Connections
 from switchover.core.kraft import environment
+from switchover.core.kraft.kind import KafkaMigrations
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
@@ -301,7 +302,8 @@ async def operate(
     connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka))
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
-    reconciler = Reconciler(NAMESPACE, identity, measured, workloads, connections, timeline, metrics.migrations)
+    reconciler = Reconciler(
+        KafkaMigrations(), NAMESPACE, identity, measured, workloads, connections, timeline, metrics.migrations)
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)

@@ -7,7 +7,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, until_step, waits_for
-from switchover.core.kraft.deletion import ABANDON
+from switchover.core.deletion import ABANDON
 from switchover.core.kraft.facts import MigrationState
 
 KEY = ("kafkamigrations", NAME)

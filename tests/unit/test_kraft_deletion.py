@@ -7,7 +7,8 @@ import pytest
 
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
-from switchover.core.kraft.deletion import ABANDON, check_deletion, is_before_the_claim, may_go, while_deleted
+from switchover.core.deletion import ABANDON
+from switchover.core.kraft.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN

@@ -12,10 +12,10 @@ from switchover.core.gate import Verdict, wait
 from switchover.core.kraft.estimate import ahead, direction_seconds, rollback_seconds, seconds_until_done
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.gates.windows import WITHIN_WINDOW
-from switchover.core.kraft.pace import remaining, spend
+from switchover.core.kraft.pace import remaining
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
-from switchover.core.pace import Pace, Spent, with_batch
+from switchover.core.pace import Pace, Spent, spend, with_batch
 from switchover.core.plan import decide
 from switchover.core.position import NodeRecord
 from unit.pictures import NOW, moment

@@ -12,13 +12,15 @@ from switchover.api.status import Phase, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Streak
 from switchover.core.kraft.facts import Facts, MigrationState
+from switchover.core.kraft.on_record import records_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
-from switchover.core.kraft.status import invalid_status, metadata_state, next_status, zookeeper_is_unused
+from switchover.core.kraft.status import metadata_state, next_status, zookeeper_is_unused
 from switchover.core.observed import Unknown
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
+from switchover.core.record import invalid_status
 from switchover.core.status import position_of
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
@@ -321,7 +323,7 @@ def test_a_refused_spec_is_stalled_in_words_and_keeps_what_was_on_record():
     raw = {"status": kept.manifest()}
     status = KafkaMigrationStatus.model_validate(invalid_status(raw, 7, "spec.brokers: must not be empty", NOW))
     assert status.phase is Phase.STALLED
-    assert position_of(status, "Preflight", NOW) == position_of(kept, "Preflight", NOW)
+    assert position_of(status, records_of(status), "Preflight", NOW) == position_of(kept, records_of(kept), "Preflight", NOW)
     stalled = find_condition(status.conditions, ConditionType.STALLED)
     assert stalled is not None
     assert stalled.message == "spec.brokers: must not be empty"

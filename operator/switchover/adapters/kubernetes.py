@@ -17,7 +17,7 @@ from switchover.adapters.member_workloads import read_member_workloads
 from switchover.adapters.pods import never_allows, read_pod, selects
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft import names
-from switchover.core.kraft.facts import Pod, ServerConfiguration, Workload
+from switchover.core.kraft.facts import ServerConfiguration, Workload
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
 ASK_AGAIN_SECONDS = 60.0
@@ -259,31 +259,31 @@ class KubernetesWorkloads:
             name = item["metadata"]["name"]
             self._read_uids[self._server.path(api_version, kind, name)] = item["metadata"]["uid"]
 
-    async def evict(self, pod: Pod) -> None:
+    async def evict(self, pod: str, uid: str) -> None:
         """Evict with a uid precondition; Refused carries the budget's words; a pod already gone is success."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": self._server.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+            "metadata": {"name": pod, "namespace": self._server.namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
         }
         try:
-            await self._server.request("POST", self._server.path("v1", "Pod", pod.name, "eviction"), eviction)
+            await self._server.request("POST", self._server.path("v1", "Pod", pod, "eviction"), eviction)
         except NotFound:
             return
         except Conflict as error:
             if "UID" not in str(error):
-                raise Fenced(f"pod {pod.name}: {error}") from None
+                raise Fenced(f"pod {pod}: {error}") from None
         except OverBudget as error:
             raise Refused(str(error)) from None
         except Unreachable as error:
             if "more than one PodDisruptionBudget" in str(error):  # told as a 500, and never heals by itself
-                raise Refused(f"pod {pod.name} has more than one PodDisruptionBudget: eviction knows one") from None
+                raise Refused(f"pod {pod} has more than one PodDisruptionBudget: eviction knows one") from None
             raise
 
-    async def delete_pod(self, pod: Pod) -> None:
+    async def delete_pod(self, pod: str, uid: str) -> None:
         """Delete with a uid precondition; a pod already gone is success."""
-        await self._delete(self._server.path("v1", "Pod", pod.name), {"preconditions": {"uid": pod.uid}})
+        await self._delete(self._server.path("v1", "Pod", pod), {"preconditions": {"uid": uid}})
 
     async def _delete(self, path: str, options: Mapping[str, Any]) -> None:
         try:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from switchover.api.kafka_migration import ZooKeeperConnection
-from switchover.api.meta import API_VERSION, GroupName, KafkaConnection, MigrationSpec, ObjectMeta, StepName
+from switchover.api.meta import API_VERSION, GroupName, KafkaConnection, MigrationGates, MigrationSpec, ObjectMeta
 from switchover.api.schema import ContainerName, Model, Rule, Unique, WorkloadName, matches
 from switchover.api.status import MigrationStatus
 
@@ -93,26 +93,20 @@ class Audit(Model):
     """Whether the audit is asked for."""
 
 
-class ConsumerGroupMigrationGates(Model):
+class ConsumerGroupMigrationGates(MigrationGates):
     """Thresholds of the gates."""
 
     max_lag: Annotated[int, Field(ge=0, le=1_000_000_000_000)] = 10_000
     """Largest lag of one partition, in records."""
     max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
     """Longest time in which a partition that has lag may stand without a new committed offset."""
-    stable_samples: Annotated[int, Field(ge=1, le=100)] = 3
-    """Consecutive passes that a health gate needs before it opens."""
     max_consumers_per_coordinator: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
     """Consumers of all groups that one broker may coordinate."""
-    step_patience_seconds: Annotated[int, Field(ge=10, le=604_800)] = 900
-    """How long a step may stand without progress before it is Stalled."""
 
 
 class ConsumerGroupMigrationSpec(MigrationSpec):
     """What the user wants."""
 
-    holds: Annotated[tuple[StepName, ...], Field(max_length=16), Unique()] = ()
-    """Steps that wait for an approval."""
     group: GroupName
     """The group's id."""
     kafka: KafkaConnection

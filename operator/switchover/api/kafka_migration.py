@@ -12,6 +12,7 @@ from switchover.api.meta import (
     GroupHealth,
     KafkaConnection,
     KeyRef,
+    MigrationGates,
     MigrationSpec,
     ObjectMeta,
     SecretRef,
@@ -105,15 +106,13 @@ class BrokerSet(Model):
     """Where its server.properties comes from; it is read and never edited."""
 
 
-class KafkaMigrationGates(Model):
+class KafkaMigrationGates(MigrationGates):
     """Thresholds of the gates."""
 
     groups: Annotated[tuple[GroupHealth, ...], Field(max_length=100), Unique("name")] = ()
     """Consumer groups whose lag must stay healthy through every batch of brokers."""
     accepted_topics: Annotated[tuple[TopicName, ...], Field(max_length=1000), Unique()] = ()
     """Topics that may lose availability during a restart, because their replication never allows one."""
-    stable_samples: Annotated[int, Field(ge=1, le=100)] = 3
-    """Consecutive passes that a health gate needs before it opens."""
     broker_session_timeout_seconds: Annotated[int, Field(ge=1, le=600)] = 9
     """The brokers' broker.session.timeout.ms; after a change of leader every broker must stay unfenced for longer."""
     copy_timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
@@ -124,8 +123,6 @@ class KafkaMigrationGates(Model):
     """Largest lag of the dual write to ZooKeeper, in metadata records."""
     dual_write_max_age_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Largest age of the last dual write's heartbeat."""
-    step_patience_seconds: Annotated[int, Field(ge=10, le=604_800)] = 900
-    """How long a step may stand without progress before it is Stalled."""
 
 
 class Backups(Model):

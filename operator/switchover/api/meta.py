@@ -193,6 +193,15 @@ class GroupHealth(Model):
     """Longest time in which a partition that has lag may stand without a new committed offset."""
 
 
+class MigrationGates(Model):
+    """What the gates' thresholds of both resources share."""
+
+    stable_samples: Annotated[int, Field(ge=1, le=100)] = 3
+    """Consecutive passes that a health gate needs before it opens."""
+    step_patience_seconds: Annotated[int, Field(ge=10, le=604_800)] = 900
+    """How long a step may stand without progress before it is Stalled."""
+
+
 class MigrationSpec(Model):
     """What the specs of both resources share."""
 
@@ -208,6 +217,10 @@ class MigrationSpec(Model):
     """What follows a failed gate."""
     windows: Annotated[tuple[Window, ...], Field(max_length=32), Unique("name")] = ()
     """Times in which steps and batches may start. Empty: always."""
+    holds: Annotated[tuple[StepName, ...], Field(max_length=16), Unique()] = ()
+    """Steps that wait for an approval."""
+    gates: MigrationGates = MigrationGates()
+    """Thresholds of the gates."""
 
 
 CHANGEABLE: Final = frozenset(

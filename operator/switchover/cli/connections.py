@@ -11,7 +11,7 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.meta import SecretRef
 from switchover.core.kraft import listener
 from switchover.observe import Clients, Observer
@@ -50,8 +50,8 @@ class Connections:
         self._clock = clock
         self._adapters = adapters
 
-    async def __call__(self, spec: KafkaMigrationSpec) -> Observer:
-        connected = Credentialed(spec, self._workloads, self._adapters)
+    async def __call__(self, migration: KafkaMigration) -> Observer:
+        connected = Credentialed(migration.spec, self._workloads, self._adapters)
         return Observer(self._namespace, self._workloads, self._survey, connected, self._clock)
 
 

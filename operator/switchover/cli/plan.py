@@ -10,17 +10,17 @@ from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
+from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import Connections
 from switchover.cli.migration import read_migration
+from switchover.core.intent import PREFLIGHT, intent_of
 from switchover.core.kraft.estimate import direction_seconds, rollback_seconds
-from switchover.core.kraft.facts import Facts
-from switchover.core.kraft.intent import intent_of
+from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preview import changes, lines, preview, shown
-from switchover.core.kraft.status import PREFLIGHT
 from switchover.core.plan import Decision, decide
-from switchover.core.status import entered_of, findings_of, paces_of, position_of, volumes_of
+from switchover.core.status import findings_of
 from switchover.ports import Clock, Migrations
 from switchover.reconcile import Connect
 from switchover.settings import Settings
@@ -39,24 +39,21 @@ async def explain_from_here(settings: Settings, name: str) -> list[str]:
         await server.close()
 
 
-async def explain(name: str, namespace: str, migrations: Migrations, connect: Connect, clock: Clock) -> list[str]:
+async def explain(name: str, namespace: str, migrations: Migrations, connect: Connect[KafkaMigration, Picture],
+                  clock: Clock) -> list[str]:
     """One pass without its record and its effects, in lines. Refused when there is no such migration.
 
     Gates that want several passes in a row have had only one here; they are told as passing, not as open.
     """
     migration = await read_migration(name, migrations)
-    now = clock.now()
-    at = position_of(migration.status, PREFLIGHT, now)
-    picture = Picture(name, namespace, migration.metadata.uid, migration.spec, at, Facts(), now,
-                      migration.status.high_watermark, entered_of(migration.status.steps), paces_of(migration.status),
-                      volumes_of(migration.status))
-    observer = await connect(migration.spec)
+    kind = KafkaMigrations()
+    observer = await connect(migration)
     try:
-        picture = replace(picture, facts=await observer.facts(picture, ""), now=clock.now())
+        picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")
     finally:
         await observer.close()
-    intent = intent_of(migration)
-    return [*_told(picture, decide(PLAN, picture, intent, {}, picture.now), decide(PLAN, _begun(picture), intent, {}, now))]
+    picture, intent = replace(picture, now=clock.now()), intent_of(migration)
+    return [*_told(picture, *(decide(PLAN, each, intent, {}, picture.now) for each in (picture, _begun(picture))))]
 
 
 def _begun(picture: Picture) -> Picture:

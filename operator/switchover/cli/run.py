@@ -14,6 +14,7 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import GROUP, VERSION
 from switchover.cli.connections import Connections
+from switchover.core.kraft.kind import KafkaMigrations
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
@@ -35,7 +36,8 @@ async def run_operator(settings: Settings) -> None:
     measured = MeasuredMigrations(migrations, metrics)
     connections = Connections(settings.namespace, workloads, KubernetesSurvey(server), clock)
     reconciler = Reconciler(
-        settings.namespace, settings.identity, measured, workloads, connections, clock, metrics.migrations)
+        KafkaMigrations(), settings.namespace, settings.identity, measured, workloads, connections, clock,
+        metrics.migrations)
     loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
     registry = kopf.OperatorRegistry()
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account

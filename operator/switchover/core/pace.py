@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from switchover.core.plan import Decision
 from switchover.core.position import Position
+
+WAITS_FOR_WINDOWS = frozenset({"OutsideWindow", "WindowTooShort", "NoWindowFits"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +52,27 @@ def with_batch(paces: Mapping[str, Pace], before: Position, after: Position, sec
     old = paces.get(mode, Pace(0, 0.0, 0.0))
     average = (old.average * old.batches + seconds) / (old.batches + 1)
     return {**paces, mode: replace(old, batches=old.batches + 1, average=average, slowest=max(old.slowest, seconds))}
+
+
+def waits_for_a_person(decision: Decision) -> bool:
+    """Paused, before an approval, or for somebody's backups: nobody can tell for how long."""
+    asked = any(item.verdict.reason == "BackupsMissing" for item in decision.judged.values())
+    return asked or bool({"Approval", "Paused"} & decision.judged.keys())
+
+
+def waits_for_a_window(decision: Decision) -> bool:
+    return any(item.verdict.reason in WAITS_FOR_WINDOWS for item in decision.judged.values())
+
+
+def spend(spent: Spent, seconds: float, before: Position, decision: Decision) -> Spent:
+    """`spent` with the seconds since the last pass put where they belong. Windows are a person's wish, like a pause."""
+    if decision.position.finished:
+        return spent
+    human = waits_for_a_person(decision) or waits_for_a_window(decision)
+    spent = replace(spent, batch=batch_time(spent.batch, seconds, before, decision.position, human))
+    if human:
+        return replace(spent, human=spent.human + seconds)
+    waits = any(not item.open for item in decision.judged.values())
+    if decision.effects or decision.position != before or not waits:
+        return replace(spent, active=spent.active + seconds)
+    return replace(spent, gates=spent.gates + seconds)

@@ -1,15 +1,14 @@
 """Between the position that decisions rest on and the status that people read: one place to read it, one to fold it."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from switchover.api.kafka_migration import KafkaMigrationStatus, NodeMode, NodeStatus, RestartPace
 from switchover.api.status import (
     Direction,
     Finding,
     GateStreak,
+    MigrationStatus,
     Progress,
     Severity,
     StepRecord,
@@ -18,7 +17,7 @@ from switchover.api.status import (
 )
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Judgement
-from switchover.core.pace import Pace, Spent
+from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
 
 WAITING_SHOWN = 20
@@ -37,7 +36,7 @@ def _seconds(time: datetime | None) -> float | None:
     return None if time is None else time.timestamp()
 
 
-def position_of(status: KafkaMigrationStatus, first_step: str, now: float) -> Position:
+def position_of(status: MigrationStatus, nodes: Mapping[str, NodeRecord], first_step: str, now: float) -> Position:
     """The position on record; the start of the plan where nothing is recorded yet."""
     progress = status.progress
     if not progress.step:
@@ -56,16 +55,8 @@ def position_of(status: KafkaMigrationStatus, first_step: str, now: float) -> Po
         batches_done=progress.batch - 1 if batch is not None else progress.batch,
         finished=progress.complete_time is not None,
         failure=status.rollback.failure,
-        nodes={
-            node.name: NodeRecord(node.node_id, node.assigned, node.evicting, node.evictions, node.settled)
-            for node in status.nodes
-        },
+        nodes=nodes,
     )
-
-
-def volumes_of(status: KafkaMigrationStatus) -> dict[str, tuple[str, ...]]:
-    """The volume claims on record of each node."""
-    return {node.name: node.volumes for node in status.nodes}
 
 
 def entered_of(steps: Iterable[StepRecord]) -> dict[str, float]:
@@ -76,20 +67,6 @@ def entered_of(steps: Iterable[StepRecord]) -> dict[str, float]:
 def spent_of(progress: Progress) -> Spent:
     """The time on record: what an operator that has just started counts on from."""
     return Spent(progress.active_seconds, progress.gate_wait_seconds, progress.human_wait_seconds, progress.batch_seconds)
-
-
-def paces_of(status: KafkaMigrationStatus) -> Mapping[str, Pace]:
-    """The restarts that were measured, by mode."""
-    return {item.name.value: Pace(item.batches, item.average_seconds, item.slowest_seconds) for item in status.restarts}
-
-
-def restarts_of(paces: Mapping[str, Pace]) -> tuple[RestartPace, ...]:
-    """The restarts that were measured, to be read again after the operator's own restart."""
-    return tuple(
-        RestartPace(name=NodeMode(mode), batches=pace.batches, average_seconds=round(pace.average),
-                    slowest_seconds=math.ceil(pace.slowest))
-        for mode, pace in sorted(paces.items())
-    )
 
 
 def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spent, remaining: float | None,
@@ -122,16 +99,6 @@ def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spe
         gate_wait_seconds=int(spent.gates),
         human_wait_seconds=int(spent.human),
         batch_seconds=int(spent.batch),
-    )
-
-
-def nodes_of(at: Position, modes: Mapping[str, str], volumes: Mapping[str, tuple[str, ...]]) -> tuple[NodeStatus, ...]:
-    """The nodes on record with the mode each was last seen in and the volumes that hold its data."""
-    return tuple(
-        NodeStatus(name=name, node_id=record.node_id, assigned=NodeMode(record.assigned),
-                   observed=NodeMode(modes.get(name, "")), evicting=record.evicting, evictions=record.evictions,
-                   settled=record.settled, volumes=volumes.get(name, ()))
-        for name, record in sorted(at.nodes.items())
     )
 
 

@@ -7,18 +7,16 @@ from dataclasses import replace
 
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
+from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.gate import Verdict, wait
 from switchover.core.kraft.gates.read import is_claimed
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.plan import Intent
 
-ABANDON = "switchover.dev/abandon"
-"""Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
 UNTOUCHED = ("", "Preflight")
 UNCLAIMED = (*UNTOUCHED, "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
 SUCCEEDED = ("HandOver", "ReleaseZooKeeper")
-LET_GO = f"or annotate it with {ABANDON}=true: it is let go at once, and everything stays as it is"
 
 
 def may_go(migration: KafkaMigration) -> bool:

@@ -1,14 +1,9 @@
-"""What a migration tells in figures (Prometheus): the KIP's metrics for people without JMX, and where the time goes.
+"""What a KafkaMigration tells in figures beside what every migration does: the KIP's metrics for people without JMX."""
 
-Label values are words of ours, names of pods and uids: never a name that a tenant of the cluster chose.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, MetadataState
-from switchover.api.status import Phase
-from switchover.core.gate import Judgement
+from switchover.core.figures import Figure, Metric, on_record
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.picture import Picture
@@ -17,15 +12,6 @@ from switchover.core.observed import Known
 
 METADATA_TYPE = {"A": "ZooKeeper", "B": "Dual", "C": "KRaft"}
 """KIP-866's MetadataType of a broker by its mode. Kafka 3.9 does not have that metric (kraft-migration.md, section 0)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric: what it says, its labels beside `migration`, and whether it only grows."""
-
-    says: str
-    labels: tuple[str, ...] = ()
-    counter: bool = False
 
 
 METRICS: Mapping[str, Metric] = {
@@ -38,21 +24,7 @@ METRICS: Mapping[str, Metric] = {
     "switchover_dual_write_age_seconds": Metric("Time since the last write to /migration"),
     "switchover_parity_differences": Metric("Differences that count between ZooKeeper's metadata and KRaft's, at most 1000"),
     "switchover_restarts": Metric("Pods put on record to be replaced, over all attempts", ("kind",), counter=True),
-    "switchover_gate_wait_seconds": Metric("Time in which a gate kept the migration waiting", ("gate",), counter=True),
-    "switchover_step": Metric("1 for the step on record and the way it is walked", ("step", "direction")),
-    "switchover_phase": Metric("1 for the phase, 0 for the others", ("phase",)),
-    "switchover_attempt": Metric("Number of the attempt, from 1"),
-    "switchover_rollback_available": Metric("1 while every step can be taken back"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One value of a metric."""
-
-    metric: str
-    labels: tuple[str, ...]
-    value: float
 
 
 def figures(spec: KafkaMigrationSpec, status: KafkaMigrationStatus, picture: Picture | None) -> tuple[Figure, ...]:
@@ -63,18 +35,13 @@ def figures(spec: KafkaMigrationSpec, status: KafkaMigrationStatus, picture: Pic
 def _on_record(spec: KafkaMigrationSpec, status: KafkaMigrationStatus) -> Iterator[Figure]:
     for state in MetadataState:
         yield Figure("switchover_migration_state", (state.value,), state is status.metadata_state)
-    for phase in Phase:
-        yield Figure("switchover_phase", (phase.value,), phase is status.phase)
     own = names.controller_pods(spec)
     for node in status.nodes:
         labels = (node.name, "controller" if node.name in own else "broker", node.assigned.value)
         yield Figure("switchover_node_assigned_mode", labels, 1)
     yield Figure("switchover_restarts", ("broker",), status.broker_restarts)
     yield Figure("switchover_restarts", ("controller",), status.controller_restarts)
-    step = status.progress.step if status.progress.step in STEPS else "Unknown"
-    yield Figure("switchover_step", (step, status.progress.direction.value), 1)
-    yield Figure("switchover_attempt", (), status.attempt)
-    yield Figure("switchover_rollback_available", (), status.rollback.available)
+    yield from on_record(status, STEPS)
 
 
 def _observed(picture: Picture) -> Iterator[Figure]:
@@ -100,7 +67,3 @@ def _observed(picture: Picture) -> Iterator[Figure]:
     if isinstance(quorum, Known) and quorum.value.high_watermark >= 0:
         yield Figure("switchover_dual_write_lag_records", (), max(0, quorum.value.high_watermark - 1 - node.offset))
 
-
-def waits_of(judged: Iterable[Judgement], seconds: float) -> Mapping[str, float]:
-    """The seconds since the last pass for every gate that is not open. A gate of one node counts for all of its kind."""
-    return {item.gate.partition("/")[0]: seconds for item in judged if not item.open}

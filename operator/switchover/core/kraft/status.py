@@ -5,15 +5,18 @@ from datetime import UTC, datetime
 
 from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
-from switchover.api.meta import DesiredState, ReadinessPolicy
-from switchover.api.status import AcceptedApproval, Direction, Finding, Phase, Rollback, Severity, Transition
+from switchover.api.status import Direction, Transition
+from switchover.core import record
 from switchover.core import status as fold
+from switchover.core.approvals import accepted, begins, on_whose_word
+from switchover.core.intent import PREFLIGHT
 from switchover.core.kraft import names
 from switchover.core.kraft.estimate import rollback_seconds
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.gates.volumes import VOLUMES_KEPT, volumes_on_record
+from switchover.core.kraft.on_record import nodes_of, restarts_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.kraft.preview import preview
@@ -21,8 +24,9 @@ from switchover.core.observed import Known
 from switchover.core.pace import Spent, with_batch
 from switchover.core.plan import Decision
 from switchover.core.position import Position
+from switchover.core.record import Outlook, shared
 
-PREFLIGHT, FINALIZE, RELEASE = "Preflight", "Finalize", "ReleaseZooKeeper"
+FINALIZE, RELEASE = "Finalize", "ReleaseZooKeeper"
 STEPS = tuple(step.name for step in PLAN.steps)
 
 
@@ -59,80 +63,45 @@ def zookeeper_is_unused(picture: Picture) -> bool:
 def next_status(migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent, remaining: float | None,
                 seen: Mapping[str, str]) -> KafkaMigrationStatus:
     """The status after this pass; pure, so that the same pass always folds to the same status."""
-    old, at, now = migration.status, decision.position, picture.now
-    waiting = () if at.finished else fold.waiting_of(decision.judged)
+    old, at, before = migration.status, decision.position, picture.position
     again = at.attempt != old.attempt
     hashed = _plan_hash(migration, picture.uid, at)
     lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
     can_go_back = not lost and PLAN.can_go_back(at)
-    first = waiting[0] if waiting else None
-    findings = fold.findings_of(decision.judged) if picture.position.step == PREFLIGHT else old.findings
-    approvals = _accepted(migration, at, hashed, now)
-    own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(picture.position, at)
+    approvals = accepted(migration, at, hashed, STEPS, picture.now)
+    own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(before, at)
     volumes, caught_up = volumes_on_record(picture)
     note = "; ".join(filter(None, (
-        decision.note + _on_whose_word(picture, at, approvals), _incident(decision, old.history), caught_up)))
-    return KafkaMigrationStatus(
-        observed_generation=migration.metadata.generation,
-        phase=_phase(migration, decision),
-        attempt=at.attempt,
-        plan_hash=hashed,
-        metadata_state=metadata_state(picture, old.metadata_state),
-        cluster_id=old.cluster_id or _cluster_id(picture),
-        high_watermark=-1 if again else _high_watermark(old.high_watermark, picture),
-        migration_node="" if again else _migration_node(old.migration_node, picture),
-        nodes=fold.nodes_of(at, seen, volumes),
-        broker_restarts=old.broker_restarts + len(to_replace - own),
-        controller_restarts=old.controller_restarts + len(to_replace & own),
-        progress=fold.progress_of(at, old.progress, STEPS, spent, remaining, now),
-        waiting_for=waiting[: fold.WAITING_SHOWN],
-        waiting_for_count=len(waiting),
-        waiting_for_summary="" if first is None else f"{first.reason} {first.subject}".strip(),
-        gates=fold.streaks_of(decision.judged),
-        rollback=Rollback(
-            available=can_go_back, estimated_seconds=round(rollback_seconds(picture.at(at))) if can_go_back else None,
-            lost_at_step=lost, failure=at.failure),
-        approvals=approvals,
-        restarts=fold.restarts_of(with_batch(picture.paces, picture.position, at, spent.batch)),
-        steps=fold.steps_of(old.steps, picture.position, at, now),
-        history=fold.history_of(old.history, picture.position, at, note, now),
-        plan=(preview(picture) or old.plan) if picture.position.step == PREFLIGHT else old.plan,
-        findings=findings,
-        conditions=_conditions(migration, picture, decision, lost, findings),
-    )
-
-
-def invalid_status(migration: Mapping[str, object], generation: int, why: str, now: float) -> dict[str, object]:
-    """The status of an object whose spec the operator refuses, in words."""
-    at = datetime.fromtimestamp(now, UTC)
-    conditions: tuple[Condition, ...] = ()
-    conditions = set_condition(conditions, ConditionType.READY, False, "InvalidSpec", why, at, generation)
-    conditions = set_condition(conditions, ConditionType.STALLED, True, "InvalidSpec", why, at, generation)
-    kept = migration.get("status")
-    return {
-        **(kept if isinstance(kept, dict) else {}),
-        "observedGeneration": generation,
-        "phase": Phase.STALLED.value,
-        "waitingForSummary": "InvalidSpec",
-        "conditions": [condition.manifest() for condition in conditions],
-    }
+        decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
+        _incident(decision, old.history), caught_up)))
+    outlook = Outlook(
+        steps=STEPS, succeeded=succeeded(decision), success="the cluster runs on KRaft",
+        proof="every controller is finalized and the metadata log says POST_MIGRATION",
+        lost=lost, can_go_back=can_go_back, back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0)
+    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
+    return KafkaMigrationStatus(**{
+        **told,
+        "metadata_state": metadata_state(picture, old.metadata_state),
+        "cluster_id": old.cluster_id or _cluster_id(picture),
+        "high_watermark": -1 if again else _high_watermark(old.high_watermark, picture),
+        "migration_node": "" if again else _migration_node(old.migration_node, picture),
+        "nodes": nodes_of(at, seen, volumes),
+        "broker_restarts": old.broker_restarts + len(to_replace - own),
+        "controller_restarts": old.controller_restarts + len(to_replace & own),
+        "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
+        "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
+        "conditions": _with_zookeeper_removable(told["conditions"], migration, picture, at),
+    })
 
 
 def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
     """What makes a status worth writing before its heartbeat is due; figures alone do not."""
     return (
-        status.observed_generation,
-        status.phase,
-        status.plan_hash,
+        *record.telling(status),
         status.metadata_state,
         status.nodes,
-        status.approvals,
         status.migration_node,
         status.plan and status.plan.evolve(estimated_completion_time=None),
-        (status.rollback.available, status.rollback.lost_at_step, status.rollback.failure),
-        [(item.code, item.severity, item.subject) for item in status.findings],
-        [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
-        [(item.type, item.status, item.reason) for item in status.conditions],
     )
 
 
@@ -149,23 +118,6 @@ def succeeded(decision: Decision) -> bool:
     """Finalize is proven: the steps that follow only hand over."""
     at = decision.position
     return at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE
-
-
-def _phase(migration: KafkaMigration, decision: Decision) -> Phase:
-    at = decision.position
-    if migration.metadata.deletion_timestamp is not None:
-        return Phase.TERMINATING
-    if at.direction is Direction.BACKWARD:
-        return Phase.ROLLED_BACK if at.finished else Phase.STALLED if decision.stalled else Phase.ROLLING_BACK
-    if succeeded(decision):
-        return Phase.SUCCEEDED
-    if decision.stalled is not None:
-        return Phase.STALLED
-    if migration.spec.desired_state is DesiredState.PLANNED and at.step == PREFLIGHT:
-        return Phase.PLANNED
-    if migration.spec.desired_state is DesiredState.PAUSED:
-        return Phase.PAUSED
-    return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
 
 
 def _plan_hash(migration: KafkaMigration, uid: str, at: Position) -> str:
@@ -198,34 +150,9 @@ def _cluster_id(picture: Picture) -> str:
     return picture.facts.zookeeper.value.cluster_id if isinstance(picture.facts.zookeeper, Known) else ""
 
 
-def _accepted(migration: KafkaMigration, at: Position, hashed: str, now: float) -> tuple[AcceptedApproval, ...]:
-    """The approvals for this plan. One that is changed or taken back counts so until its step begins; then it is history."""
-    before = [item for item in migration.status.approvals if item.plan_hash == hashed]
-    accepted = {item.name: item for item in before if _begun(at, item.name)}
-    known = {(item.name, item.approver, item.reason): item for item in before}
-    for given in migration.spec.approvals:
-        if given.plan_hash == hashed and given.name not in accepted:
-            accepted[given.name] = known.get((given.name, given.approver, given.reason)) or AcceptedApproval(
-                name=given.name, plan_hash=given.plan_hash, approver=given.approver, reason=given.reason,
-                accepted_time=datetime.fromtimestamp(now, UTC))
-    return tuple(accepted.values())
-
-
-def _begun(at: Position, step: str) -> bool:
-    if at.step == step:
-        return at.opened is not None
-    return step in STEPS and at.step in STEPS and STEPS.index(step) < STEPS.index(at.step)
-
-
-def _on_whose_word(picture: Picture, at: Position, approvals: tuple[AcceptedApproval, ...]) -> str:
-    """Who let the step begin and, at the point of no return, which backups there are; "" when none begins in this pass."""
-    if at.opened is None or picture.position.opened is not None or at.direction is Direction.BACKWARD:
-        return ""
-    words = [f"approved by {item.approver}" + (f" ({item.reason})" if item.reason else "")
-             for item in approvals if item.name == at.step]
-    if at.step == FINALIZE:
-        words.append(check_backups_taken(picture).message)
-    return "".join(f"; {item}" for item in words)
+def _on_which_backups(picture: Picture, at: Position) -> str:
+    """Which backups there are, told at the point of no return."""
+    return check_backups_taken(picture).message if at.step == FINALIZE and begins(picture.position, at) else ""
 
 
 def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
@@ -237,44 +164,10 @@ def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
     return "" if any(told in item.message for item in history) else told
 
 
-def _conditions(migration: KafkaMigration, picture: Picture, decision: Decision, lost: str,
-                findings: tuple[Finding, ...]) -> tuple[Condition, ...]:
-    at, now = decision.position, datetime.fromtimestamp(picture.now, UTC)
-    generation = migration.metadata.generation
-    conditions = migration.status.conditions
-
-    def put(kind: ConditionType, value: bool, reason: str, message: str = "") -> None:
-        nonlocal conditions
-        conditions = set_condition(conditions, kind, value, reason, message, now, generation)
-
-    done, stalled = succeeded(decision), decision.stalled
-    awaiting = decision.judged.get("Approval")
-    standing = at.finished or done
-    if stalled is not None and not standing:
-        put(ConditionType.STALLED, True, stalled.verdict.reason, stalled.verdict.message)
-    else:
-        put(ConditionType.STALLED, False, "Progressing", "")
-        put(ConditionType.RECONCILING, not standing, "Completed" if standing else at.step, decision.note)
-    on_acceptance = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and at.step != PREFLIGHT
-    ready = done or on_acceptance
-    put(ConditionType.READY, ready, "Succeeded" if done else "Accepted" if ready else at.step,
-        "the cluster runs on KRaft" if done else "")
-    put(ConditionType.SUCCEEDED, done, "Finalized" if done else "NotFinalized",
-        "every controller is finalized and the metadata log says POST_MIGRATION" if done else "")
-    paused = migration.spec.desired_state is DesiredState.PAUSED
-    put(ConditionType.PAUSED, paused, "DesiredState", "spec.desiredState is Paused" if paused else "")
-    put(ConditionType.AWAITING_APPROVAL, awaiting is not None, "Hold" if awaiting else "NoHold",
-        awaiting.verdict.message if awaiting else "")
-    available = not lost and PLAN.can_go_back(at)
-    put(ConditionType.ROLLBACK_AVAILABLE, available,
-        "CanGoBack" if available else "PointOfNoReturn" if lost else "UndoNotAvailable",
-        "" if available else f"lost at {lost}" if lost else "this version cannot take every step back yet")
-    passed = at.step != PREFLIGHT
-    blocked = any(finding.severity is Severity.BLOCKER for finding in findings)
-    put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",
-        fold.summary_of(findings))
+def _with_zookeeper_removable(conditions: tuple[Condition, ...], migration: KafkaMigration, picture: Picture,
+                              at: Position) -> tuple[Condition, ...]:
     removable = at.step == RELEASE and at.finished
-    put(ConditionType.ZOOKEEPER_REMOVABLE, removable, "Unused" if removable else "NotYet",
-        "nothing of this cluster uses ZooKeeper: its StatefulSet, Services and volume claims may be deleted"
-        if removable else "")
-    return conditions
+    message = "nothing of this cluster uses ZooKeeper: its StatefulSet, Services and volume claims may be deleted"
+    return set_condition(
+        conditions, ConditionType.ZOOKEEPER_REMOVABLE, removable, "Unused" if removable else "NotYet",
+        message if removable else "", datetime.fromtimestamp(picture.now, UTC), migration.metadata.generation)

@@ -8,7 +8,7 @@ in trouble stands in the status.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from switchover.core.kraft.figures import Figure, Metric
+from switchover.core.figures import Figure, Metric
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
 

@@ -8,9 +8,8 @@ import pytest
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.core.gate import Judgement, Streak, Verdict, wait
-from switchover.core.kraft.intent import intent_of
-from switchover.core.kraft.pace import spend
-from switchover.core.pace import Spent
+from switchover.core.intent import intent_of
+from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision
 from switchover.core.position import Position
 from unit.pictures import NOW, migration

@@ -1,8 +1,8 @@
 """What the user wants of the walk, read from the spec."""
 
-from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import DesiredState, OnFailure
 from switchover.api.status import Direction
+from switchover.core.kind import Migration
 from switchover.core.plan import Intent
 
 PREFLIGHT = "Preflight"
@@ -10,7 +10,7 @@ PREFLIGHT = "Preflight"
 STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 
 
-def intent_of(migration: KafkaMigration) -> Intent:
+def intent_of(migration: Migration) -> Intent:
     """Direction, pause, holds and the approvals that count: those for the plan on record.
 
     A migration that turned back by itself goes on back, although Running is what the spec still says.
@@ -26,7 +26,7 @@ def intent_of(migration: KafkaMigration) -> Intent:
     return Intent(
         direction=direction,
         paused=spec.desired_state in STANDING,
-        held=frozenset(step.value for step in spec.holds) - {PREFLIGHT},
+        held=frozenset(map(str, spec.holds)) - {PREFLIGHT},
         approved=frozenset(approved),
         patience=float(spec.gates.step_patience_seconds),
         undo_failures=spec.on_failure is OnFailure.ROLL_BACK,

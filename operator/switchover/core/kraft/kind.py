@@ -1,0 +1,87 @@
+"""KafkaMigration as a kind of migration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.core.figures import Figure
+from switchover.core.gate import Verdict
+from switchover.core.intent import PREFLIGHT, intent_of
+from switchover.core.kraft import deletion, names, on_record
+from switchover.core.kraft.facts import Facts
+from switchover.core.kraft.figures import figures
+from switchover.core.kraft.pace import remaining
+from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
+from switchover.core.kraft.status import next_status, telling
+from switchover.core.observed import Known
+from switchover.core.pace import Spent
+from switchover.core.plan import Decision, Intent, Plan
+from switchover.core.status import entered_of, position_of
+
+
+class KafkaMigrations:
+    """`core.kind.Kind` of KafkaMigration: every question goes to the room that knows."""
+
+    def read(self, raw: Mapping[str, Any]) -> KafkaMigration:
+        return KafkaMigration.model_validate(raw)
+
+    def picture(self, migration: KafkaMigration, namespace: str, now: float) -> Picture:
+        status = migration.status
+        position = position_of(status, on_record.records_of(status), PREFLIGHT, now)
+        return Picture(
+            migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
+            status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status))
+
+    def plan(self, _: Picture) -> Plan[Picture]:
+        return PLAN
+
+    def intent(self, migration: KafkaMigration) -> Intent:
+        return intent_of(migration)
+
+    def claims(self, migration: KafkaMigration, picture: Picture) -> str:
+        """One Lease for each Kafka cluster."""
+        cluster_id, zookeeper = migration.status.cluster_id, picture.facts.zookeeper
+        if not cluster_id and isinstance(zookeeper, Known):
+            cluster_id = zookeeper.value.cluster_id
+        return names.lease(cluster_id) if cluster_id else ""
+
+    def with_holder(self, picture: Picture, holder: str, now: float) -> Picture:
+        facts = picture.facts
+        if isinstance(facts.kubernetes, Known):
+            state = replace(facts.kubernetes.value, lease_holder=holder)
+            facts = replace(facts, kubernetes=Known(state, facts.kubernetes.at))
+        return replace(picture, facts=facts, now=now)
+
+    def remaining(self, picture: Picture, decision: Decision) -> float | None:
+        return remaining(picture, decision)
+
+    def observed_modes(self, picture: Picture) -> Mapping[str, str]:
+        found = {name: picture.mode(record.node_id) for name, record in picture.position.nodes.items()}
+        return {name: mode.value for name, mode in found.items() if isinstance(mode, Known)}
+
+    def recorded_modes(self, migration: KafkaMigration) -> Mapping[str, str]:
+        return {node.name: node.observed for node in migration.status.nodes}
+
+    def fold(self, migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent,
+             remaining: float | None, seen: Mapping[str, str]) -> KafkaMigration:
+        return migration.evolve(status=next_status(migration, picture, decision, spent, remaining, seen))
+
+    def is_news(self, before: KafkaMigration, after: KafkaMigration) -> bool:
+        return telling(before.status) != telling(after.status)
+
+    def figures(self, migration: KafkaMigration, picture: Picture | None) -> Sequence[Figure]:
+        return figures(migration.spec, migration.status, picture)
+
+    def may_go(self, migration: KafkaMigration) -> bool:
+        return deletion.may_go(migration)
+
+    def is_untouched(self, migration: KafkaMigration) -> bool:
+        return migration.status.progress.step in deletion.UNTOUCHED
+
+    def while_deleted(self, intent: Intent, picture: Picture) -> Intent:
+        return deletion.while_deleted(intent, picture)
+
+    def check_deletion(self, picture: Picture) -> Verdict:
+        return deletion.check_deletion(picture)

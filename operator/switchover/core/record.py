@@ -1,0 +1,144 @@
+"""The part of the status that every migration has, folded in one place from what was decided in a pass."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from switchover.api.conditions import Condition, ConditionType, set_condition
+from switchover.api.meta import DesiredState, ReadinessPolicy
+from switchover.api.status import AcceptedApproval, Direction, Finding, MigrationStatus, Phase, Rollback, Severity
+from switchover.core import status as fold
+from switchover.core.intent import PREFLIGHT
+from switchover.core.kind import Migration, Picture
+from switchover.core.pace import Spent
+from switchover.core.plan import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What only the plan itself can say of the position that was decided on.
+
+    `success` and `proof` are the words of Ready and Succeeded once it has succeeded. `lost` names the step at which the
+    way back was lost; `back_seconds` is how long it would take where it is there.
+    """
+
+    steps: Sequence[str]
+    succeeded: bool
+    success: str
+    proof: str
+    lost: str
+    can_go_back: bool
+    back_seconds: float
+
+
+def shared(migration: Migration, picture: Picture, decision: Decision, outlook: Outlook, plan_hash: str,
+           approvals: tuple[AcceptedApproval, ...], spent: Spent, remaining: float | None, note: str) -> dict[str, Any]:
+    """The fields of MigrationStatus after this pass; pure, so that the same pass always folds to the same status."""
+    old, at, before, now = migration.status, decision.position, picture.position, picture.now
+    waiting = () if at.finished else fold.waiting_of(decision.judged)
+    first = waiting[0] if waiting else None
+    findings = fold.findings_of(decision.judged) if before.step == PREFLIGHT else old.findings
+    back = outlook.can_go_back
+    return {
+        "observed_generation": migration.metadata.generation,
+        "phase": _phase(migration, decision, outlook),
+        "attempt": at.attempt,
+        "plan_hash": plan_hash,
+        "progress": fold.progress_of(at, old.progress, outlook.steps, spent, remaining, now),
+        "waiting_for": waiting[: fold.WAITING_SHOWN],
+        "waiting_for_count": len(waiting),
+        "waiting_for_summary": "" if first is None else f"{first.reason} {first.subject}".strip(),
+        "gates": fold.streaks_of(decision.judged),
+        "rollback": Rollback(available=back, estimated_seconds=round(outlook.back_seconds) if back else None,
+                             lost_at_step=outlook.lost, failure=at.failure),
+        "approvals": approvals,
+        "steps": fold.steps_of(old.steps, before, at, now),
+        "history": fold.history_of(old.history, before, at, note, now),
+        "findings": findings,
+        "conditions": _conditions(migration, decision, outlook, findings, datetime.fromtimestamp(now, UTC)),
+    }
+
+
+def invalid_status(migration: Mapping[str, object], generation: int, why: str, now: float) -> dict[str, object]:
+    """The status of an object whose spec the operator refuses, in words."""
+    at = datetime.fromtimestamp(now, UTC)
+    conditions: tuple[Condition, ...] = ()
+    conditions = set_condition(conditions, ConditionType.READY, False, "InvalidSpec", why, at, generation)
+    conditions = set_condition(conditions, ConditionType.STALLED, True, "InvalidSpec", why, at, generation)
+    kept = migration.get("status")
+    return {
+        **(kept if isinstance(kept, dict) else {}),
+        "observedGeneration": generation,
+        "phase": Phase.STALLED.value,
+        "waitingForSummary": "InvalidSpec",
+        "conditions": [condition.manifest() for condition in conditions],
+    }
+
+
+def telling(status: MigrationStatus) -> tuple[object, ...]:
+    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
+    return (
+        status.observed_generation,
+        status.phase,
+        status.plan_hash,
+        status.approvals,
+        (status.rollback.available, status.rollback.lost_at_step, status.rollback.failure),
+        [(item.code, item.severity, item.subject) for item in status.findings],
+        [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
+        [(item.type, item.status, item.reason) for item in status.conditions],
+    )
+
+
+def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
+    at = decision.position
+    if migration.metadata.deletion_timestamp is not None:
+        return Phase.TERMINATING
+    if at.direction is Direction.BACKWARD:
+        return Phase.ROLLED_BACK if at.finished else Phase.STALLED if decision.stalled else Phase.ROLLING_BACK
+    if outlook.succeeded:
+        return Phase.SUCCEEDED
+    if decision.stalled is not None:
+        return Phase.STALLED
+    if migration.spec.desired_state is DesiredState.PLANNED and at.step == PREFLIGHT:
+        return Phase.PLANNED
+    if migration.spec.desired_state is DesiredState.PAUSED:
+        return Phase.PAUSED
+    return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
+
+
+def _conditions(migration: Migration, decision: Decision, outlook: Outlook, findings: tuple[Finding, ...],
+                now: datetime) -> tuple[Condition, ...]:
+    at, generation = decision.position, migration.metadata.generation
+    conditions = migration.status.conditions
+
+    def put(kind: ConditionType, value: bool, reason: str, message: str = "") -> None:
+        nonlocal conditions
+        conditions = set_condition(conditions, kind, value, reason, message, now, generation)
+
+    done, stalled = outlook.succeeded, decision.stalled
+    awaiting = decision.judged.get("Approval")
+    standing = at.finished or done
+    if stalled is not None and not standing:
+        put(ConditionType.STALLED, True, stalled.verdict.reason, stalled.verdict.message)
+    else:
+        put(ConditionType.STALLED, False, "Progressing", "")
+        put(ConditionType.RECONCILING, not standing, "Completed" if standing else at.step, decision.note)
+    on_acceptance = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and at.step != PREFLIGHT
+    ready = done or on_acceptance
+    put(ConditionType.READY, ready, "Succeeded" if done else "Accepted" if ready else at.step,
+        outlook.success if done else "")
+    put(ConditionType.SUCCEEDED, done, "Finalized" if done else "NotFinalized", outlook.proof if done else "")
+    paused = migration.spec.desired_state is DesiredState.PAUSED
+    put(ConditionType.PAUSED, paused, "DesiredState", "spec.desiredState is Paused" if paused else "")
+    put(ConditionType.AWAITING_APPROVAL, awaiting is not None, "Hold" if awaiting else "NoHold",
+        awaiting.verdict.message if awaiting else "")
+    back = outlook.can_go_back
+    put(ConditionType.ROLLBACK_AVAILABLE, back,
+        "CanGoBack" if back else "PointOfNoReturn" if outlook.lost else "UndoNotAvailable",
+        "" if back else f"lost at {outlook.lost}" if outlook.lost else "this version cannot take every step back yet")
+    passed = at.step != PREFLIGHT
+    blocked = any(finding.severity is Severity.BLOCKER for finding in findings)
+    put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",
+        fold.summary_of(findings))
+    return conditions
