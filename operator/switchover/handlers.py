@@ -55,13 +55,15 @@ class Loops:
     object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes.
     """
 
-    def __init__(self, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer, metrics: Metrics) -> None:
+    def __init__(self, kind: str, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer,
+                 metrics: Metrics) -> None:
+        self._kind = kind
         self._reconcile = reconcile
         self._release = release
         self._set_finalizer = set_finalizer
         self._metrics = metrics
         self._loops: dict[str, Loop] = {}
-        metrics.oldest_pass.set_function(self.oldest_pass)
+        metrics.oldest_pass.labels(kind).set_function(self.oldest_pass)
 
     def noticed(self, metadata: Mapping[str, Any]) -> None:
         """The object exists, as the watch-stream tells: start its loop, or wake it if something but status changed."""
@@ -81,7 +83,7 @@ class Loops:
 
     def forget(self, name: str) -> None:
         """The object is gone: its loop ends."""
-        self._metrics.migrations.gone(name)
+        self._metrics.migrations(self._kind).gone(name)
         if (loop := self._loops.pop(name, None)) is not None and loop.task is not None:
             loop.task.cancel()
 
@@ -173,7 +175,7 @@ def register(registry: kopf.OperatorRegistry, resource: tuple[str, str, str], lo
             loops.noticed(meta)
 
     # Without PERMANENT, Kopf would repeat a failing probe inside the request instead of answering.
-    @kopf.on.probe(registry=registry, id="loops", errors=kopf.ErrorsMode.PERMANENT)
+    @kopf.on.probe(registry=registry, id=resource[2], errors=kopf.ErrorsMode.PERMANENT)
     async def alive(**_: Any) -> str:
         if (name := loops.overdue(asyncio.get_running_loop().time())) is not None:
             raise kopf.PermanentError(f"the loop of {name} has shown no life for {SILENCE_SECONDS:.0f} s")

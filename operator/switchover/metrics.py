@@ -15,11 +15,12 @@ from prometheus_client.registry import Collector
 
 from switchover.core import figures
 from switchover.core.figures import Figure
+from switchover.core.groups import figures as groups
 from switchover.core.kraft import figures as kraft
 from switchover.core.lag_figures import LAG_METRICS
 from switchover.ports import Migrations
 
-METRICS = {**kraft.METRICS, **LAG_METRICS, **figures.METRICS}
+METRICS = {**kraft.METRICS, **groups.METRICS, **LAG_METRICS, **figures.METRICS}
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 _noticed: ContextVar[float | None] = ContextVar("noticed", default=None)
@@ -34,8 +35,8 @@ class _Told:
     waits: Sums[str] = field(default_factory=Sums)
 
 
-class MigrationFigures(Collector):
-    """The figures of all migrations, by their names; those of one that is gone vanish with it."""
+class MigrationFigures:
+    """The figures of all migrations of one kind, by their names; those of one that is gone vanish with it."""
 
     def __init__(self) -> None:
         self._told: dict[str, _Told] = {}
@@ -52,16 +53,8 @@ class MigrationFigures(Collector):
         """The migration does not exist any more."""
         self._told.pop(name, None)
 
-    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
-        """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
-        for name, metric in METRICS.items():
-            kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
-            family = kind(name, metric.says, labels=("migration", *metric.labels))
-            for uid, figure in self._figures(name):
-                family.add_metric((uid, *figure.labels), figure.value)
-            yield family
-
-    def _figures(self, metric: str) -> Iterator[tuple[str, Figure]]:
+    def of(self, metric: str) -> Iterator[tuple[str, Figure]]:
+        """The values of a metric, each with the uid of its migration."""
         for known in tuple(self._told.values()):                 # scraped by another thread
             waits = (Figure("switchover_gate_wait_seconds", (gate,), spent) for gate, spent in tuple(known.waits.items()))
             for figure in (*known.figures, *waits):
@@ -69,13 +62,30 @@ class MigrationFigures(Collector):
                     yield known.uid, figure
 
 
+class _AllFigures(Collector):
+    """The figures of every kind of migration."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, MigrationFigures] = {}
+
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
+        """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
+        for name, metric in METRICS.items():
+            kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
+            family = kind(name, metric.says, labels=("migration", *metric.labels))
+            for figures_of_kind in tuple(self.kinds.values()):
+                for uid, figure in figures_of_kind.of(name):
+                    family.add_metric((uid, *figure.labels), figure.value)
+            yield family
+
+
 class Metrics:
     """The operator's metrics. `now` is a monotonic clock in seconds."""
 
     def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
         self.now = now
-        self.migrations = MigrationFigures()
-        registry.register(self.migrations)
+        self._figures = _AllFigures()
+        registry.register(self._figures)
         self.pass_seconds = Histogram(
             "switchover_pass_seconds",
             "Time of one pass: read, observe, decide, record, act",
@@ -93,9 +103,13 @@ class Metrics:
         )
         self.oldest_pass = Gauge(
             "switchover_oldest_pass_age_seconds",
-            "Time since the end of the last pass of the resource that was served longest ago",
-            registry=registry,
+            "Time since the end of the last pass of the resource of a kind that was served longest ago",
+            labelnames=("kind",), registry=registry,
         )
+
+    def migrations(self, kind: str) -> MigrationFigures:
+        """Where the figures of that kind of migration are told."""
+        return self._figures.kinds.setdefault(kind, MigrationFigures())
 
     def notice(self, at: float) -> None:
         """The pass that starts in this context answers to something noticed at that time."""

@@ -55,6 +55,14 @@ class Access:
         return f"Access({self.servers!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster's id, and where each of its brokers listens."""
+
+    cluster_id: str
+    brokers: Mapping[int, Address]
+
+
 class KafkaNodes(Protocol):
     """Questions to one Kafka node at a time, over the raw protocol."""
 
@@ -101,7 +109,7 @@ class Groups(Protocol):
         """
         ...
 
-    async def brokers(self) -> Mapping[int, Address]: ...
+    async def cluster(self) -> Cluster: ...
     async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
         """What a broker says of itself."""
         ...
@@ -141,6 +149,8 @@ class GroupOffsets(Protocol):
         Raises only when no broker answers at all, or none accepts us.
         """
         ...
+
+    async def close(self) -> None: ...
 
 
 class GroupMemberships(Protocol):

@@ -303,10 +303,11 @@ async def operate(
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
-        KafkaMigrations(), NAMESPACE, identity, measured, workloads, connections, timeline, metrics.migrations)
+        KafkaMigrations(), NAMESPACE, identity, measured, workloads, connections, timeline,
+        metrics.migrations("KafkaMigration"))
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
-    loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
+    loops = Loops("KafkaMigration", reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
     register(registry, ("switchover.dev", "v1alpha1", "kafkamigrations"), loops)
     await kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[NAMESPACE])
 

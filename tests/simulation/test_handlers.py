@@ -82,7 +82,8 @@ class World:
             prepare(counting)
             registry = kopf.OperatorRegistry()
             kopf.on.login(registry=registry)(login)
-            register(registry, RESOURCE, Loops(counting.reconcile, counting.release, migrations.set_finalizer, metrics))
+            loops = Loops("Probe", counting.reconcile, counting.release, migrations.set_finalizer, metrics)
+            register(registry, RESOURCE, loops)
             return kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[NAMESPACE])
 
         return live(self.timeline, self.api, incarnation, operator, until, limit, kill_when)

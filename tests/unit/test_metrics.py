@@ -8,8 +8,10 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from switchover.api.kafka_migration import KafkaMigrationStatus
+from switchover.core import figures as common
 from switchover.core.figures import waits_of
 from switchover.core.gate import Judgement, Streak, passed, wait
+from switchover.core.kraft import figures as kraft
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.figures import figures
 from switchover.core.kraft.picture import Picture
@@ -69,7 +71,7 @@ def test_the_kips_metrics_in_the_middle_of_the_move():
 
 def test_every_metric_is_told_at_some_moment_and_each_has_its_labels():
     found = [item for picture in (moving(), moment("Preflight")) for item in figures(picture.spec, told(picture), picture)]
-    assert {item.metric for item in found} == METRICS.keys() - {"switchover_gate_wait_seconds"}
+    assert {item.metric for item in found} == {**kraft.METRICS, **common.METRICS}.keys() - {"switchover_gate_wait_seconds"}
     for item in found:
         assert len(item.labels) == len(METRICS[item.metric].labels), item
 
@@ -143,7 +145,7 @@ def test_no_word_of_a_tenant_is_ever_a_label():
     status = next_status(own, picture, decision, Spent(), None, {}).model_copy(
         update={"progress": told(picture).progress.model_copy(update={"step": canary})})
     registry = CollectorRegistry()
-    Metrics(registry, lambda: 0.0).migrations.told(
+    Metrics(registry, lambda: 0.0).migrations("KafkaMigration").told(
         canary, UID, figures(picture.spec, status, picture), waits_of(decision.judged.values(), 1.0))
     text = scraped(registry)
     assert "canary" not in text
@@ -157,7 +159,7 @@ def judged(gate: str, opened: bool) -> Judgement:
 
 def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     registry = CollectorRegistry()
-    migrations = Metrics(registry, lambda: 0.0).migrations
+    migrations = Metrics(registry, lambda: 0.0).migrations("KafkaMigration")
     waits = waits_of([judged("AllInSync", False), judged("QuorumUp", True), judged("Replace/kafka-1", False),
                       judged("Replace/kafka-2", False)], 2.5)
     migrations.told("one", "uid-1", (), waits)

@@ -31,7 +31,7 @@ from switchover.adapters.wire_versions import api_versions
 from switchover.core.groups.facts import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.core.kraft.facts import Address
 from switchover.metadata.replay import METADATA_VERSION
-from switchover.ports import Access, Refused, Unreachable
+from switchover.ports import Access, Cluster, Refused, Unreachable
 
 GROUP_VERSION = "group.version"
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -60,10 +60,11 @@ class WireGroups:
         async with self._asked(node) as coordinator:
             return await _describe(coordinator, node_id, group)
 
-    async def brokers(self) -> Mapping[int, Address]:
+    async def cluster(self) -> Cluster:
         """Metadata of one broker."""
         answer = await self._any(lambda _, connection: connection.ask(_metadata(()), MetadataResponse))
-        return {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
+        return Cluster(
+            answer.cluster_id or "", {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers})
 
     async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
         """ApiVersions and DescribeConfigs of that broker."""
@@ -111,7 +112,7 @@ class WireGroups:
                                   "Cluster resource")
                 return await _members(coordinator)
 
-        brokers = await self.brokers()
+        brokers = (await self.cluster()).brokers
         counts = await asyncio.gather(*(one(node) for node in brokers.values()))
         return dict(zip(brokers, counts, strict=True))
 

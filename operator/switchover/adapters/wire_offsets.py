@@ -74,6 +74,9 @@ class WireOffsets:
         await self._each(found.leaders, found.list_ends, found.partitions_failed)
         return found.result()
 
+    async def close(self) -> None:
+        """Nothing is kept open between two sweeps."""
+
     async def _any(self, ask: Callable[[Connection], Awaitable[None]]) -> None:
         """Ask the bootstrap servers in turn, beginning with the last one that answered."""
         errors = []

@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 
 from switchover.api.kafka_migration import ZooKeeperConnection
 from switchover.api.meta import API_VERSION, GroupName, KafkaConnection, MigrationGates, MigrationSpec, ObjectMeta
-from switchover.api.schema import ContainerName, Model, Rule, Unique, WorkloadName, matches
-from switchover.api.status import MigrationStatus
+from switchover.api.schema import Clipped, ContainerName, Model, Rule, Unique, WorkloadName, matches
+from switchover.api.status import Count, MigrationStatus, Name
 
 
 class WorkloadKind(StrEnum):
@@ -96,8 +96,10 @@ class Audit(Model):
 class ConsumerGroupMigrationGates(MigrationGates):
     """Thresholds of the gates."""
 
-    max_lag: Annotated[int, Field(ge=0, le=1_000_000_000_000)] = 10_000
-    """Largest lag of one partition, in records."""
+    max_time_lag_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
+    """Greatest age of the oldest record that a partition has not committed yet."""
+    lag_pass_seconds: Annotated[int, Field(ge=0, le=86_400)] = 30
+    """How long the lag must have been healthy, after each rebalance anew, before a batch follows."""
     max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
     """Longest time in which a partition that has lag may stand without a new committed offset."""
     max_consumers_per_coordinator: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
@@ -125,6 +127,8 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
     """Proof after the fact."""
     gates: ConsumerGroupMigrationGates = ConsumerGroupMigrationGates()
     """Thresholds of the gates."""
+    soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 300
+    """How long the group is watched with every member moved, before the way back is given up."""
 
     cel = (
         Rule(
@@ -145,8 +149,62 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
         return self
 
 
+class SlotMode(StrEnum):
+    """What a pod of a workload is made of.
+
+    Original is the workload as it was; Intermediate a Deployment's clone, or a StatefulSet's bridge; Target the workload
+    with the template of the spec.
+    """
+
+    NONE = ""
+    ORIGINAL = "Original"
+    INTERMEDIATE = "Intermediate"
+    TARGET = "Target"
+
+
+class Slot(Model):
+    """One of the places that a workload's pods fill."""
+
+    name: Name
+    """The workload and the slot's index: orders/0."""
+    assigned: SlotMode = SlotMode.ORIGINAL
+    """What a pod in it is to be made of."""
+    observed: SlotMode = SlotMode.NONE
+    """What the pod in it was last seen to be made of. Empty: not observed."""
+    evicting: Annotated[str, Clipped(64)] = ""
+    """uid of the pod on record to be evicted."""
+    evictions: Count = 0
+    """Evictions since its mode was assigned."""
+    settled: bool = True
+    """False from the choice of its batch until that batch is done."""
+
+
+class GroupSummary(Model):
+    """The group as it was last seen."""
+
+    type: Annotated[str, Clipped(32)] = ""
+    """Classic or Consumer."""
+    state: Annotated[str, Clipped(32)] = ""
+    """Kafka's name of its state."""
+    members: Count = 0
+    """Its members."""
+    classic_members: Count = 0
+    """Those that take part by the classic protocol."""
+    assignor: Annotated[str, Clipped(249)] = ""
+    """The strategy or the brokers' assignor in force."""
+    coordinator: Annotated[int, Field(ge=-1, le=2_147_483_647)] = -1
+    """The broker that coordinates it."""
+    lag: Annotated[int, Field(ge=0, le=2**53)] = 0
+    """Records that are not committed yet, of all partitions."""
+
+
 class ConsumerGroupMigrationStatus(MigrationStatus):
     """What is on record and what was observed."""
+
+    slots: Annotated[tuple[Slot, ...], Field(max_length=1000), Unique("name")] = ()
+    """The places of the workloads' pods."""
+    group: GroupSummary | None = None
+    """The group as it was last seen."""
 
 
 class ConsumerGroupMigration(Model):

@@ -248,8 +248,6 @@ class KafkaMigrationStatus(MigrationStatus):
 
     metadata_state: MetadataState = MetadataState.ZOOKEEPER
     """Where the cluster's metadata is, by the evidence."""
-    cluster_id: Annotated[str, Clipped(64)] = ""
-    """The Kafka cluster's id."""
     high_watermark: Annotated[int, Field(ge=-1, le=2**53)] = -1
     """The newest high watermark of the metadata log that was seen; -1 before there is one."""
     migration_node: Annotated[str, Clipped(256)] = ""

@@ -217,6 +217,8 @@ class MigrationStatus(Model):
     """Counts up with each new start after a rollback; approvals of an earlier attempt do not count."""
     plan_hash: Annotated[str, Field(max_length=64)] = ""
     """Hash of this object's uid, the attempt and the plan; while it is set, most of the spec is frozen."""
+    cluster_id: Annotated[str, Clipped(64)] = ""
+    """The Kafka cluster's id."""
     progress: Progress = Progress()
     """Where it stands in the plan."""
     waiting_for: Annotated[tuple[WaitingFor, ...], Field(max_length=20)] = ()

@@ -10,12 +10,16 @@ from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
+from switchover.adapters.wire_groups import WireGroups
+from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.meta import SecretRef
 from switchover.core.kraft import listener
 from switchover.observe import Clients, Observer
-from switchover.ports import Access, Clock, KafkaAdmin, KafkaNodes, ZooKeeper
+from switchover.observe_group import GroupClients, GroupObserver
+from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, ZooKeeper
 
 logger = logging.getLogger(__name__)
 
@@ -55,45 +59,28 @@ class Connections:
         return Observer(self._namespace, self._workloads, self._survey, connected, self._clock)
 
 
-class Credentialed:
-    """`observe.Connected`: every pass looks into the Secrets, so that a rotation needs no restart of the operator."""
+class Kept:
+    """Clients that are open, each with the properties that it was opened with.
 
-    def __init__(self, spec: KafkaMigrationSpec, workloads: KubernetesWorkloads, adapters: Adapters) -> None:
-        self._spec = spec
+    Every pass looks into the Secrets, so that a rotation needs no restart of the operator.
+    """
+
+    def __init__(self, workloads: KubernetesWorkloads) -> None:
         self._workloads = workloads
-        self._adapters = adapters
         self._open: dict[str, tuple[Mapping[str, str], Client]] = {}
         self._replaced: list[Client] = []           # closed in the next pass: something may still be under way
-
-    async def clients(self, *, controllers: bool) -> Clients:
-        """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
-        await self._close_replaced()
-        spec, own = self._spec, self._spec.controllers.listener
-        kafka, zookeeper, secret = await asyncio.gather(
-            self._properties(spec.kafka.credentials_ref), self._properties(spec.zookeeper.credentials_ref),
-            self._properties(own.credentials_ref if controllers else None))
-        open_nodes, open_admin, open_zookeeper = self._adapters.nodes, self._adapters.admin, self._adapters.zookeeper
-        brokers = self._kept("brokers", kafka, open_nodes)
-        return Clients(
-            brokers=brokers,
-            controllers=self._kept("controllers", listener.client_properties(own, secret), open_nodes)
-            if controllers else brokers,
-            admin=self._kept("admin", kafka, lambda with_: open_admin(Access(spec.kafka.bootstrap_servers, with_))),
-            zookeeper=self._kept("zookeeper", zookeeper, lambda with_: open_zookeeper(
-                Access(spec.zookeeper.connect, with_))),
-        )
 
     async def close(self) -> None:
         """Close every connection."""
         self._replaced += [client for _, client in self._open.values()]
         self._open.clear()
-        await self._close_replaced()
+        await self.close_replaced()
 
-    async def _close_replaced(self) -> None:
+    async def close_replaced(self) -> None:
         old, self._replaced = self._replaced, []
         await asyncio.gather(*(client.close() for client in old), return_exceptions=True)
 
-    def _kept(self, name: str, properties: Mapping[str, str], open_: Callable[[Mapping[str, str]], C]) -> C:
+    def get(self, name: str, properties: Mapping[str, str], open_: Callable[[Mapping[str, str]], C]) -> C:
         """The client of this name, a new one when its properties are not those that it was opened with."""
         held = self._open.get(name)
         if held is not None and held[0] == properties:
@@ -106,5 +93,81 @@ class Credentialed:
             self._replaced.append(held[1])
         return client
 
-    async def _properties(self, secret: SecretRef | None) -> Mapping[str, str]:
+    async def properties(self, secret: SecretRef | None) -> Mapping[str, str]:
         return await self._workloads.client_properties(secret.name) if secret is not None else {}
+
+
+class Credentialed:
+    """`observe.Connected` for a KafkaMigration."""
+
+    def __init__(self, spec: KafkaMigrationSpec, workloads: KubernetesWorkloads, adapters: Adapters) -> None:
+        self._spec = spec
+        self._adapters = adapters
+        self._kept = Kept(workloads)
+
+    async def clients(self, *, controllers: bool) -> Clients:
+        """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
+        await self._kept.close_replaced()
+        spec, own = self._spec, self._spec.controllers.listener
+        kafka, zookeeper, secret = await asyncio.gather(
+            self._kept.properties(spec.kafka.credentials_ref), self._kept.properties(spec.zookeeper.credentials_ref),
+            self._kept.properties(own.credentials_ref if controllers else None))
+        open_nodes, open_admin, open_zookeeper = self._adapters.nodes, self._adapters.admin, self._adapters.zookeeper
+        brokers = self._kept.get("brokers", kafka, open_nodes)
+        return Clients(
+            brokers=brokers,
+            controllers=self._kept.get("controllers", listener.client_properties(own, secret), open_nodes)
+            if controllers else brokers,
+            admin=self._kept.get("admin", kafka, lambda with_: open_admin(Access(spec.kafka.bootstrap_servers, with_))),
+            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(
+                Access(spec.zookeeper.connect, with_))),
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._kept.close()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAdapters:
+    """What opens a client of consumer groups; each raises Refused for an access that it cannot use."""
+
+    groups: Callable[[Access], Groups] = WireGroups
+    offsets: Callable[[Access], GroupOffsets] = WireOffsets
+
+
+REAL_GROUPS = GroupAdapters()
+
+
+class GroupConnections:
+    """`reconcile.Connect` of ConsumerGroupMigration on the real adapters."""
+
+    def __init__(self, workloads: KubernetesWorkloads, clock: Clock, adapters: GroupAdapters = REAL_GROUPS) -> None:
+        self._workloads = workloads
+        self._clock = clock
+        self._adapters = adapters
+
+    async def __call__(self, migration: ConsumerGroupMigration) -> GroupObserver:
+        connected = CredentialedGroups(migration.spec, self._workloads, self._adapters)
+        return GroupObserver(self._workloads, connected, self._clock)
+
+
+class CredentialedGroups:
+    """`observe_group.GroupConnected`."""
+
+    def __init__(self, spec: ConsumerGroupMigrationSpec, workloads: KubernetesWorkloads, adapters: GroupAdapters) -> None:
+        self._spec = spec
+        self._adapters = adapters
+        self._kept = Kept(workloads)
+
+    async def clients(self) -> GroupClients:
+        """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
+        await self._kept.close_replaced()
+        kafka, servers = await self._kept.properties(self._spec.kafka.credentials_ref), self._spec.kafka.bootstrap_servers
+        return GroupClients(
+            groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(Access(servers, with_))),
+            offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(Access(servers, with_))))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._kept.close()

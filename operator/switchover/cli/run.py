@@ -13,14 +13,14 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import GROUP, VERSION
-from switchover.cli.connections import Connections
+from switchover.cli.connections import Connections, GroupConnections
+from switchover.core.groups.kind import ConsumerGroupMigrations
+from switchover.core.kind import Kind, M, P
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
-from switchover.reconcile import Reconciler
+from switchover.reconcile import Connect, Reconciler
 from switchover.settings import Settings
-
-KIND, PLURAL = "KafkaMigration", "kafkamigrations"
 
 
 async def run_operator(settings: Settings) -> None:
@@ -28,21 +28,28 @@ async def run_operator(settings: Settings) -> None:
     log_as(settings)
     clock = WallClock()
     server = await connect(settings.namespace, settings.kubeconfig)
-    workloads = KubernetesWorkloads(server, clock)
-    migrations = KubernetesMigrations(server, clock, KIND, PLURAL)
     metrics_registry = CollectorRegistry()
     ProcessCollector(registry=metrics_registry)
     metrics = Metrics(metrics_registry, time.monotonic)
-    measured = MeasuredMigrations(migrations, metrics)
-    connections = Connections(settings.namespace, workloads, KubernetesSurvey(server), clock)
-    reconciler = Reconciler(
-        KafkaMigrations(), settings.namespace, settings.identity, measured, workloads, connections, clock,
-        metrics.migrations)
-    loops = Loops(reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
+    workloads = KubernetesWorkloads(server, clock)
     registry = kopf.OperatorRegistry()
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
     kopf.on.login(registry=registry)(login)
-    register(registry, (GROUP, VERSION, PLURAL), loops)
+
+    def serve(name: str, plural: str, kind: Kind[M, P], connected: Connect[M, P]) -> Reconciler[M, P]:
+        migrations = KubernetesMigrations(server, clock, name, plural)
+        reconciler = Reconciler(
+            kind, settings.namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connected,
+            clock, metrics.migrations(name))
+        loops = Loops(name, reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
+        register(registry, (GROUP, VERSION, plural), loops)
+        return reconciler
+
+    survey = KubernetesSurvey(server)
+    clusters = serve("KafkaMigration", "kafkamigrations", KafkaMigrations(),
+                     Connections(settings.namespace, workloads, survey, clock))
+    groups = serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(),
+                   GroupConnections(workloads, clock))
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
         await kopf.operator(
@@ -52,7 +59,8 @@ async def run_operator(settings: Settings) -> None:
             liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz",
         )
     finally:
-        await reconciler.close()
+        await clusters.close()
+        await groups.close()
         await server.close()
         scraped.shutdown()
         scraped.server_close()

@@ -4,7 +4,7 @@ Unknown never opens a gate, and a pass counts only in an unbroken row: a streak 
 every pass, so an operator that restarts begins to count anew.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -77,6 +77,22 @@ def gravest(found: Iterable[Verdict], otherwise: str) -> Verdict:
             if item.outcome is outcome:
                 return replace(item, findings=findings)
     return replace(passed(otherwise), findings=findings)
+
+
+class Unseen(Exception):
+    """Something that a check needs could not be observed."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.message)
+        self.verdict = verdict
+
+
+def complete(find: Callable[[P], Iterable[Verdict]], picture: P) -> Iterator[Verdict]:
+    """What a check found, up to what it could not see: that is a finding too."""
+    try:
+        yield from find(picture)
+    except Unseen as unseen:
+        yield unseen.verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,9 +95,9 @@ def _at_rest(workload: MemberWorkload) -> Mapping[str, Any]:
 # --- what is kept, and whose it is --------------------------------------------------------------------------------------
 
 
-def original_name(workload: MemberWorkload, attempt: int) -> str:
+def original_name(kind: str, name: str, attempt: int) -> str:
     """The ControllerRevision that keeps what a workload was before an attempt touched it."""
-    return f"{workload.kind.lower()}-{workload.name}-before-switchover-{attempt}"
+    return f"{kind.lower()}-{name}-before-switchover-{attempt}"
 
 
 def original_manifest(workload: MemberWorkload, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def original_manifest(workload: MemberWorkload, attempt: int, labels: Mapping[st
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
-        "metadata": {"name": original_name(workload, attempt), "labels": dict(labels)},
+        "metadata": {"name": original_name(workload.kind, workload.name, attempt), "labels": dict(labels)},
         "revision": attempt,
         "data": {
             "template": workload.template,

@@ -138,3 +138,12 @@ class Readiness:
 
     refused: str
     assignors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSample:
+    """One sweep over a group's offsets: the offset committed, None for none, and the end of the log."""
+
+    at: float                                     # seconds since the epoch
+    epoch: int                                    # the group's
+    offsets: Mapping[TopicPartition, tuple[int | None, int]]

@@ -1,49 +1,19 @@
-"""Windows: outside of them nothing starts that disrupts, and within them only what can end before they close."""
+"""The windows of a KafkaMigration."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
-from switchover.api.status import Direction
-from switchover.core.gate import Gate, Verdict, passed, wait
+from switchover.core.gate import Gate, Verdict
 from switchover.core.kraft.estimate import work_of
 from switchover.core.kraft.picture import Picture
-from switchover.core.pace import under_way
-from switchover.core.windows import Stretch, first_fit, open_now, zone
+from switchover.core.within_window import judge
 
-START_SECONDS = 60.0
-"""To spare from the choice of a batch to its first eviction, so that a moment's delay does not strand it on record."""
 ONE_PIECE = ("CopyMetadata", "Finalize")
 """Steps that end once they have begun to restart nodes."""
 
 
 def check_within_window(picture: Picture) -> Verdict:
-    """What is under way goes on; the way back waits for no window."""
-    windows, at, now = picture.spec.windows, picture.position, picture.now
-    if not windows:
-        return passed("no windows: always")
-    if at.direction is Direction.BACKWARD:
-        return passed("the way back waits for no window")
-    chosen = at.batch is None or at.batch.started == now        # nothing of it is on record yet
-    if (under_way(at) and not chosen) or (at.step in ONE_PIECE and at.batches_done > 0):
-        return passed("under way: it ends although the window may close")
-    needed = seconds_needed(picture) + (START_SECONDS if chosen else 0.0)
-    current = open_now(windows, now, needed)
-    if current is not None and current.closes - now >= needed:
-        return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
-    fitting = first_fit(windows, now, needed)
-    if fitting is None:
-        return wait("NoWindowFits", f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
-                    subject=_names(picture), threshold=f"{needed:.0f} s",
-                    unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
-    opens = _told(fitting)
-    if current is None:
-        return wait("OutsideWindow", f"every window is closed; {fitting.window.name} opens at {opens}",
-                    subject=fitting.window.name, threshold=_utc(fitting.opens),
-                    unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
-    return wait("WindowTooShort", f"{at.step} needs {needed:.0f} s next, and {current.window.name} closes before that;"
-                f" {fitting.window.name} opens at {opens}", subject=current.window.name,
-                observed=f"{current.closes - now:.0f} s", threshold=f"{needed:.0f} s",
-                unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
+    at = picture.position
+    return judge(picture.spec.windows, at, picture.now, lambda: seconds_needed(picture), at.step in ONE_PIECE)
 
 
 def seconds_needed(picture: Picture) -> float:
@@ -51,20 +21,6 @@ def seconds_needed(picture: Picture) -> float:
     at = picture.position
     work = work_of(picture.at(replace(at, batch=None)), at.step, slowest=True)
     return next((each.seconds for each in work if each.disrupts), 0.0)
-
-
-def _names(picture: Picture) -> str:
-    return ", ".join(window.name for window in picture.spec.windows)
-
-
-def _told(stretch: Stretch) -> str:
-    """On the clocks that the window goes by."""
-    name = stretch.window.time_zone
-    return f"{datetime.fromtimestamp(stretch.opens, zone(name)):%Y-%m-%d %H:%M} {name}"
-
-
-def _utc(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 WITHIN_WINDOW: Gate[Picture] = Gate("WithinWindow", check_within_window)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Gate, Verdict, fail, info, passed, unknown, wait, warn
+from switchover.core.gate import Gate, Unseen, Verdict, fail, info, passed, unknown, wait, warn
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, pods, several, topics, zookeeper
+from switchover.core.kraft.preflight.reading import check, pods, several, topics, zookeeper
 from switchover.core.observed import Known, Unknown
 
 

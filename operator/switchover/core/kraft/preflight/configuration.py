@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.gate import Verdict, fail, info, unknown, warn
+from switchover.core.gate import Unseen, Verdict, fail, info, unknown, warn
 from switchover.core.kraft import environment, modes, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Configured, Unseen, check, configured, kubernetes, several, workloads
+from switchover.core.kraft.preflight.reading import Configured, check, configured, kubernetes, several, workloads
 
 SECRET_BYTES = 1_000_000
 """A little less than the 1 MiB that the API server takes for all values of a Secret."""

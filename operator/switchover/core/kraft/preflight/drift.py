@@ -5,10 +5,10 @@ A file that something else rewrites at start, or that was edited since, would br
 
 from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Verdict, fail, unknown, warn
+from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.kraft import modes
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Configured, Unseen, check, configured, pods, several
+from switchover.core.kraft.preflight.reading import Configured, check, configured, pods, several
 from switchover.core.observed import Known, Unknown
 
 DECISIVE = (

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Verdict, fail, info, unknown, warn
+from switchover.core.gate import Unseen, Verdict, fail, info, unknown, warn
 from switchover.core.kraft.facts import BrokerView
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, several, zookeeper
+from switchover.core.kraft.preflight.reading import check, several, zookeeper
 from switchover.core.observed import Known
 
 LOW_EPOCH = 50

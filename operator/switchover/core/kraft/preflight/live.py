@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Verdict, fail, info, unknown, warn
+from switchover.core.gate import Unseen, Verdict, fail, info, unknown, warn
 from switchover.core.kraft import modes
 from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, configured, pods, several, zookeeper
+from switchover.core.kraft.preflight.reading import check, configured, pods, several, zookeeper
 from switchover.core.observed import Known, Unknown
 
 FETCH = 1

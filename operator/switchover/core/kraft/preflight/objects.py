@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from switchover.core.gate import Verdict, fail, info, unknown, wait, warn
+from switchover.core.gate import Unseen, Verdict, fail, info, unknown, wait, warn
 from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Configured, Unseen, check, configured, kubernetes, several, workloads
+from switchover.core.kraft.preflight.reading import Configured, check, configured, kubernetes, several, workloads
 from switchover.core.observed import Known, Unknown
 
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"

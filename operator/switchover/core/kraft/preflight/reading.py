@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.gate import Gate, Verdict, gravest, unknown
+from switchover.core.gate import Gate, Unseen, Verdict, complete, gravest, unknown
 from switchover.core.kraft import modes, template
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration, Workload, ZooKeeperState, ZooKeeperTopics
 from switchover.core.kraft.overrides import overrides
@@ -15,25 +15,10 @@ NAMED = 5
 """How many culprits of one kind a finding names; it counts the others."""
 
 
-class Unseen(Exception):
-    """Something that a check needs could not be observed."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.message)
-        self.verdict = verdict
-
-
 def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
           samples: Callable[[Picture], int] = lambda _: 1) -> Gate[Picture]:
     """The gate of a check: it tells all findings, and is open when none of them is a blocker."""
-
-    def complete(picture: Picture) -> Iterator[Verdict]:
-        try:
-            yield from find(picture)
-        except Unseen as unseen:
-            yield unseen.verdict
-
-    return Gate(name, lambda picture: gravest(complete(picture), passes), samples=samples)
+    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)
 
 
 def several(culprits: Iterable[object], at_most: int = NAMED) -> str:

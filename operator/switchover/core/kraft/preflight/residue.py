@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Verdict, fail, unknown, wait
+from switchover.core.gate import Unseen, Verdict, fail, unknown, wait
 from switchover.core.kraft import names
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, kubernetes, zookeeper
+from switchover.core.kraft.preflight.reading import check, kubernetes, zookeeper
 from switchover.core.observed import Known
 
 

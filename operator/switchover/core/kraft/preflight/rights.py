@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Verdict, fail, unknown, warn
+from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Unseen, check, several
+from switchover.core.kraft.preflight.reading import check, several
 from switchover.core.observed import Known, Observed
 
 CLUSTER_OPERATIONS = ("DESCRIBE", "DESCRIBE_CONFIGS", "CLUSTER_ACTION")

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from switchover.core.gate import Verdict, fail
 from switchover.core.kraft.estimate import STEPS, work_of
-from switchover.core.kraft.gates.windows import START_SECONDS
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, kubernetes
 from switchover.core.windows import first_fit
+from switchover.core.within_window import START_SECONDS
 
 
 def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:

@@ -1,0 +1,35 @@
+"""What a deletion means on the way: everything is taken back, until the way back has been given up."""
+
+from dataclasses import replace
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.status import Direction
+from switchover.core.deletion import ABANDON, LET_GO
+from switchover.core.gate import Verdict, wait
+from switchover.core.groups.picture import Picture
+from switchover.core.plan import Intent
+
+UNTOUCHED = ("", "Preflight")
+LAST = "HandOver"
+
+
+def may_go(migration: ConsumerGroupMigration) -> bool:
+    """Nothing was touched, the migration has ended one way or the other, or somebody wants it gone as it is."""
+    progress = migration.status.progress
+    return progress.step in UNTOUCHED or progress.complete_time is not None or ABANDON in migration.metadata.annotations
+
+
+def while_deleted(intent: Intent, picture: Picture) -> Intent:
+    """The intent of an object that is being deleted."""
+    if picture.position.step == LAST:
+        return replace(intent, direction=Direction.FORWARD, paused=False)
+    return replace(intent, direction=Direction.BACKWARD, paused=False)
+
+
+def check_deletion(picture: Picture) -> Verdict:
+    """Why an object that is being deleted is still there, and what ends that."""
+    if picture.position.step == LAST:
+        return wait("HeldUntilTheEnd", "it is being deleted: what it made is removed first", subject=picture.name,
+                    unblocks=f"the clones' pods end; {LET_GO}")
+    return wait("BeingDeleted", "it is being deleted: all that it changed is taken back first", subject=picture.name,
+                unblocks=f"the way back ends; {LET_GO}")

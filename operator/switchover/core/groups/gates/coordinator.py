@@ -1,0 +1,42 @@
+"""Whether the group's coordinator can take what the step adds (C1, C2 of zkcc.md 7)."""
+
+from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.groups.gates.read import group_of
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.slots import sizes
+from switchover.core.observed import Known
+
+
+def check_capacity(picture: Picture) -> Verdict:
+    """Members of all groups on the coordinator, and those that a batch adds, are within what one broker may coordinate."""
+    group, coordinated = group_of(picture), picture.facts.coordinated
+    if isinstance(group, Verdict):
+        return group
+    if not isinstance(coordinated, Known):
+        return unknown("CoordinatorLoadUnknown", coordinated.why, subject=f"broker {group.coordinator}")
+    held = coordinated.value.get(group.coordinator, 0)
+    added = max(size.pods for size in sizes(picture))
+    limit = picture.spec.gates.max_consumers_per_coordinator
+    if held + added > limit:
+        return wait("CoordinatorFull", f"broker {group.coordinator} coordinates {held} members, and a batch adds {added}",
+                    subject=f"broker {group.coordinator}", observed=held + added, threshold=limit,
+                    unblocks="smaller batches in spec.rollout, fewer groups on that broker (another group.id hashes"
+                             " elsewhere, more brokers spread __consumer_offsets), or a higher maxConsumersPerCoordinator")
+    return passed(f"broker {group.coordinator} coordinates {held} members; {added} more are within {limit}")
+
+
+def check_offsets_replicated(picture: Picture) -> Verdict:
+    """The group's own records are safe: a coordinator that fails over finds all of them."""
+    found = picture.facts.offsets_topic
+    if not isinstance(found, Known):
+        return unknown("OffsetsTopicUnknown", found.why, subject="__consumer_offsets")
+    if found.value.replicas_short:
+        return wait("OffsetsUnderReplicated", f"{found.value.replicas_short} partitions of __consumer_offsets miss a"
+                    " replica",
+                    subject="__consumer_offsets", observed=found.value.replicas_short, threshold=0,
+                    unblocks="the brokers catch up")
+    return passed("every replica of __consumer_offsets is in sync")
+
+
+CAPACITY: Gate[Picture] = Gate("CoordinatorCapacity", check_capacity)
+OFFSETS_REPLICATED: Gate[Picture] = Gate("OffsetsReplicated", check_offsets_replicated)

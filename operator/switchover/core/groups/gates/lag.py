@@ -1,0 +1,60 @@
+"""Whether the group keeps up, by the lag kernel (C6): age of the oldest uncommitted record, never a number of records."""
+
+import numpy as np
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.groups.picture import Picture
+from switchover.core.observed import Known
+from switchover.lag.thresholds import Thresholds
+from switchover.lag.verdicts import Effect
+from switchover.lag.watch import Assessment
+from switchover.lag.words import beside, missing, sentence
+
+POLL = 3_000
+"""Milliseconds between two sweeps while a group is migrated."""
+
+
+def thresholds(picture: Picture) -> Thresholds:
+    """What the user allows, and a window that can show it."""
+    gates = picture.spec.gates
+    oldest, stall = gates.max_time_lag_seconds * 1000, gates.max_stall_seconds * 1000
+    return Thresholds(
+        poll=POLL, window=2 * max(oldest, stall) + 10 * POLL, min_samples=5, min_span=4 * POLL, max_time_lag=oldest,
+        min_time_lag=oldest, slo_ceiling=oldest, min_quiet=stall, pass_evaluations=3,
+        pass_time=gates.lag_pass_seconds * 1000)
+
+
+def check_lag(picture: Picture) -> Verdict:
+    found = picture.facts.lag
+    if not isinstance(found, Known):
+        return unknown("LagUnknown", found.why, subject=picture.spec.group)
+    lag = found.value
+    effect, words = lag.gate.effect, _worst(lag)
+    if effect is Effect.PASS:
+        return passed(f"group {picture.spec.group} keeps up")
+    allowed = f"{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
+    if effect is Effect.FAIL:
+        return fail("LagUnhealthy", words, subject=picture.spec.group, threshold=allowed,
+                    unblocks="look at the members that own these partitions")
+    if effect is Effect.INCONCLUSIVE and lag.evaluation.effect is Effect.INCONCLUSIVE:
+        return wait("LagNotSeenYet", words, subject=picture.spec.group, threshold=allowed,
+                    unblocks="a few sweeps are enough to judge by, or a person looks why they fail")
+    return wait("LagNotHealthyYet", words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
+
+
+def _worst(lag: Assessment) -> str:
+    """The partition that is worst off in words; else what must be true beside, else how long it has passed."""
+    if lag.reading.why:
+        return lag.reading.why
+    told = list(beside(lag.group))
+    if lag.evaluation.missing:
+        told.append(missing(lag.evaluation.missing[0]))
+    rows = [row for row, each in enumerate(lag.partitions) if each in lag.group.expected]
+    if rows and (worst := max(rows, key=lambda row: int(lag.judged.effect[row]))) is not None \
+            and int(lag.judged.effect[worst]) > int(Effect.PASS):
+        told.append(sentence(lag.partitions[worst], lag.judged, worst))
+    passing = int(np.count_nonzero(lag.judged.effect == Effect.PASS))
+    return "; ".join(told) or f"{passing} partitions are well, and must stay so"
+
+
+LAG_HEALTHY: Gate[Picture] = Gate("LagHealthy", check_lag)

@@ -1,0 +1,136 @@
+"""Who takes part, and by which protocol: every pod of ours as a member, and nobody else (C1)."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Gate, Verdict, fail, passed, wait
+from switchover.core.groups.facts import GroupType, MemberProtocol
+from switchover.core.groups.gates.read import fleet_of, group_of, samples
+from switchover.core.groups.picture import ORIGINAL, Picture
+from switchover.core.groups.refusals import why_refused
+from switchover.core.groups.workloads import MemberPod
+
+JOIN_SECONDS = 60.0
+"""How long a Ready pod may take to become a member (C1): a canary that is refused in silence never does."""
+
+
+def _new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
+    """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
+    back = picture.position.direction == "Backward"
+    for _, mode, pod in picture.pods():
+        if mode and (mode == ORIGINAL) is back and not pod.terminating:
+            yield mode, pod
+
+
+def check_new_pods_join(picture: Picture) -> Verdict:
+    """Shut only by what will not heal: a pod that fails, that stays out of the group, or joins by the wrong protocol."""
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    for mode, pod in _new_pods(picture):
+        if pod.restarts > 0:
+            return fail("NewPodRestarts", f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
+                        subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
+                        unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
+                                 " begin again after a rollback")
+        members, wanted = picture.members_of(pod), picture.protocol(mode)
+        up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
+        wrong = [member for member in members if member.protocol is not wanted]
+        if wrong and up > JOIN_SECONDS:
+            return fail("WrongProtocol", f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
+                        subject=pod.name, observed=wrong[0].protocol, threshold=wanted,
+                        unblocks="the change in spec.workloads must make the client use the other group.protocol")
+        if not members and up > JOIN_SECONDS:
+            return fail("NotAMember", f"pod {pod.name} is Ready and no member of group {group.name}:"
+                        f" {why_refused(picture, wanted)}", subject=pod.name, observed=f"Ready for {up:.0f} s",
+                        threshold=f"a member within {JOIN_SECONDS:.0f} s",
+                        unblocks=f"look at kubectl logs {pod.name}; clients of librdkafka before 2.15 say nothing when a"
+                                 " broker refuses them")
+    return passed("no new pod stays out of the group")
+
+
+def check_pods_are_members(picture: Picture) -> Verdict:
+    """Every pod of the managed workloads is a member by the protocol of its mode, and every member has its pod."""
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    for _, mode, pod in picture.pods():
+        if not mode:
+            return wait("PodModeUnknown", f"pod {pod.name} was made of a template that is none of this migration's",
+                        subject=pod.name, unblocks="it is replaced, or the template is put right")
+        wanted = picture.protocol(mode)
+        members = picture.members_of(pod)
+        if pod.terminating:
+            return wait("PodEnding", f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
+        if not any(member.protocol is wanted for member in members):
+            seen = members[0].protocol if members else "no member"
+            return wait("MemberMissing", f"pod {pod.name} is not a member by the {wanted.lower()} protocol yet",
+                        subject=pod.name, observed=seen, threshold=wanted, unblocks="it joins the group")
+    return passed("every pod is a member")
+
+
+def check_no_strangers(picture: Picture) -> Verdict:
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    strangers = picture.strangers()
+    if not strangers:
+        return passed("every member runs in a pod of the managed workloads")
+    named = ", ".join(f"{member.client_id} at {member.host}" for member in strangers[:5])
+    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+    return wait("ForeignMembers", f"members of group {group.name} run in no pod of spec.workloads: {named}{more}; a"
+                " migration"
+                " cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
+                unblocks="add their workload to spec.workloads before the migration, or stop them")
+
+
+def check_all_moved(picture: Picture) -> Verdict:
+    """At the end of the way: nobody takes part by the other protocol."""
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if picture.spec.protocol is None:
+        return passed("the protocol stays as it is")
+    wanted = MemberProtocol(picture.spec.protocol.to)
+    others = [member for member in group.members if member.protocol is not wanted]
+    if others:
+        return wait("MembersNotMoved", f"{len(others)} members still take part by the {others[0].protocol.lower()} protocol",
+                    subject=others[0].client_id, observed=len(others), threshold=0, unblocks="they are replaced")
+    if wanted is MemberProtocol.CLASSIC and group.type is not GroupType.CLASSIC:
+        return wait("GroupNotConverted", f"group {group.name} is still held by the consumer protocol", subject=group.name,
+                    observed=group.type, threshold=GroupType.CLASSIC,
+                    unblocks="the coordinator converts it when its last member of that protocol is gone")
+    return passed("every member takes part by the new protocol")
+
+
+def check_new_members_there(picture: Picture) -> Verdict:
+    """While members of the new protocol should be there, one is: else the group flips back with the next rebalance."""
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if picture.spec.protocol is None or picture.spec.protocol.to == "Classic":
+        return passed("no conversion to keep")
+    joined = [member for member in group.members if member.protocol is MemberProtocol.CONSUMER]
+    wanted = [pod for _, mode, pod in picture.pods()
+              if mode and picture.protocol(mode) is MemberProtocol.CONSUMER and pod.ready and not pod.terminating]
+    if joined and group.type is not GroupType.CONSUMER:
+        return wait("GroupNotConverted", f"group {group.name} is of type {group.type}", subject=group.name,
+                    observed=group.type, threshold=GroupType.CONSUMER, unblocks="the coordinator converts it")
+    if wanted and not joined:
+        return wait("GroupFlippedBack", f"no member of group {group.name} takes part by the consumer protocol",
+                    subject=group.name, observed=group.type, threshold=GroupType.CONSUMER,
+                    unblocks="a new pod joins; with two canaries one restart does not flip the group back")
+    return passed("the group is held by the protocol that it should be")
+
+
+
+NEW_PODS_JOIN: Gate[Picture] = Gate("NewPodsJoin", check_new_pods_join)
+PODS_ARE_MEMBERS: Gate[Picture] = Gate("PodsAreMembers", check_pods_are_members, samples=samples)
+NO_STRANGERS: Gate[Picture] = Gate("NoStrangers", check_no_strangers)
+ALL_MOVED: Gate[Picture] = Gate("AllMoved", check_all_moved, samples=samples)
+GROUP_CONVERTED: Gate[Picture] = Gate("GroupConverted", check_new_members_there, samples=samples)

@@ -1,0 +1,72 @@
+"""Whether the group goes on: commits move wherever there is something to commit, never back, (C5)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from switchover.core.gate import Gate, Verdict, fail, passed, wait
+from switchover.core.groups.facts import GroupSample
+from switchover.core.groups.gates.read import group_of, offsets_of
+from switchover.core.groups.picture import Picture
+from switchover.lag.group import TopicPartition
+
+Offsets = Mapping[TopicPartition, tuple[int | None, int]]
+
+
+def check_goes_on(picture: Picture) -> Verdict:
+    """No partition stands still for longer than spec.gates.maxStallSeconds, and no committed offset goes back."""
+    found = offsets_of(picture)
+    if isinstance(found, Verdict):
+        return found
+    for earlier, later in pairwise(sample for sample in found if sample.at >= picture.position.entered):
+        for partition, (committed, _) in later.offsets.items():
+            before = earlier.offsets.get(partition, (None, 0))[0]
+            if committed is not None and before is not None and committed < before:
+                return fail("CommitWentBack", f"the committed offset of {partition} went back", subject=str(partition),
+                            observed=committed, threshold=f"at least {before}",
+                            unblocks="find out which member commits what it has not got, and what that delivers twice")
+    limit = float(picture.spec.gates.max_stall_seconds)
+    for partition in sorted(found[-1].offsets):
+        stood = stalled_seconds(found, partition)
+        if stood > limit:
+            return fail("PartitionStalled", f"nothing of {partition} was committed although it has records",
+                        subject=str(partition), observed=f"{stood:.0f} s", threshold=f"{limit:.0f} s",
+                        unblocks="look at the member that owns it")
+    return passed("every partition that has records goes on")
+
+
+def check_progressed(picture: Picture) -> Verdict:
+    """Every partition that a new pod owns, and that has records, has moved on since the pod owns it."""
+    found, group = offsets_of(picture), group_of(picture)
+    if isinstance(found, Verdict):
+        return found
+    if isinstance(group, Verdict):
+        return group
+    since = next((sample for sample in found if sample.epoch == group.epoch), found[0])
+    for _, mode, pod in picture.pods():
+        if mode != picture.moved_to:
+            continue
+        for partition in sorted(each for member in picture.members_of(pod) for each in member.assigned):
+            committed, end = found[-1].offsets.get(partition, (None, 0))
+            before = since.offsets.get(partition, (None, 0))[0]
+            if (committed or 0) < end and (committed is None or (before is not None and committed <= before)):
+                return wait("NoProgressYet", f"{pod.name} has not committed on {partition} yet", subject=str(partition),
+                            observed=f"{committed} of {end}", threshold="a commit of its own", unblocks="it commits")
+    return passed("the new pods consume and commit")
+
+
+def stalled_seconds(found: Sequence[GroupSample], partition: TopicPartition) -> float:
+    """For how long the committed offset of a partition has stood while there was something to commit."""
+    committed, end = found[-1].offsets[partition]
+    if committed is None or committed >= end:
+        return 0.0
+    since = found[-1].at
+    for sample in reversed(found):
+        before, its_end = sample.offsets.get(partition, (None, 0))
+        if before != committed or its_end <= committed:
+            break
+        since = sample.at
+    return found[-1].at - since
+
+
+GOES_ON: Gate[Picture] = Gate("GoesOn", check_goes_on)
+PROGRESSED: Gate[Picture] = Gate("Progressed", check_progressed)

@@ -1,0 +1,81 @@
+"""Whether the coordinator would convert the group now: read again right before the canary (F1 of feasibility-groups.md)."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.groups.gates.read import group_of
+from switchover.core.groups.picture import Picture
+from switchover.core.observed import Known
+
+
+def to_consumer(picture: Picture) -> bool:
+    return picture.spec.protocol is not None and picture.spec.protocol.to == "Consumer"
+
+
+def check_plain_assignments(picture: Picture) -> Verdict:
+    """No classic member's assignment carries user data: the broker would take it for a custom assignor's and refuse.
+
+    librdkafka's cooperative-sticky carries some from its second generation on, another length after each rebalance.
+    """
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    carrying = [member for member in group.members if member.user_data > 0]
+    if to_consumer(picture) and carrying:
+        return fail("AssignmentUserData", f"the assignment of {carrying[0].client_id} carries {carrying[0].user_data}"
+                    " bytes of"
+                    " user data: the coordinator would refuse every member of the consumer protocol",
+                    subject=carrying[0].client_id, observed=f"{len(carrying)} of {len(group.members)} members",
+                    threshold="none", unblocks="set spec.protocol.strategy to Offline; with librdkafka's"
+                    " cooperative-sticky or"
+                    " a custom assignor (Kafka Streams) there is no way online")
+    return passed("no assignment carries user data")
+
+
+def check_ready(picture: Picture) -> Verdict:
+    """The coordinator answers a heartbeat that names an assignor that does not exist with those that do."""
+    if not to_consumer(picture):
+        return passed("no member of the consumer protocol is to come")
+    told = picture.facts.readiness
+    if not isinstance(told, Known):
+        return unknown("ReadinessUnknown", told.why, subject=picture.spec.group)
+    assert picture.spec.protocol is not None
+    if told.value.refused:
+        return fail("ProtocolRefused", f"the coordinator does not serve the consumer protocol: {told.value.refused}",
+                    subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
+                    unblocks="for UNSUPPORTED_VERSION finalize the feature: kafka-features.sh --bootstrap-server … upgrade"
+                             " --feature group.version=1; else grant our user Read on the group and Describe on its topics")
+    assignor = picture.spec.protocol.remote_assignor
+    if assignor not in told.value.assignors:
+        return fail("AssignorUnknown", f"the brokers have no assignor {assignor}", subject=assignor,
+                    observed=", ".join(told.value.assignors), threshold=assignor,
+                    unblocks="name one of theirs in spec.protocol.remoteAssignor and in the clients' group.remote.assignor")
+    return passed(f"the coordinator serves the consumer protocol with {', '.join(told.value.assignors)}")
+
+
+def check_offered(picture: Picture) -> Verdict:
+    """Every member offers the strategy that the second bounce leaves as the only one (the probe tells, no name does)."""
+    assert picture.spec.assignment_strategy is not None
+    strategy, offered = picture.spec.assignment_strategy.to, picture.facts.offered
+    if not isinstance(offered, Known):
+        return unknown("StrategiesUnknown", offered.why, subject=picture.spec.group)
+    if not offered.value.get(strategy, False):
+        return wait("StrategyNotOffered", f"not every member of group {picture.spec.group} offers {strategy}",
+                    subject=strategy, unblocks=f"the bridge of every workload lists {strategy} and what others still have")
+    return passed(f"every member offers {strategy}")
+
+
+def check_selected(picture: Picture) -> Verdict:
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    assert picture.spec.assignment_strategy is not None
+    strategy = picture.spec.assignment_strategy.to
+    if group.assignor != strategy:
+        return wait("StrategyNotSelected", f"group {group.name} uses {group.assignor or 'none while it rebalances'}",
+                    subject=group.name, observed=group.assignor, threshold=strategy, unblocks="every member has bounced")
+    return passed(f"the group uses {strategy}")
+
+
+PLAIN_ASSIGNMENTS: Gate[Picture] = Gate("PlainAssignments", check_plain_assignments)
+READY: Gate[Picture] = Gate("ProtocolReady", check_ready)
+OFFERED: Gate[Picture] = Gate("StrategyOffered", check_offered)
+SELECTED: Gate[Picture] = Gate("StrategySelected", check_selected)

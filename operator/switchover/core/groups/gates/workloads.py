@@ -1,0 +1,101 @@
+"""What must hold of the managed workloads: nobody else changes them, and in the end nothing of ours is left."""
+
+from switchover.api.consumer_group_migration import WorkloadKind
+from switchover.core import gitops, names
+from switchover.core.gate import Gate, Verdict, fail, passed, wait
+from switchover.core.groups import autoscalers, change, goals
+from switchover.core.groups.gates.read import fleet_of
+from switchover.core.groups.picture import INTERMEDIATE, Picture
+from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.observed import Known
+
+
+def check_ours(picture: Picture) -> Verdict:
+    """The templates are of this migration, and the replicas those that the record asks for."""
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        if not isinstance(source, Known):
+            return fail("WorkloadMissing", source.why, subject=workload.name, unblocks="create it again as it was")
+        if source.value.claimed_by != picture.uid:
+            return fail("NotClaimed", f"{source.value} is not claimed by this migration any more", subject=workload.name,
+                        observed=source.value.claimed_by or "nobody", threshold=picture.uid,
+                        unblocks="let the other migration end, or set desiredState to RolledBack")
+        if fleet.originals.get(workload.name) is not None and not picture.live_mode(workload.name):
+            return _reverted(picture, source.value, change.FIELDS)
+        total, clone = len(picture.slots(workload.name)), picture.clone(workload.name)
+        wanted = total - picture.assigned(workload.name, INTERMEDIATE)
+        together = source.value.replicas + (clone.replicas if clone is not None else 0)
+        if workload.kind is WorkloadKind.DEPLOYMENT and together < total:
+            return _scaled(source.value, together, total)
+        if workload.kind is WorkloadKind.STATEFUL_SET and source.value.replicas != total:
+            return _scaled(source.value, source.value.replicas, wanted)
+        for each in source.value.autoscalers:
+            if not autoscalers.in_the_way(each) and not autoscalers.is_paused(each):
+                return wait("AutoscalerActive", f"{each} may change the number of pods of {source.value}", subject=str(each),
+                            unblocks="it is paused; if something sets it back, pause that")
+    return passed("the workloads are as this migration has them")
+
+
+def _scaled(source: MemberWorkload, observed: int, wanted: int) -> Verdict:
+    return fail("ReplicasChanged", f"{source} was scaled while its pods are being moved", subject=source.name,
+                observed=observed, threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in"
+                f" it), and scale it back to {wanted}")
+
+
+def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:
+    writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
+    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
+    stop = tool.suspend if tool is not None else "stop whatever applies another manifest"
+    return fail("RevertedByGitOps", f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
+                " it is"
+                " none of this migration's, so no pod is moved", subject=str(source),
+                observed=writer.name if writer is not None else "", threshold=names.MANAGER,
+                unblocks=f"{stop}; then kubectl --namespace {picture.namespace} rollout undo"
+                         f" {source.kind.lower()} {source.name}")
+
+
+def check_autoscalers_paused(picture: Picture) -> Verdict:
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        for each in source.value.autoscalers if isinstance(source, Known) else ():
+            if not autoscalers.is_paused(each):
+                return wait("AutoscalerActive", f"{each} may change the number of pods of {workload.name}",
+                            subject=str(each), unblocks="it is paused")
+    return passed("no autoscaler changes the number of pods")
+
+
+def check_claimed(picture: Picture) -> Verdict:
+    """Each workload is claimed and what it was is kept: from here on the way back exists."""
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        if not isinstance(source, Known) or source.value.claimed_by != picture.uid \
+                or fleet.originals.get(workload.name) is None:
+            return wait("NotClaimed", f"{workload.kind} {workload.name} is not claimed yet", subject=workload.name,
+                        unblocks="the claim and the original are written")
+    return passed("the workloads are claimed, and what they were is kept")
+
+
+def check_released(picture: Picture) -> Verdict:
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        if not goals.is_released(picture, workload.name):
+            return wait("NotReleased", f"{workload.kind} {workload.name} is still claimed, or its clone still there",
+                        subject=workload.name, unblocks="the clone's pods end, and the claim is taken off")
+    return passed("nothing of the migration is left on the workloads")
+
+
+OURS: Gate[Picture] = Gate("WorkloadsAreOurs", check_ours)
+CLAIMED: Gate[Picture] = Gate("WorkloadsClaimed", check_claimed)
+AUTOSCALERS_PAUSED: Gate[Picture] = Gate("AutoscalersPaused", check_autoscalers_paused)
+RELEASED: Gate[Picture] = Gate("WorkloadsReleased", check_released)

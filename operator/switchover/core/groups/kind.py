@@ -1,0 +1,85 @@
+"""ConsumerGroupMigration as a kind of migration."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.core.figures import Figure
+from switchover.core.gate import Verdict
+from switchover.core.groups import deletion, slots
+from switchover.core.groups.figures import figures
+from switchover.core.groups.picture import Facts, Picture
+from switchover.core.groups.plan import plan_of
+from switchover.core.groups.status import next_status, records_of, telling
+from switchover.core.intent import PREFLIGHT, intent_of
+from switchover.core.observed import Known
+from switchover.core.pace import Spent, waits_for_a_person
+from switchover.core.plan import Decision, Intent, Plan
+from switchover.core.status import entered_of, position_of
+
+
+class ConsumerGroupMigrations:
+    """`core.kind.Kind` of ConsumerGroupMigration: every question goes to the room that knows."""
+
+    def read(self, raw: Mapping[str, Any]) -> ConsumerGroupMigration:
+        return ConsumerGroupMigration.model_validate(raw)
+
+    def picture(self, migration: ConsumerGroupMigration, namespace: str, now: float) -> Picture:
+        status = migration.status
+        position = position_of(status, records_of(status), PREFLIGHT, now)
+        return Picture(migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
+                       entered_of(status.steps))
+
+    def plan(self, picture: Picture) -> Plan[Picture]:
+        return plan_of(picture.spec)
+
+    def intent(self, migration: ConsumerGroupMigration) -> Intent:
+        return intent_of(migration)
+
+    def claims(self, migration: ConsumerGroupMigration, picture: Picture) -> str:
+        """One Lease for each group of each Kafka cluster."""
+        cluster_id = migration.status.cluster_id
+        if not cluster_id and isinstance(picture.facts.cluster_id, Known):
+            cluster_id = picture.facts.cluster_id.value
+        if not cluster_id:
+            return ""
+        return f"switchover-group-{hashlib.sha256(f'{cluster_id}/{migration.spec.group}'.encode()).hexdigest()[:12]}"
+
+    def with_holder(self, picture: Picture, holder: str, now: float) -> Picture:
+        return replace(picture, facts=replace(picture.facts, lease_holder=holder), now=now)
+
+    def remaining(self, picture: Picture, decision: Decision) -> float | None:
+        if decision.position.finished or waits_for_a_person(decision):
+            return None
+        return slots.seconds_left(picture.at(decision.position))
+
+    def observed_modes(self, picture: Picture) -> Mapping[str, str]:
+        seen = {slot: slots.sight(picture, slot) for slot in picture.position.nodes}
+        return {slot: found.value.mode for slot, found in seen.items() if isinstance(found, Known) and found.value.mode}
+
+    def recorded_modes(self, migration: ConsumerGroupMigration) -> Mapping[str, str]:
+        return {slot.name: slot.observed for slot in migration.status.slots}
+
+    def fold(self, migration: ConsumerGroupMigration, picture: Picture, decision: Decision, spent: Spent,
+             remaining: float | None, seen: Mapping[str, str]) -> ConsumerGroupMigration:
+        return migration.evolve(status=next_status(migration, picture, decision, spent, remaining, seen))
+
+    def is_news(self, before: ConsumerGroupMigration, after: ConsumerGroupMigration) -> bool:
+        return telling(before.status) != telling(after.status)
+
+    def figures(self, migration: ConsumerGroupMigration, picture: Picture | None) -> Sequence[Figure]:
+        return figures(migration.status, tuple(step.name for step in plan_of(migration.spec).steps), picture)
+
+    def may_go(self, migration: ConsumerGroupMigration) -> bool:
+        return deletion.may_go(migration)
+
+    def is_untouched(self, migration: ConsumerGroupMigration) -> bool:
+        return migration.status.progress.step in deletion.UNTOUCHED
+
+    def while_deleted(self, intent: Intent, picture: Picture) -> Intent:
+        return deletion.while_deleted(intent, picture)
+
+    def check_deletion(self, picture: Picture) -> Verdict:
+        return deletion.check_deletion(picture)

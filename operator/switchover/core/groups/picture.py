@@ -1,0 +1,185 @@
+"""The picture of one pass over a ConsumerGroupMigration: what is wanted, what is on record and what was observed.
+
+Every pod of a managed workload has a slot, named "workload/index", which is on record with the mode assigned to it:
+
+* Original: the workload as it was;
+* Intermediate: a Deployment's clone (of the bridge or, without one, of the template), a StatefulSet with the bridge;
+* Target: the workload with the template of the spec.
+
+Which pod fills which slot is Kubernetes' choice; how many are of each mode is ours.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload, WorkloadKind
+from switchover.core.groups.change import Unsupported, changed, differing
+from switchover.core.groups.facts import BrokerGroups, Group, GroupSample, Member, MemberProtocol, OffsetsTopic, Readiness
+from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.position import Position
+from switchover.lag.watch import Assessment
+
+ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The managed workloads, their clones and what is kept of them, by the workload's name; None: it does not exist."""
+
+    sources: Mapping[str, MemberWorkload | None]
+    clones: Mapping[str, MemberWorkload | None]
+    originals: Mapping[str, Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that was observed in one pass, each item known or unknown. `samples` are oldest first."""
+
+    fleet: Observed[Fleet] = NOT_ASKED
+    cluster_id: Observed[str] = NOT_ASKED
+    group: Observed[Group] = NOT_ASKED
+    partitions: Observed[Mapping[str, int]] = NOT_ASKED          # topic -> how many
+    samples: Observed[tuple[GroupSample, ...]] = NOT_ASKED
+    lag: Observed[Assessment] = NOT_ASKED
+    brokers: Mapping[int, Observed[BrokerGroups]] = field(default_factory=dict)
+    coordinated: Observed[Mapping[int, int]] = NOT_ASKED         # node id -> members of all groups that it coordinates
+    offsets_topic: Observed[OffsetsTopic] = NOT_ASKED
+    readiness: Observed[Readiness] = NOT_ASKED
+    offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
+    lease_holder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that a decision about a ConsumerGroupMigration may rest on. Times are seconds since the epoch."""
+
+    name: str
+    namespace: str
+    uid: str
+    spec: ConsumerGroupMigrationSpec
+    position: Position
+    facts: Facts
+    now: float
+    entered: Mapping[str, float] = field(default_factory=dict)
+    """When each step of the plan was entered last, as far as it was."""
+
+    def at(self, position: Position) -> "Picture":
+        """The same picture with another position, to ask what would hold there."""
+        return replace(self, position=position)
+
+    # --- slots --------------------------------------------------------------------------------------------------------
+
+    def slots(self, workload: str) -> tuple[str, ...]:
+        """The slots of a workload on record, by index."""
+        own = [name for name in self.position.nodes if name.rpartition("/")[0] == workload]
+        return tuple(sorted(own, key=lambda name: int(name.rpartition("/")[2])))
+
+    def assigned(self, workload: str, mode: str) -> int:
+        """How many slots of a workload are assigned to `mode`."""
+        return sum(self.position.nodes[slot].assigned == mode for slot in self.slots(workload))
+
+    def workload(self, name: str) -> Workload:
+        """The workload of the spec."""
+        return next(workload for workload in self.spec.workloads if workload.name == name)
+
+    # --- workloads ----------------------------------------------------------------------------------------------------
+
+    def source(self, name: str) -> Observed[MemberWorkload]:
+        """A managed workload as it is now; Unknown where it does not exist."""
+        if not isinstance(self.facts.fleet, Known):
+            return self.facts.fleet
+        found = self.facts.fleet.value.sources.get(name)
+        if found is None:
+            return Unknown(f"{self.workload(name).kind} {name} does not exist")
+        return Known(found, self.facts.fleet.at)
+
+    def clone(self, name: str) -> MemberWorkload | None:
+        """A Deployment's clone as it was seen."""
+        return self.facts.fleet.value.clones.get(name) if isinstance(self.facts.fleet, Known) else None
+
+    def template(self, name: str, mode: str) -> Mapping[str, Any] | None:
+        """The template of a workload in `mode`, made of the original that is kept; None before it is."""
+        kept = self.facts.fleet.value.originals.get(name) if isinstance(self.facts.fleet, Known) else None
+        if kept is None:
+            return None
+        workload = self.workload(name)
+        change = workload.template if mode == TARGET else workload.bridge or workload.template
+        original: Mapping[str, Any] = kept["template"]
+        return original if mode == ORIGINAL else changed(original, workload.container, change)
+
+    def live_mode(self, name: str) -> str:
+        """The mode whose template a workload has now; "" for none of them, or where it cannot be told.
+
+        Before what it was is kept, nothing has changed it.
+        """
+        source = self.source(name)
+        if not isinstance(source, Known):
+            return ""
+        if self.template(name, ORIGINAL) is None:
+            return ORIGINAL
+        for mode in (ORIGINAL, TARGET, INTERMEDIATE):
+            wanted = self.template(name, mode)
+            try:
+                if wanted is not None and not differing(source.value, self.workload(name).container, wanted):
+                    return mode
+            except Unsupported:
+                return ""
+        return ""
+
+    # --- pods and members ---------------------------------------------------------------------------------------------
+
+    def pods(self) -> Iterator[tuple[str, str, MemberPod]]:
+        """Every pod of the managed workloads: workload, mode ("" while nobody can tell), pod."""
+        for workload in self.spec.workloads:
+            source, clone = self.source(workload.name), self.clone(workload.name)
+            if isinstance(source, Known):
+                live = self.live_mode(workload.name)
+                for pod in source.value.pods.values():
+                    current = pod.revision == source.value.update_revision
+                    yield workload.name, live if current else self._earlier(workload, live), pod
+            for pod in clone.pods.values() if clone is not None else ():
+                yield workload.name, INTERMEDIATE, pod
+
+    def _earlier(self, workload: Workload, live: str) -> str:
+        """The mode of a pod that the template has left behind: the one beside `live` on the way."""
+        if workload.kind is WorkloadKind.STATEFUL_SET and workload.bridge is not None and live != INTERMEDIATE:
+            return INTERMEDIATE
+        return TARGET if live == ORIGINAL else ORIGINAL
+
+    def members_of(self, pod: MemberPod) -> Sequence[Member]:
+        """The members that run in a pod: by its address and, where several pods share that, by the client id."""
+        if not isinstance(self.facts.group, Known):
+            return ()
+        here = [member for member in self.facts.group.value.members if member.host == pod.ip]
+        neighbours = sum(other.ip == pod.ip for _, _, other in self.pods())
+        return here if neighbours <= 1 else [member for member in here if pod.name in member.client_id]
+
+    def strangers(self) -> tuple[Member, ...]:
+        """Members that run in no pod of the managed workloads."""
+        if not isinstance(self.facts.group, Known):
+            return ()
+        known = {member.member_id for _, _, pod in self.pods() for member in self.members_of(pod)}
+        return tuple(member for member in self.facts.group.value.members if member.member_id not in known)
+
+    # --- what is expected ---------------------------------------------------------------------------------------------
+
+    @property
+    def bridged(self) -> bool:
+        """Whether some workload has a change in between."""
+        return any(workload.bridge is not None for workload in self.spec.workloads)
+
+    def protocol(self, mode: str) -> MemberProtocol:
+        """The protocol by which members of a mode take part."""
+        if self.spec.protocol is None:
+            return MemberProtocol.CLASSIC
+        new = MemberProtocol(self.spec.protocol.to)
+        old = MemberProtocol.CLASSIC if new is MemberProtocol.CONSUMER else MemberProtocol.CONSUMER
+        return old if mode == ORIGINAL or (mode == INTERMEDIATE and self.bridged) else new
+
+    @property
+    def moved_to(self) -> str:
+        """The mode that the batch on record, or else the step, takes slots to; "" where none is taken."""
+        batch = self.position.batch
+        return self.position.nodes[batch.nodes[0]].assigned if batch is not None else ""

@@ -1,0 +1,139 @@
+"""The plans of a ConsumerGroupMigration as tables (design, section 7): which steps there are depends on the spec.
+
+Slots go from Original over Intermediate to Target (picture.py). A Deployment's pods always pass its clone, so a plan without
+a bridge promotes them in the end: back into the workload itself, which has the spec's template by then.
+"""
+
+import hashlib
+import json
+from functools import lru_cache
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, WorkloadKind
+from switchover.core.gate import Gate
+from switchover.core.groups import goals, preflight, slots
+from switchover.core.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
+from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
+from switchover.core.groups.gates.ending import EMPTY, SOAKED
+from switchover.core.groups.gates.lag import LAG_HEALTHY
+from switchover.core.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.core.groups.gates.progress import GOES_ON, PROGRESSED
+from switchover.core.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, READY, SELECTED
+from switchover.core.groups.gates.windows import WITHIN_WINDOW
+from switchover.core.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
+from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.core.plan import Leg, Plan, Step
+from switchover.core.rollout import Rollout
+
+FROZEN = ("group", "kafka", "zookeeper", "workloads", "protocol", "assignment_strategy", "coordination", "audit")
+"""The parts of the spec that make the plan: the CRD freezes them once a plan is recorded."""
+
+Gates = tuple[Gate[Picture], ...]
+DEPLOYMENTS = frozenset({WorkloadKind.DEPLOYMENT})
+STATEFUL_SETS = frozenset({WorkloadKind.STATEFUL_SET})
+BOTH = DEPLOYMENTS | STATEFUL_SETS
+
+WATCH: Gates = (OURS, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
+"""What stops a rollout at once; none of it is shut by what a rebalance does by right."""
+BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
+AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
+HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
+
+
+def to(mode: str, kinds: frozenset[WorkloadKind], *, canary: bool = False, after_canary: bool = False) -> Rollout[Picture]:
+    """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
+    return Rollout(
+        mode=mode, left=slots.left(mode, kinds, only_canary=canary), sight=slots.sight, assign=slots.assign,
+        replace=slots.evict, sizes=slots.sizes_after_canary if after_canary else slots.sizes, before=BEFORE, after=AFTER)
+
+
+def back_to(mode: str, kinds: frozenset[WorkloadKind] = BOTH) -> Rollout[Picture]:
+    """A rollout of slots back. It asks for members and not for health: what is not healthy may be why it goes back."""
+    return Rollout(
+        mode=mode, left=slots.left(mode, kinds), sight=slots.sight, assign=slots.assign, replace=slots.evict,
+        sizes=slots.sizes_without_bake, before=(), after=(PODS_ARE_MEMBERS,))
+
+
+CURE = Rollout(
+    mode=ORIGINAL, left=slots.to_cure, sight=slots.sight, assign=slots.assign, replace=slots.evict,
+    sizes=slots.one, before=(), after=(PODS_ARE_MEMBERS,), restart=True)
+"""One pod restarted: its joining makes a coordinator assign again that has forgotten to (F2 of feasibility-groups.md)."""
+
+PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+BASELINE: Step[Picture] = Step(
+    "Baseline",
+    forward=Leg(
+        enter=(WITHIN_WINDOW,), assigns=slots.assign_slots, goal=goals.claim, done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
+    back=Leg(
+        watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
+SETTLE: Step[Picture] = Step(
+    "Settle", forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)), back=Leg())
+HAND_OVER: Step[Picture] = Step(
+    "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
+
+
+def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
+    """From the original: over the canary to the intermediate, or to the target where a StatefulSet has nothing between."""
+    bridged = any(workload.bridge is not None for workload in spec.workloads)
+    enter: Gates = (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, CONVERGED, *(() if bridged else (PLAIN_ASSIGNMENTS, READY)))
+    there = INTERMEDIATE if bridged else TARGET
+    names = ("BridgeCanary", "Bridge") if bridged and spec.protocol is not None else (
+        ("BounceOneCanary", "BounceOne") if bridged else ("Canary", "Rollout"))
+    canary = (to(INTERMEDIATE, DEPLOYMENTS, canary=True), to(there, STATEFUL_SETS, canary=True))
+    rest = (to(INTERMEDIATE, DEPLOYMENTS, after_canary=True), to(there, STATEFUL_SETS, after_canary=True))
+    return (
+        Step(names[0],
+             forward=Leg(enter=enter, watch=WATCH, goal=goals.clones, rollouts=canary),
+             back=Leg(watch=(OURS,), goal=goals.originals, rollouts=(back_to(ORIGINAL),))),
+        Step(names[1], forward=Leg(watch=WATCH, goal=goals.clones, rollouts=rest), back=Leg()),
+    )
+
+
+def _second(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
+    """From the intermediate to the target, back into the workload itself."""
+    enter: Gates = (WITHIN_WINDOW, CAPACITY, CONVERGED, PLAIN_ASSIGNMENTS, READY)
+    back: Leg[Picture] = Leg(watch=(OURS,), goal=goals.intermediates, rollouts=(back_to(INTERMEDIATE),))
+    if spec.assignment_strategy is not None:
+        forward: Leg[Picture] = Leg(enter=(*enter, OFFERED), watch=WATCH, goal=goals.targets, rollouts=(to(TARGET, BOTH),),
+                                    done=(SELECTED,))
+        return (Step("BounceTwo", forward=forward, back=back),)
+    return (
+        Step("Canary", back=back,
+             forward=Leg(enter=enter, watch=WATCH, goal=goals.targets, rollouts=(to(TARGET, BOTH, canary=True),))),
+        Step("Rollout", back=Leg(),
+             forward=Leg(watch=WATCH, goal=goals.targets, rollouts=(to(TARGET, BOTH, after_canary=True),))),
+    )
+
+
+PROMOTE: Step[Picture] = Step(
+    "Promote",
+    forward=Leg(enter=(WITHIN_WINDOW, CONVERGED), watch=WATCH, goal=goals.targets,
+                rollouts=(to(TARGET, DEPLOYMENTS, after_canary=True),)),
+    back=Leg(watch=(OURS,), rollouts=(back_to(INTERMEDIATE, DEPLOYMENTS),)))
+
+OFFLINE: tuple[Step[Picture], ...] = (
+    Step("Stop",
+         forward=Leg(enter=(WITHIN_WINDOW,), goal=goals.stopped, done=(EMPTY,)),
+         back=Leg(goal=goals.started, done=HEALTHY)),
+    Step("Start",
+         forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), goal=goals.started_as_target,
+                     done=(ALL_MOVED, GOES_ON, *HEALTHY)),
+         back=Leg(assigns=slots.assign_all(ORIGINAL), goal=goals.stopped_as_original, done=(EMPTY,))),
+)
+
+
+@lru_cache(maxsize=64)
+def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
+    """The steps that a spec asks for."""
+    if spec.protocol is not None and spec.protocol.strategy == "Offline":
+        return Plan((PREFLIGHT, BASELINE, *OFFLINE, SETTLE, HAND_OVER))
+    bridged = any(workload.bridge is not None for workload in spec.workloads)
+    cloned = any(workload.kind is WorkloadKind.DEPLOYMENT for workload in spec.workloads)
+    onward = _second(spec) if bridged else (PROMOTE,) if cloned else ()
+    return Plan((PREFLIGHT, BASELINE, *_first(spec), *onward, SETTLE, HAND_OVER))
+
+
+def plan_hash(uid: str, attempt: int, spec: ConsumerGroupMigrationSpec) -> str:
+    """What an approval is given for: this object, this attempt, and everything that makes the plan."""
+    frozen = {key: value for key, value in spec.model_dump(mode="json").items() if key in FROZEN}
+    body = json.dumps([uid, attempt, [step.name for step in plan_of(spec).steps], frozen], sort_keys=True)
+    return hashlib.sha256(body.encode()).hexdigest()[:16]

@@ -1,0 +1,18 @@
+"""What must hold before anything is touched: P1 to P22 of group-protocol.md section 7, and F1 to F4.
+
+A chain of pure checks over facts that were gathered once. A check finds Blockers, which shut its gate, Warnings and Infos,
+which do not, each with its cure. docs/preflight-groups.md lists them.
+"""
+
+from switchover.core.gate import Gate
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.preflight import brokers, clients, group, size, strategy, workloads
+
+GATES: tuple[Gate[Picture], ...] = (
+    *group.CHECKS,
+    *workloads.CHECKS,
+    *brokers.CHECKS,
+    *size.CHECKS,
+    *clients.CHECKS,
+    *strategy.CHECKS,
+)

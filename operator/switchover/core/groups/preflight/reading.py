@@ -1,0 +1,44 @@
+"""How a check of Preflight reads the facts: what is not known raises `Unseen`, and no check passes that could not look."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from switchover.core.gate import Gate, Unseen, Verdict, complete, gravest, unknown
+from switchover.core.groups.facts import BrokerGroups, Group
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.observed import Known
+
+
+def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
+          samples: Callable[[Picture], int] = lambda _: 1) -> Gate[Picture]:
+    """The gate of a check: it tells all findings, and is open when none of them is a blocker."""
+    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)
+
+
+def group(picture: Picture) -> Group:
+    found = picture.facts.group
+    if not isinstance(found, Known):
+        raise Unseen(unknown("GroupUnknown", found.why, subject=picture.spec.group))
+    return found.value
+
+
+def brokers(picture: Picture) -> Mapping[int, BrokerGroups]:
+    """What every broker said of itself: each must have."""
+    if not picture.facts.brokers:
+        raise Unseen(unknown("BrokersUnknown", "no broker was asked yet", subject="Kafka"))
+    found: dict[int, BrokerGroups] = {}
+    for broker_id, told in sorted(picture.facts.brokers.items()):
+        if not isinstance(told, Known):
+            raise Unseen(unknown("BrokerSilent", told.why, subject=f"broker {broker_id}"))
+        found[broker_id] = told.value
+    return found
+
+
+def workloads(picture: Picture) -> Iterator[MemberWorkload]:
+    """The managed workloads that exist."""
+    if not isinstance(picture.facts.fleet, Known):
+        raise Unseen(unknown("KubernetesUnknown", picture.facts.fleet.why, subject="Kubernetes"))
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        if isinstance(source, Known):
+            yield source.value

@@ -1,0 +1,81 @@
+"""The workloads whose pods are to be moved: there, movable, nobody else's, and with the size that they should have (P20)."""
+
+from collections.abc import Iterator
+
+from switchover.api.consumer_group_migration import WorkloadKind
+from switchover.core import gitops
+from switchover.core.gate import Verdict, fail, wait, warn
+from switchover.core.groups import autoscalers
+from switchover.core.groups.change import Unsupported, changed, container_of
+from switchover.core.groups.clone import check_cloneable
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.preflight.reading import check, workloads
+from switchover.core.observed import Known
+
+
+def find_unmovable(picture: Picture) -> Iterator[Verdict]:
+    there = {source.name: source for source in workloads(picture)}
+    for workload in picture.spec.workloads:
+        source = there.get(workload.name)
+        if source is None:
+            yield fail("WorkloadMissing", f"{workload.kind} {workload.name} does not exist", subject=workload.name,
+                       unblocks="check spec.workloads")
+            continue
+        try:
+            container_of(source.template, workload.container)
+            if workload.kind is WorkloadKind.DEPLOYMENT:
+                check_cloneable(source, workload.container)
+            if changed(source.template, workload.container, workload.template) == source.template:
+                yield fail("NothingToChange", f"the template of spec.workloads {workload.name} changes nothing",
+                           subject=workload.name, unblocks="name the image, variables or arguments that make the difference")
+        except Unsupported as error:
+            yield fail("WorkloadUnsupported", f"{source}: {error}", subject=workload.name, unblocks="change it as said")
+        if source.claimed_by not in ("", picture.uid):
+            yield fail("ClaimedByAnother", f"{source} is claimed by another migration", subject=workload.name,
+                       observed=source.claimed_by, threshold=picture.uid, unblocks="let that one end first")
+        if source.owner:
+            yield fail("WorkloadOwned", f"{source} belongs to {source.owner}, which would put back what is changed",
+                       subject=workload.name, unblocks=f"change {source.owner} itself, or migrate by hand")
+        if source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas:
+            yield wait("WorkloadNotReady", f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
+                       subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
+                       unblocks="its pods are Ready; look at the first that is not")
+        for budget, allowed in source.budgets.items():
+            if allowed < 1:
+                yield warn("StrictBudget", f"PodDisruptionBudget {budget} allows no disruption of {source}: a batch does"
+                           " not ask"
+                           " it, a node drain would", subject=budget, cure="nothing to do for the migration")
+
+
+def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
+    for source in workloads(picture):
+        for each in source.autoscalers:
+            if why := autoscalers.in_the_way(each):
+                yield fail("AutoscalerInTheWay", why, subject=str(each), unblocks=why)
+            else:
+                yield warn("AutoscalerIsPaused", f"{each} is paused while the pods of {source} are moved, and restored"
+                           " after",
+                           subject=str(each), cure="nothing to do")
+
+
+def find_gitops(picture: Picture) -> Iterator[Verdict]:
+    for source in workloads(picture):
+        tool = gitops.tool_of(source, picture.namespace)
+        if tool is not None and tool.reverts and not tool.quiet:
+            yield warn("GitOpsOwnsIt", f"{tool} applies {source} again and again: what it puts back stops the migration",
+                       subject=source.name, observed=str(tool), cure=tool.tolerate)
+
+
+def find_lease(picture: Picture) -> Iterator[Verdict]:
+    holder = picture.facts.lease_holder
+    if isinstance(picture.facts.cluster_id, Known) and holder and not holder.startswith(f"{picture.uid}/"):
+        yield wait("LeaseHeldByAnother", f"another migration of group {picture.spec.group} holds its Lease", subject="Lease",
+                   observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
+
+
+CHECKS = (
+    check("Workloads", find_unmovable, "the workloads can be moved"),
+    check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
+    check("GitOps", find_gitops, "nobody puts back what is changed"),
+    check("Lease", find_lease, "no other migration of the group is under way"),
+)

@@ -1,0 +1,229 @@
+"""Slots in a rollout: how each is seen and assigned, how many go together, and in which order."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.status import Direction
+from switchover.core.effects import DeletePod, Effect, Evict
+from switchover.core.groups import partition
+from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.core.groups.replicas import exchange, is_exchanged
+from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.observed import Known, Observed, Unknown
+from switchover.core.position import NodeRecord
+from switchover.core.rollout import BatchSize, Sight
+
+
+def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:
+    """A slot for each pod that the workloads want now, which Baseline puts on record."""
+    found: dict[str, NodeRecord] = {}
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        assert isinstance(source, Known), "the gates of Preflight have passed"
+        for index in range(source.value.replicas):
+            found[f"{workload.name}/{index}"] = NodeRecord(index, ORIGINAL)
+    return found
+
+
+def assign_all(mode: str) -> Callable[[Picture], Mapping[str, NodeRecord]]:
+    """Every slot at once, where all pods are stopped before any is started."""
+    return lambda picture: {name: replace(record, assigned=mode) for name, record in picture.position.nodes.items()}
+
+
+# --- how many, and in which order ---------------------------------------------------------------------------------------
+
+
+def sizes(picture: Picture) -> tuple[BatchSize, ...]:
+    """The batches as the spec asks; a share of the pods is rounded up. The first is the canary."""
+    pods = len(picture.position.nodes)
+    return tuple(BatchSize(batch.pods or math.ceil(pods * (batch.percent or 0) / 100), float(batch.bake_seconds))
+                 for batch in picture.spec.rollout.steps)
+
+
+def sizes_after_canary(picture: Picture) -> tuple[BatchSize, ...]:
+    """The batches that follow the canary."""
+    return sizes(picture)[1:] or sizes(picture)
+
+
+def sizes_without_bake(picture: Picture) -> tuple[BatchSize, ...]:
+    """On the way back nothing has to be proved for long."""
+    return tuple(BatchSize(size.pods, 0.0) for size in sizes_after_canary(picture))
+
+
+Left = Callable[[Picture], Observed[Sequence[str]]]
+
+
+def left(mode: str, kinds: frozenset[WorkloadKind], only_canary: bool = False) -> Left:
+    """The slots of workloads of these kinds that are not in `mode` yet: the highest first, as a StatefulSet replaces them.
+
+    With `only_canary` no more of them than make the first batch of the rollout.
+    """
+
+    def find(picture: Picture) -> Observed[Sequence[str]]:
+        found = [slot for workload in picture.spec.workloads if workload.kind in kinds
+                 for slot in picture.position.left(reversed(picture.slots(workload.name)), mode)]
+        if only_canary:
+            every = sum(len(picture.slots(workload.name)) for workload in picture.spec.workloads if workload.kind in kinds)
+            found = found[: max(0, sizes(picture)[0].pods - (every - len(found)))]
+        return Known(found, picture.now)
+
+    return find
+
+
+def moves_left(picture: Picture) -> int:
+    """How many pods the way back still has to replace: of a Deployment, twice what it has promoted."""
+    passes = {ORIGINAL: 0, INTERMEDIATE: 1, TARGET: 2 if picture.bridged else 1}
+    found = 0
+    for slot, record in picture.position.nodes.items():
+        cloned = picture.workload(slot.rpartition("/")[0]).kind is WorkloadKind.DEPLOYMENT
+        found += 2 if record.assigned == TARGET and cloned else passes[record.assigned]
+    return found
+
+
+BATCH_SECONDS = 60.0
+"""Assumed of a batch beside its bake: pods start, join, and the group settles (4 to 10 s; feasibility-groups.md 2.6)."""
+
+
+def seconds_left(picture: Picture) -> float:
+    """How long the batches that are left will take, at that assumption, and the soak."""
+    at, spec = picture.position, picture.spec
+    if at.direction is Direction.BACKWARD:
+        return BATCH_SECONDS * math.ceil(moves_left(picture) / sizes_after_canary(picture)[-1].pods)
+    clones = sum(picture.workload(slot.rpartition("/")[0]).kind is WorkloadKind.DEPLOYMENT for slot in at.nodes)
+    every = len(at.nodes) * (2 if picture.bridged else 1) + (0 if picture.bridged else clones)
+    last = sizes(picture)[-1]
+    left = max(0, every - moves_left(picture))
+    return math.ceil(left / last.pods) * (BATCH_SECONDS + last.bake) + spec.soak_seconds
+
+
+# --- assigning ----------------------------------------------------------------------------------------------------------
+
+
+def assign(picture: Picture) -> tuple[Effect, ...]:
+    """What makes the replicas, or the partition, of each workload in the batch follow the record: one change a pass."""
+    names = dict.fromkeys(slot.rpartition("/")[0] for slot in picture.position.batch.nodes) if picture.position.batch else {}
+    effects = (effect for name in names for effect in _assign(picture, picture.workload(name)))
+    return tuple(effects)
+
+
+def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
+    source = picture.source(workload.name)
+    if not isinstance(source, Known):
+        return
+    if workload.kind is WorkloadKind.STATEFUL_SET:
+        yield from _by_partition(picture, workload.name, source.value)
+        return
+    pair = _pair(picture, workload.name, source.value, picture.moved_to)
+    if pair is None or (effect := exchange(*pair)) is None:
+        return
+    rising = pair[0]
+    if effect.name == rising.name or _have_joined(picture, rising):
+        yield effect                                    # nobody leaves before whoever follows is a member
+
+
+def _have_joined(picture: Picture, rising: MemberWorkload) -> bool:
+    wanted = picture.protocol(picture.moved_to)
+    pods = (rising.pods[name] for name in rising.ready())
+    return all(any(member.protocol is wanted for member in picture.members_of(pod)) for pod in pods)
+
+
+def _pair(picture: Picture, name: str, source: MemberWorkload,
+          mode: str) -> tuple[MemberWorkload, MemberWorkload, int, int] | None:
+    """Who rises, who falls, how many the rising one is to have, and of how many."""
+    clone, total = picture.clone(name), len(picture.slots(name))
+    if clone is None:
+        return None
+    cloned = picture.assigned(name, INTERMEDIATE)
+    return (clone, source, cloned, total) if mode == INTERMEDIATE else (source, clone, total - cloned, total)
+
+
+def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterator[Effect]:
+    updated = _updated(picture, name)
+    if source.replicas - partition.partition_of(source.update_strategy, source.replicas) < updated:
+        yield partition.lower(source, updated)
+        return
+    for pod in (source.pods[each] for each in partition.highest(source, updated) if each in source.pods):
+        if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
+            yield DeletePod(pod.name, pod.uid)          # with OrderedReady it would stand in the way of its own repair
+
+
+def _updated(picture: Picture, name: str) -> int:
+    """How many slots, from the highest down, are assigned to the mode of the batch without a gap."""
+    count = 0
+    for slot in reversed(picture.slots(name)):
+        if picture.position.nodes[slot].assigned != picture.moved_to:
+            break
+        count += 1
+    return count
+
+
+# --- seeing -------------------------------------------------------------------------------------------------------------
+
+
+def sight(picture: Picture, slot: str) -> Observed[Sight]:
+    """The pod that fills a slot once it runs in the assigned mode; until then a pod is awaited, and its trouble told."""
+    name = slot.rpartition("/")[0]
+    source = picture.source(name)
+    if not isinstance(source, Known):
+        return source
+    mode = picture.position.nodes[slot].assigned
+    if picture.workload(name).kind is WorkloadKind.STATEFUL_SET:
+        return Known(_ordinal(picture, slot, source.value, mode), source.at)
+    pair = _pair(picture, name, source.value, mode)
+    if pair is None:
+        return Unknown(f"the clone of Deployment {name} does not exist") if mode == INTERMEDIATE else source_alone(
+            picture, slot, source)
+    rising = pair[0]
+    if not is_exchanged(*pair) or (mode != INTERMEDIATE and picture.live_mode(name) != mode):
+        return Known(_awaited(rising), source.at)
+    return Known(_filled(picture, slot, rising, mode), source.at)
+
+
+def source_alone(picture: Picture, slot: str, source: Known[MemberWorkload]) -> Observed[Sight]:
+    """A slot of a Deployment that has no clone."""
+    mode = picture.position.nodes[slot].assigned
+    if picture.live_mode(source.value.name) != mode or len(source.value.ready()) < len(picture.slots(source.value.name)):
+        return Known(_awaited(source.value), source.at)
+    return Known(_filled(picture, slot, source.value, mode), source.at)
+
+
+def _filled(picture: Picture, slot: str, workload: MemberWorkload, mode: str) -> Sight:
+    name = slot.rpartition("/")[0]
+    alike = [other for other in picture.slots(name)
+             if (picture.position.nodes[other].assigned == INTERMEDIATE) is (mode == INTERMEDIATE)]
+    pod = workload.pods[workload.ready()[alike.index(slot)]]
+    return Sight(pod.uid, True, False, pod.started_at, mode)
+
+
+def _ordinal(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
+    index = int(slot.rpartition("/")[2])
+    pod = source.pods.get(f"{source.name}-{source.first_ordinal + index}")
+    if pod is None or pod.revision != source.update_revision or picture.live_mode(source.name) != mode:
+        return _awaited(source)
+    return Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, mode, pod.trouble)
+
+
+def _awaited(workload: MemberWorkload) -> Sight:
+    troubled = [f"{pod.name}: {pod.trouble}" for _, pod in sorted(workload.pods.items()) if pod.trouble]
+    trouble = workload.trouble or (troubled[0] if troubled else "")
+    return Sight("", False, False, None, "", trouble)
+
+
+# --- the cure of a group that nobody assigns -----------------------------------------------------------------------------
+
+
+def to_cure(picture: Picture) -> Observed[Sequence[str]]:
+    """One slot."""
+    return Known(tuple(sorted(picture.position.nodes))[:1], picture.now)
+
+
+def one(_: Picture) -> tuple[BatchSize, ...]:
+    return (BatchSize(1, 0.0),)
+
+
+def evict(picture: Picture, slot: str, seen: Sight) -> Effect:
+    """Evict the pod that fills a slot."""
+    pod = next((pod for _, _, pod in picture.pods() if pod.uid == seen.uid), None)
+    return Evict(pod.name if pod is not None else slot, seen.uid)

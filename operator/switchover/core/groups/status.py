@@ -1,0 +1,92 @@
+"""The status of a ConsumerGroupMigration, folded in one place from what was decided and seen in a pass."""
+
+from collections.abc import Mapping
+
+from switchover.api.consumer_group_migration import (
+    ConsumerGroupMigration,
+    ConsumerGroupMigrationStatus,
+    GroupSummary,
+    Slot,
+    SlotMode,
+)
+from switchover.api.status import Direction
+from switchover.core import record
+from switchover.core.approvals import accepted, on_whose_word
+from switchover.core.groups.facts import MemberProtocol
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.plan import plan_hash, plan_of
+from switchover.core.groups.slots import moves_left
+from switchover.core.intent import PREFLIGHT
+from switchover.core.observed import Known
+from switchover.core.pace import Spent
+from switchover.core.plan import Decision
+from switchover.core.position import NodeRecord, Position
+from switchover.core.record import Outlook, shared
+
+LAST = "HandOver"
+BACK_SECONDS = 30.0
+"""Assumed of one pod on the way back, before one was measured."""
+
+
+def records_of(status: ConsumerGroupMigrationStatus) -> dict[str, NodeRecord]:
+    """The record of each slot."""
+    return {slot.name: NodeRecord(int(slot.name.rpartition("/")[2]), slot.assigned, slot.evicting, slot.evictions,
+                                  slot.settled) for slot in status.slots}
+
+
+def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: Decision, spent: Spent,
+                remaining: float | None, seen: Mapping[str, str]) -> ConsumerGroupMigrationStatus:
+    """The status after this pass; pure, so that the same pass always folds to the same status."""
+    at, before, plan = decision.position, picture.position, plan_of(picture.spec)
+    steps = tuple(step.name for step in plan.steps)
+    hashed = _plan_hash(migration, picture, at)
+    begun = at.step == LAST and (at.opened is not None or at.finished)
+    lost = migration.status.rollback.lost_at_step or (LAST if begun else "")
+    approvals = accepted(migration, at, hashed, steps, picture.now)
+    outlook = Outlook(
+        steps=steps, succeeded=at.direction is Direction.FORWARD and at.step == LAST,
+        success="every member of the group has moved", proof="the group is healthy with every member moved",
+        lost=lost, can_go_back=not lost and plan.can_go_back(at),
+        back_seconds=BACK_SECONDS * moves_left(picture.at(at)))
+    note = "; ".join(filter(None, (decision.note, on_whose_word(before, at, approvals))))
+    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
+    return ConsumerGroupMigrationStatus(**{
+        **told, "cluster_id": migration.status.cluster_id or _cluster_id(picture), "slots": _slots(at, seen),
+        "group": _summary(picture) or migration.status.group})
+
+
+def telling(status: ConsumerGroupMigrationStatus) -> tuple[object, ...]:
+    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
+    group = status.group
+    return (*record.telling(status), status.slots, group and (group.type, group.state, group.coordinator, group.members))
+
+
+def _slots(at: Position, seen: Mapping[str, str]) -> tuple[Slot, ...]:
+    return tuple(
+        Slot(name=name, assigned=SlotMode(item.assigned), observed=SlotMode(seen.get(name, "")), evicting=item.evicting,
+             evictions=item.evictions, settled=item.settled)
+        for name, item in sorted(at.nodes.items(), key=lambda each: (each[0].rpartition("/")[0], each[1].node_id)))
+
+
+def _summary(picture: Picture) -> GroupSummary | None:
+    group, samples = picture.facts.group, picture.facts.samples
+    if not isinstance(group, Known):
+        return None
+    found = group.value
+    offsets = samples.value[-1].offsets.values() if isinstance(samples, Known) and samples.value else ()
+    return GroupSummary(
+        type=found.type, state=found.state, members=len(found.members), assignor=found.assignor,
+        coordinator=found.coordinator,
+        classic_members=sum(member.protocol is MemberProtocol.CLASSIC for member in found.members),
+        lag=sum(max(0, end - committed) for committed, end in offsets if committed is not None))
+
+
+def _cluster_id(picture: Picture) -> str:
+    return picture.facts.cluster_id.value if isinstance(picture.facts.cluster_id, Known) else ""
+
+
+def _plan_hash(migration: ConsumerGroupMigration, picture: Picture, at: Position) -> str:
+    """None in Preflight, and none after a rollback: until the next plan is on record the whole spec may change."""
+    if at.step == PREFLIGHT:
+        return "" if at.finished or at.direction is Direction.FORWARD else migration.status.plan_hash
+    return migration.status.plan_hash or plan_hash(picture.uid, at.attempt, migration.spec)

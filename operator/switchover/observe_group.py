@@ -1,0 +1,235 @@
+"""Observe: fill the facts of one ConsumerGroupMigration for one pass, concurrently, every failure becoming Unknown."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec, WorkloadKind
+from switchover.ask import known
+from switchover.collector import LagCollector
+from switchover.core import names
+from switchover.core.effects import Effect
+from switchover.core.groups.change import original_name
+from switchover.core.groups.clone import clone_name
+from switchover.core.groups.facts import BrokerGroups, Group, GroupSample, GroupState, OffsetsTopic, Readiness
+from switchover.core.groups.gates.convergence import expected
+from switchover.core.groups.gates.lag import POLL, thresholds
+from switchover.core.groups.gates.protocol import to_consumer
+from switchover.core.groups.picture import Facts, Fleet, Picture
+from switchover.core.kraft.facts import Address
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.lag.group import Group as LagGroup
+from switchover.lag.membership import Membership
+from switchover.lag.samples import NONE
+from switchover.lag.watch import Assessment
+from switchover.lag.window import Asked, Sweep
+from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Workloads
+
+T = TypeVar("T")
+
+READ_SECONDS = 10.0
+"""How long any reading may take."""
+WINDOW_SECONDS = 300.0
+"""How far the samples of the group reach back."""
+SETTINGS_SECONDS = 15.0
+"""How old what brokers say of themselves may be."""
+LOAD_SECONDS = 30.0
+"""How old the count of all groups' members may be: it describes every group of the cluster."""
+PROBE_SECONDS = 15.0
+"""How old a probe may be. The one for strategies leaves a pending member behind, for 6 s (feasibility-groups.md F3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClients:
+    """What is asked, with the credentials of this moment."""
+
+    groups: Groups
+    offsets: GroupOffsets
+
+
+class GroupConnected(Protocol):
+    """Gives the clients for a pass; they are others once credentials have changed."""
+
+    async def clients(self) -> GroupClients:
+        """Raises Refused and Unreachable: then nothing can be asked."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class _Kept(Generic[T]):
+    """A reading that is good for some seconds."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._value: Observed[T] = NOT_ASKED
+
+    async def get(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        """The reading that is kept, or a new one."""
+        if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= self._seconds:
+            self._value = await known(read(), READ_SECONDS, self._clock)
+        return self._value
+
+
+class GroupObserver:
+    """Everything of one migration of a group that is looked at. Samples and what seldom changes are kept in memory."""
+
+    def __init__(self, workloads: Workloads, connected: GroupConnected, clock: Clock) -> None:
+        self._workloads = workloads
+        self._connected = connected
+        self._clock = clock
+        self._samples: deque[GroupSample] = deque()
+        self._collector: LagCollector | None = None
+        self._offsets: GroupOffsets | None = None
+        self._lag: Observed[Assessment] = NOT_ASKED
+        self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
+        self._cluster: _Kept[Cluster] = _Kept(clock, SETTINGS_SECONDS)
+        self._brokers: dict[int, _Kept[BrokerGroups]] = {}
+        self._load: _Kept[Mapping[int, int]] = _Kept(clock, LOAD_SECONDS)
+        self._topic: _Kept[OffsetsTopic] = _Kept(clock, SETTINGS_SECONDS)
+        self._readiness: _Kept[Readiness] = _Kept(clock, PROBE_SECONDS)
+        self._offered: _Kept[Mapping[str, bool]] = _Kept(clock, PROBE_SECONDS)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._connected.close()
+
+    async def perform(self, effect: Effect) -> None:
+        """A group is changed through its pods alone."""
+        raise AssertionError(f"not an effect of this kind of migration: {effect}")
+
+    async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
+        """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
+        fleet = await self._fleet(migration.spec, migration.status.attempt)
+        found: list[str] = []
+        for workload in migration.spec.workloads:
+            source, clone = fleet.sources.get(workload.name), fleet.clones.get(workload.name)
+            if clone is not None:
+                found.append(f"Deployment {clone.name} with {clone.replicas} pods, the clone of {workload.name}")
+            if source is not None and source.claimed_by == migration.metadata.uid:
+                found.append(f"annotation {names.CLAIM} of {source}: take it off before another migration")
+                found += [f"{each}, which may still be paused" for each in source.autoscalers]
+            if fleet.originals.get(workload.name) is not None:
+                found.append(f"ControllerRevision {original_name(workload.kind, workload.name, migration.status.attempt)}"
+                             " with the"
+                             " template as it was")
+        return found
+
+    async def see(self, picture: Picture, lease_holder: str) -> Picture:
+        """The picture with the facts of this pass. Never raises."""
+        return replace(picture, facts=await self._facts(picture, lease_holder))
+
+    async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
+        spec, at = picture.spec, picture.position
+        fleet = await self._known(self._fleet(spec, at.attempt))
+        clients = await self._known(self._connected.clients())
+        if not isinstance(clients, Known):
+            return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
+                         coordinated=clients, offsets_topic=clients, readiness=clients, offered=clients,
+                         lease_holder=lease_holder)
+        groups = clients.value.groups
+        group = await self._known(groups.describe(spec.group))
+        cluster = await self._cluster.get(groups.cluster)
+        await self._sample(picture, group, clients.value.offsets)
+        begins = at.opened is None or at.step == "Preflight"
+        facts = Facts(
+            fleet=fleet, group=group, partitions=self._partitions, lag=self._lag,
+            samples=Known(tuple(self._samples), self._samples[-1].at) if self._samples else Unknown("no offset was read"
+                                                                                                    " yet"),
+            cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
+            brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
+            offsets_topic=await self._topic.get(groups.offsets_topic),
+            lease_holder=lease_holder)
+        if not begins or not isinstance(group, Known):
+            return facts
+        topics = sorted({topic for member in group.value.members for topic in member.topics})
+        facts = replace(facts, coordinated=await self._load.get(groups.coordinated))
+        if to_consumer(picture):
+            facts = replace(facts, readiness=await self._readiness.get(lambda: groups.readiness(spec.group, topics)))
+        if at.step == "BounceTwo" and spec.assignment_strategy is not None:
+            facts = replace(facts, offered=await self._probe(group.value, spec.assignment_strategy.to, groups))
+        return facts
+
+    async def _known(self, reading: Awaitable[T]) -> Observed[T]:
+        return await known(reading, READ_SECONDS, self._clock)
+
+    # --- Kubernetes ---------------------------------------------------------------------------------------------------
+
+    async def _fleet(self, spec: ConsumerGroupMigrationSpec, attempt: int) -> Fleet:
+        wanted = [(workload.kind.value, workload.name) for workload in spec.workloads]
+        clones = {clone_name(workload.name): workload.name for workload in spec.workloads
+                  if workload.kind is WorkloadKind.DEPLOYMENT}
+        found = await self._workloads.member_workloads(
+            [*wanted, *((WorkloadKind.DEPLOYMENT.value, clone) for clone in clones)])
+        originals: dict[str, Mapping[str, Any] | None] = {
+            workload.name: await self._workloads.original(original_name(workload.kind, workload.name, attempt))
+            for workload in spec.workloads}
+        return Fleet(
+            sources={workload.name: found.get(workload.name) for workload in spec.workloads},
+            clones={name: found.get(clone) for clone, name in clones.items()}, originals=originals)
+
+    # --- Kafka --------------------------------------------------------------------------------------------------------
+
+    async def _each(self, cluster: Cluster | None, groups: Groups) -> dict[int, Observed[BrokerGroups]]:
+        if cluster is None:
+            return {}
+
+        async def one(broker_id: int, address: Address) -> Observed[BrokerGroups]:
+            kept = self._brokers.setdefault(broker_id, _Kept(self._clock, SETTINGS_SECONDS))
+            return await kept.get(lambda: groups.broker(address, broker_id))
+
+        found = await asyncio.gather(*(one(*each) for each in cluster.brokers.items()))
+        return dict(zip(cluster.brokers, found, strict=True))
+
+    async def _probe(self, group: Group, strategy: str, groups: Groups) -> Observed[Mapping[str, bool]]:
+        if group.state is not GroupState.STABLE or not group.members:
+            return Unknown(f"group {group.name} is asked only while it is stable and has members")
+
+        async def ask() -> Mapping[str, bool]:
+            return {strategy: await groups.all_support(group.name, strategy)}
+
+        return await self._offered.get(ask)
+
+    async def _sample(self, picture: Picture, group: Observed[Group], offsets: GroupOffsets) -> None:
+        """One more sweep over the group, unless the last one was just now, and the lag judged by it."""
+        now = self._clock.now()
+        if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
+            return
+        if self._collector is None or self._offsets is not offsets:
+            self._collector, self._offsets = LagCollector(offsets, self._clock, thresholds(picture)), offsets
+        name, topics = picture.spec.group, _topics(group.value)
+        sweep = await self._known(self._collector.sweep({name: Asked(topics)}))
+        if not isinstance(sweep, Known) or sweep.value.readings[name].why:
+            self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
+            self._lag = self._partitions
+            return
+        self._keep(sweep.value, group.value, now)
+        self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
+        opened = picture.position.opened
+        own = _lag_group(group.value, self._partitions.value)
+        self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
+
+    def _keep(self, sweep: Sweep, group: Group, now: float) -> None:
+        reading = sweep.readings[group.name]
+        found = {partition: (None if each.committed == NONE else each.committed, each.end)
+                 for partition, each in reading.offsets.items()}
+        self._samples.append(GroupSample(now, group.epoch, found))
+        while now - self._samples[0].at > WINDOW_SECONDS:
+            self._samples.popleft()
+
+
+def _topics(group: Group) -> frozenset[str]:
+    owned: Iterable[str] = (each.topic for member in group.members for each in member.target)
+    return frozenset(owned).union(*(member.topics for member in group.members))
+
+
+def _lag_group(group: Group, partitions: Mapping[str, int]) -> LagGroup:
+    wanted = expected(group, partitions)
+    owners = Counter(each for member in group.members for each in member.assigned)
+    assigned = {member.member_id: member.assigned for member in group.members}
+    return LagGroup(
+        wanted, stable=group.state is GroupState.STABLE, generation=Membership(group.state, assigned).generation,
+        sole_owners=all(owners[each] == 1 for each in wanted))
