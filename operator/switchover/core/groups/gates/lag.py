@@ -10,7 +10,7 @@ from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.words import beside, missing, sentence
 
-POLL = 3_000
+POLL = 5_000
 """Milliseconds between two sweeps while a group is migrated."""
 
 
