@@ -17,7 +17,7 @@ from switchover.core.groups.gates.ending import EMPTY, SOAKED
 from switchover.core.groups.gates.lag import LAG_HEALTHY
 from switchover.core.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.core.groups.gates.progress import GOES_ON, PROGRESSED
-from switchover.core.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, READY, SELECTED
+from switchover.core.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_EXPIRED, READY, SELECTED
 from switchover.core.groups.gates.windows import WITHIN_WINDOW
 from switchover.core.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
@@ -39,11 +39,12 @@ AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSE
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
 
 
-def to(mode: str, kinds: frozenset[WorkloadKind], *, canary: bool = False, after_canary: bool = False) -> Rollout[Picture]:
+def to(mode: str, kinds: frozenset[WorkloadKind], *, canary: bool = False, after_canary: bool = False,
+       before: Gates = BEFORE) -> Rollout[Picture]:
     """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
     return Rollout(
         mode=mode, left=slots.left(mode, kinds, only_canary=canary), sight=slots.sight, assign=slots.assign,
-        replace=slots.evict, sizes=slots.sizes_after_canary if after_canary else slots.sizes, before=BEFORE, after=AFTER)
+        replace=slots.evict, sizes=slots.sizes_after_canary if after_canary else slots.sizes, before=before, after=AFTER)
 
 
 def back_to(mode: str, kinds: frozenset[WorkloadKind] = BOTH) -> Rollout[Picture]:
@@ -93,8 +94,9 @@ def _second(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
     enter: Gates = (WITHIN_WINDOW, CAPACITY, CONVERGED, PLAIN_ASSIGNMENTS, READY)
     back: Leg[Picture] = Leg(watch=(OURS,), goal=goals.intermediates, rollouts=(back_to(INTERMEDIATE),))
     if spec.assignment_strategy is not None:
-        forward: Leg[Picture] = Leg(enter=(*enter, OFFERED), watch=WATCH, goal=goals.targets, rollouts=(to(TARGET, BOTH),),
-                                    done=(SELECTED,))
+        forward: Leg[Picture] = Leg(
+            enter=(*enter, OFFERED), watch=WATCH, goal=goals.targets, done=(SELECTED,),
+            rollouts=(to(TARGET, BOTH, before=(PROBE_EXPIRED, *BEFORE)),))
         return (Step("BounceTwo", forward=forward, back=back),)
     return (
         Step("Canary", back=back,

@@ -5,6 +5,9 @@ from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
 
+PENDING_SECONDS = 8.0
+"""A little more than the brokers' default of group.min.session.timeout.ms, 6 s."""
+
 
 def to_consumer(picture: Picture) -> bool:
     return picture.spec.protocol is not None and picture.spec.protocol.to == "Consumer"
@@ -63,6 +66,17 @@ def check_offered(picture: Picture) -> Verdict:
     return passed(f"every member offers {strategy}")
 
 
+def check_probe_expired(picture: Picture) -> Verdict:
+    """The pending member that the probe left behind is gone: a rebalance would wait for it (feasibility-groups.md F3)."""
+    opened = picture.position.opened
+    since = 0.0 if opened is None else picture.now - opened
+    if since < PENDING_SECONDS:
+        return wait("ProbePending", "the question which strategies the members offer left a pending member behind",
+                    subject=picture.spec.group, observed=f"{since:.0f} s", threshold=f"{PENDING_SECONDS:.0f} s",
+                    unblocks="nothing to do: the coordinator forgets it")
+    return passed("no probe is under way")
+
+
 def check_selected(picture: Picture) -> Verdict:
     group = group_of(picture)
     if isinstance(group, Verdict):
@@ -78,4 +92,5 @@ def check_selected(picture: Picture) -> Verdict:
 PLAIN_ASSIGNMENTS: Gate[Picture] = Gate("PlainAssignments", check_plain_assignments)
 READY: Gate[Picture] = Gate("ProtocolReady", check_ready)
 OFFERED: Gate[Picture] = Gate("StrategyOffered", check_offered)
+PROBE_EXPIRED: Gate[Picture] = Gate("ProbeExpired", check_probe_expired)
 SELECTED: Gate[Picture] = Gate("StrategySelected", check_selected)
