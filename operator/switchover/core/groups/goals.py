@@ -11,6 +11,8 @@ from switchover.core.groups.replicas import scale
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
 
+ROLLING = {"type": "RollingUpdate"}
+
 
 def _fleet(picture: Picture) -> Fleet | None:
     return picture.facts.fleet.value if isinstance(picture.facts.fleet, Known) else None
@@ -124,14 +126,16 @@ def _while_empty(picture: Picture, workload: Workload, source: MemberWorkload, m
 
 
 def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterator[Effect]:
-    """Hold, wait until a pod that goes away would come back as it was, and only then write."""
+    """Hold and write; forward only once a pod that goes away would come back as it was (partition.py says why)."""
     wanted = picture.template(workload.name, mode)
     if wanted is None or not change.differing(source, workload.container, wanted):
         return
-    if not partition.is_held(source):
-        yield partition.hold(source)
-    elif mode == ORIGINAL or partition.settled(source):
+    if partition.is_held(source):
         yield change.write(source, workload.container, wanted, f"{mode.lower()} template")
+    elif mode == ORIGINAL or partition.settled(source):
+        yield partition.hold(source)
+    elif source.update_strategy.get("type") == "OnDelete" and not partition.would_restart(source, ROLLING):
+        yield partition.settle(source)
 
 
 def stopped(picture: Picture) -> tuple[Effect, ...]:
