@@ -25,7 +25,7 @@ from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
-from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Workloads
+from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads
 
 T = TypeVar("T")
 
@@ -37,6 +37,8 @@ SETTINGS_SECONDS = 15.0
 """How old what brokers say of themselves may be."""
 LOAD_SECONDS = 30.0
 """How old the count of all groups' members may be: it describes every group of the cluster."""
+RIGHTS_SECONDS = 30.0
+"""How old the list of missing rights may be: it takes a question for each right."""
 PROBE_SECONDS = 15.0
 """How old a probe may be. The one for strategies leaves a pending member behind, for 6 s (feasibility-groups.md F3)."""
 
@@ -77,8 +79,10 @@ class _Kept(Generic[T]):
 class GroupObserver:
     """Everything of one migration of a group that is looked at. Samples and what seldom changes are kept in memory."""
 
-    def __init__(self, workloads: Workloads, connected: GroupConnected, clock: Clock) -> None:
+    def __init__(self, workloads: Workloads, survey: Survey, connected: GroupConnected, clock: Clock) -> None:
         self._workloads = workloads
+        self._survey = survey
+        self._rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
         self._connected = connected
         self._clock = clock
         self._samples: deque[GroupSample] = deque()
@@ -125,11 +129,12 @@ class GroupObserver:
     async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
         spec, at = picture.spec, picture.position
         fleet = await self._known(self._fleet(spec, at.attempt))
+        rights = await self._rights.get(self._survey.missing_rights) if at.step == "Preflight" else NOT_ASKED
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
                          coordinated=clients, offsets_topic=clients, readiness=clients, offered=clients,
-                         lease_holder=lease_holder)
+                         missing_rights=rights, lease_holder=lease_holder)
         groups = clients.value.groups
         group = await self._known(groups.describe(spec.group))
         cluster = await self._cluster.get(groups.cluster)
@@ -142,6 +147,7 @@ class GroupObserver:
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             offsets_topic=await self._topic.get(groups.offsets_topic),
+            missing_rights=rights,
             lease_holder=lease_holder)
         if not begins or not isinstance(group, Known):
             return facts

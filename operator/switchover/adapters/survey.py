@@ -24,14 +24,33 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "configmaps"): ("get",),
     ("", "secrets"): ("get", "create", "patch", "delete"),
 }
-"""What a migration does with whom: the chart's Role grants it, and a test compares the two."""
+"""What a KafkaMigration does with whom: the chart's Role grants it, and a test compares the two."""
+GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("coordination.k8s.io", "leases"): ("get", "create", "update", "delete"),
+    ("apps", "deployments"): ("get", "create", "patch", "delete"),
+    ("apps", "deployments/scale"): ("patch",),
+    ("apps", "statefulsets"): ("get", "patch"),
+    ("apps", "statefulsets/scale"): ("patch",),
+    ("apps", "replicasets"): ("list",),
+    ("apps", "controllerrevisions"): ("get", "create", "patch"),
+    ("", "pods"): ("list", "delete"),
+    ("", "pods/eviction"): ("create",),
+    ("", "persistentvolumeclaims"): ("list",),
+    ("", "secrets"): ("get",),
+    ("policy", "poddisruptionbudgets"): ("list",),
+    ("autoscaling", "horizontalpodautoscalers"): ("list", "patch"),
+    ("keda.sh", "scaledobjects"): ("list", "patch"),
+    ("autoscaling.k8s.io", "verticalpodautoscalers"): ("list",),
+}
+"""The same of a ConsumerGroupMigration."""
 
 
 class KubernetesSurvey:
     """`ports.Survey` on a real API server."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, rights: Mapping[tuple[str, str], tuple[str, ...]] = RIGHTS) -> None:
         self._server = server
+        self._rights = rights
 
     async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
         """The objects that exist, by "Kind name", with their label app.kubernetes.io/managed-by."""
@@ -49,7 +68,7 @@ class KubernetesSurvey:
 
     async def missing_rights(self) -> tuple[str, ...]:
         """Ask for each right by a SelfSubjectAccessReview, which every account may do."""
-        asked = [(group, resource, verb) for (group, resource), verbs in RIGHTS.items() for verb in verbs]
+        asked = [(group, resource, verb) for (group, resource), verbs in self._rights.items() for verb in verbs]
         allowed = await asyncio.gather(*(self._allowed(*each) for each in asked))
         return tuple(f"{verb} {resource}{'.' + group if group else ''}"
                      for (group, resource, verb), granted in zip(asked, allowed, strict=True) if not granted)

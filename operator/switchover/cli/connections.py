@@ -142,14 +142,16 @@ REAL_GROUPS = GroupAdapters()
 class GroupConnections:
     """`reconcile.Connect` of ConsumerGroupMigration on the real adapters."""
 
-    def __init__(self, workloads: KubernetesWorkloads, clock: Clock, adapters: GroupAdapters = REAL_GROUPS) -> None:
+    def __init__(self, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
+                 adapters: GroupAdapters = REAL_GROUPS) -> None:
         self._workloads = workloads
+        self._survey = survey
         self._clock = clock
         self._adapters = adapters
 
     async def __call__(self, migration: ConsumerGroupMigration) -> GroupObserver:
         connected = CredentialedGroups(migration.spec, self._workloads, self._adapters)
-        return GroupObserver(self._workloads, connected, self._clock)
+        return GroupObserver(self._workloads, self._survey, connected, self._clock)
 
 
 class CredentialedGroups:

@@ -11,7 +11,7 @@ from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.adapters.survey import KubernetesSurvey
+from switchover.adapters.survey import GROUP_RIGHTS, KubernetesSurvey
 from switchover.api.meta import GROUP, VERSION
 from switchover.cli.connections import Connections, GroupConnections
 from switchover.core.groups.kind import ConsumerGroupMigrations
@@ -49,7 +49,7 @@ async def run_operator(settings: Settings) -> None:
     clusters = serve("KafkaMigration", "kafkamigrations", KafkaMigrations(),
                      Connections(settings.namespace, workloads, survey, clock))
     groups = serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(),
-                   GroupConnections(workloads, clock))
+                   GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock))
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
         await kopf.operator(

@@ -48,6 +48,7 @@ class Facts:
     offsets_topic: Observed[OffsetsTopic] = NOT_ASKED
     readiness: Observed[Readiness] = NOT_ASKED
     offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
+    missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # in Preflight only: "patch deployments.apps"
     lease_holder: str = ""
 
 

@@ -6,9 +6,10 @@ which do not, each with its cure. docs/preflight-groups.md lists them.
 
 from switchover.core.gate import Gate
 from switchover.core.groups.picture import Picture
-from switchover.core.groups.preflight import brokers, clients, group, size, strategy, workloads
+from switchover.core.groups.preflight import brokers, clients, group, rights, size, strategy, workloads
 
 GATES: tuple[Gate[Picture], ...] = (
+    *rights.CHECKS,
     *group.CHECKS,
     *workloads.CHECKS,
     *brokers.CHECKS,

@@ -1,0 +1,45 @@
+"""What Switchover itself may do: in Kubernetes and in Kafka (P19)."""
+
+from collections.abc import Iterator
+
+from switchover.core.gate import Unseen, Verdict, fail, unknown
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.preflight.reading import check
+from switchover.core.observed import Known, Observed
+
+
+def find_refusals(picture: Picture) -> Iterator[Verdict]:
+    """Every reading that was refused: it will be refused until a person acts, so it is no matter of waiting."""
+    facts = picture.facts
+    readings: dict[str, Observed[object]] = {
+        "the workloads": facts.fleet, f"group {picture.spec.group}": facts.group, "the cluster": facts.cluster_id,
+        "offsets": facts.samples, "the groups of every coordinator": facts.coordinated,
+        "__consumer_offsets": facts.offsets_topic, "the consumer protocol": facts.readiness,
+        "our rights in Kubernetes": facts.missing_rights,
+        **{f"broker {broker}": told for broker, told in facts.brokers.items()},
+    }
+    if not any(isinstance(reading, Known) for reading in readings.values()):
+        raise Unseen(unknown("NotObserved", "nothing could be read yet"))
+    refused: dict[str, list[str]] = {}
+    for subject, reading in readings.items():
+        if not isinstance(reading, Known) and reading.refused:
+            refused.setdefault(reading.why, []).append(subject)
+    for why, subjects in refused.items():
+        yield fail("ReadingRefused", why, subject=", ".join(subjects[:5]), unblocks="give what the message asks for")
+
+
+def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
+    missing = picture.facts.missing_rights
+    if not isinstance(missing, Known):
+        raise Unseen(unknown("NotObserved", missing.why, subject="our rights in Kubernetes"))
+    if missing.value:
+        told = ", ".join(missing.value[:20])
+        yield fail("KubernetesRightMissing", f"this account may not {told} in its namespace", subject="Role switchover",
+                   observed=f"{len(missing.value)} missing", threshold="all that the chart's Role grants",
+                   unblocks="install the chart's Role, or grant these")
+
+
+CHECKS = (
+    check("Readings", find_refusals, "nothing refuses to be read"),
+    check("Rights", find_missing_rights, "Switchover may do all that a migration needs"),
+)
