@@ -53,7 +53,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p load -p history -p member
+	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p load -p history -p member
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
@@ -79,7 +79,7 @@ test-long: lint images ## every layer and the tests marked long
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images sandbox sandbox-down demo demo-rollback demo-down clean
+.PHONY: binaries images sandbox sandbox-down demo demo-rollback demo-groups demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	sandbox/build
@@ -103,9 +103,14 @@ demo-rollback: images ## half-way forward, all the way back, and again to the en
 	$(call say,demo of the way back)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --rollback
 
+demo-groups: images ## two consumer groups moved under load, five stories, and the oracle's word on them
+	sandbox/images/build kafka4 java-member
+	$(call say,demo of consumer groups)
+	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_groups
+
 demo-down: ## take the demo and its sandbox away
 	sandbox/down
-	rm -rf build/demo build/demo-rollback
+	rm -rf build/demo build/demo-rollback build/demo-groups
 
 clean: sandbox-down ## remove what was built in this checkout
 	rm -rf build $(VENV)

@@ -10,6 +10,7 @@ def collect(cluster: Cluster, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     questions = {
         "migration.yaml": ("get", "kafkamigrations", "--output", "yaml"),
+        "groups.yaml": ("get", "consumergroupmigrations", "--output", "yaml"),
         "events.txt": ("get", "events", "--sort-by", ".lastTimestamp"),
         "pods.txt": ("get", "pods", "--output", "wide"),
         "pods.yaml": ("get", "pods", "--output", "yaml"),

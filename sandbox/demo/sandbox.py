@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from demo import migration, world
@@ -10,11 +11,14 @@ from demo.cluster import Cluster, CommandFailed
 COMMANDS = Path(__file__).parents[1]
 
 
-def bring_up(state: Path | None = None) -> Cluster:
-    """The sandbox that lives in `state` (default: the checkout's own), images loaded. Raises CommandFailed."""
+def bring_up(state: Path | None = None, images: Sequence[str] | None = None) -> Cluster:
+    """The sandbox that lives in `state` (default: the checkout's own) with images: those of the demo's world, unless told.
+
+    Raises CommandFailed.
+    """
     answer = _run("up", state)
     known = dict(line.partition("=")[::2] for line in answer.splitlines())
-    _run("load-image", state, *world.images(), migration.OPERATOR_IMAGE)
+    _run("load-image", state, *(world.images() if images is None else images), migration.OPERATOR_IMAGE)
     programs = Path(known["KUBECTL"]).parent
     path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
     return Cluster("demo", {**os.environ, "KUBECONFIG": known["KUBECONFIG"], "PATH": path})

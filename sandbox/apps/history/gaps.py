@@ -5,9 +5,13 @@ from history.findings import Gap
 
 
 class Waiting:
-    """One partition from its first claim on. Exact to the length of a window (SPAN): what is shorter is no gap."""
+    """One partition from its first claim on. Exact to the length of a window (SPAN): what is shorter is no gap.
 
-    def __init__(self) -> None:
+    Of a gap only what lies after `since` (monotonic) counts.
+    """
+
+    def __init__(self, since: float = float("-inf")) -> None:
+        self._since = since
         self._quiet_since: float | None = None
         self._waiting_since: float | None = None
         self._acknowledged = self._delivered = -1
@@ -38,6 +42,6 @@ class Waiting:
     def _note(self, partition: Partition, until: float, after: Process | None) -> None:
         if self._quiet_since is None or self._waiting_since is None:
             return
-        start = max(self._quiet_since, self._waiting_since)
+        start = max(self._quiet_since, self._waiting_since, self._since)
         if until - start > (self._longest.seconds if self._longest else SPAN):
             self._longest = Gap(partition, start, until, self._before, after)

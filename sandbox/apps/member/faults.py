@@ -10,6 +10,8 @@ class Faults:
 
     stall_partition: int | None = None
     """Nothing of this partition is delivered or committed, though the member owns it and sends heartbeats."""
+    stall_first: bool = False
+    """The same of the first partition that it is ever assigned, whichever that is."""
     double: bool = False
     """Goes on reading partitions that were revoked."""
     forget: int | None = None
@@ -17,9 +19,14 @@ class Faults:
 
     @staticmethod
     def planted(environment: Mapping[str, str]) -> "Faults":
-        """From STALL_PARTITION=<number>, DOUBLE=<anything>, FORGET=<every how many>. Raises ValueError for a bad number."""
+        """From STALL_PARTITION=<number or first>, DOUBLE=<anything>, FORGET=<every how many>.
+
+        Raises ValueError for a bad number.
+        """
         stall, forget = environment.get("STALL_PARTITION"), environment.get("FORGET")
-        return Faults(int(stall) if stall else None, bool(environment.get("DOUBLE")), int(forget) if forget else None)
+        return Faults(
+            stall_partition=int(stall) if stall and stall != "first" else None, stall_first=stall == "first",
+            double=bool(environment.get("DOUBLE")), forget=int(forget) if forget else None)
 
     def stalls(self, partition: int) -> bool:
         return partition == self.stall_partition

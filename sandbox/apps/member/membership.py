@@ -7,6 +7,7 @@ the lists are whole in the first and differences in the others, and each partiti
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -67,6 +68,8 @@ class Membership:
                     offsets[each.topic, each.partition] = max(each.offset, NO_OFFSET)
         except KafkaException as problem:
             self._recorder.error(f"committed: {problem.args[0].name()}")
+        if self._faults.stall_first and partitions:
+            self._faults = replace(self._faults, stall_first=False, stall_partition=partitions[0].partition)
         for each in partitions:
             self._recorder.claim(each.topic, each.partition, since, offsets.get((each.topic, each.partition)))
 

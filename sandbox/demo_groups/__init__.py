@@ -1,0 +1,1 @@
+"""The demo of consumer groups: python -m demo_groups."""

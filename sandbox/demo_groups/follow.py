@@ -1,0 +1,106 @@
+"""One ConsumerGroupMigration from `kubectl apply` to its end, one line for each change."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from demo.cluster import Cluster
+from demo.progress import condition, wait_words
+from demo.watch import Watch
+from demo_groups.stories import Story
+
+SILENT_SECONDS = 420
+TICK_SECONDS = 0.5
+
+
+class StoryFailed(Exception):
+    """The story does not come to the end that it is meant to have; the message says where it stands."""
+
+
+@dataclass
+class Told:
+    """What was seen of one story. Times in seconds since the epoch."""
+
+    story: Story
+    start: float = 0.0
+    end: float = 0.0
+    resource: dict[str, Any] = field(default_factory=dict)
+    reasons: set[str] = field(default_factory=set)
+    """Every reason that was ever among what it waited for."""
+
+    @property
+    def phase(self) -> str:
+        return str(self.resource.get("status", {}).get("phase", ""))
+
+    @property
+    def good(self) -> bool:
+        """It ended as it was meant to, for the reason that was planted."""
+        return self.phase == self.story.end and (not self.story.because or self.story.because in self.reasons)
+
+
+def follow(cluster: Cluster, story: Story, say: Callable[[str], None],
+           each: Callable[[Mapping[str, Any]], None] = lambda _: None) -> Told:
+    """Apply it and follow it to an end; `each` gets the resource at every change. Raises StoryFailed and CommandFailed."""
+    told = Told(story, start=time.time())
+    name = story.manifest()["metadata"]["name"]
+    say(f"{story.name}: {story.words}")
+    cluster.kubectl("apply", "--filename", "-", feed=json.dumps(story.manifest()))
+    with Watch(cluster, "consumergroupmigration", name) as migrations:
+        moved = time.monotonic()
+        while not _ended(told.resource):
+            found = migrations.next(TICK_SECONDS)
+            if found is not None:
+                for line in _changes(told.resource, found):
+                    say(f"{story.name}: {line}")
+                    moved = time.monotonic()
+                told.resource = found
+                told.reasons |= {item["reason"] for item in _waits(found)}
+                each(found)
+                _at_the_hold(cluster, told, say)
+            if time.monotonic() - moved > SILENT_SECONDS:
+                waits = "".join(f"\n  waits for {wait_words(item)}" for item in _waits(told.resource))
+                raise StoryFailed(f"{story.name}: nothing has changed for {SILENT_SECONDS} s{waits}")
+    told.end = time.time()
+    if not told.good:
+        raise StoryFailed(f"{story.name} ended as {told.phase}, not as {story.end} {story.because}".rstrip())
+    return told
+
+
+def _at_the_hold(cluster: Cluster, told: Told, say: Callable[[str], None]) -> None:
+    """Do what the story wants done behind the operator's back, and approve."""
+    if told.story.before_canary is None or condition(told.resource, "AwaitingApproval") != "True":
+        return
+    status = told.resource["status"]
+    approval = {"name": "Canary", "planHash": status["planHash"], "approver": "demo", "reason": "make demo-groups"}
+    if told.resource["spec"].get("approvals") == [approval]:
+        return
+    told.story.before_canary(cluster)
+    say(f"{told.story.name}: the brokers run with another policy now; approving the canary")
+    cluster.kubectl("patch", "cgmig", told.resource["metadata"]["name"], "--type", "merge",
+                    "--patch", json.dumps({"spec": {"approvals": [approval]}}))
+
+
+def _ended(resource: Mapping[str, Any]) -> bool:
+    """At either end of its plan."""
+    return bool(resource.get("status", {}).get("progress", {}).get("completeTime"))
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = before.get("status", {}), after.get("status", {})
+    if new.get("phase") != old.get("phase"):
+        yield f"phase {new.get('phase', 'Pending')}"
+    known = {(item["time"], item["message"]) for item in old.get("history", [])}
+    for item in new.get("history", []):
+        if (item["time"], item["message"]) not in known:
+            yield f"{item['to']}: {item['message']}"
+    waited = {(item["gate"], item["reason"], item.get("subject")) for item in _waits(before)}
+    for item in _waits(after):
+        if (item["gate"], item["reason"], item.get("subject")) not in waited and item["reason"] != "MustHold":
+            yield f"waits for {wait_words(item)}"
+
+
+def _waits(resource: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = resource.get("status", {}).get("waitingFor", [])
+    return found

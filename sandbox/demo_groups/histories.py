@@ -1,0 +1,69 @@
+"""The histories of all pods that ever were members or producers, and the oracle's word on them."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from demo.cluster import Cluster, CommandFailed
+from demo_groups import world
+from history.checker import check
+from history.events import Event, Kind, Partition
+from history.gaps import Waiting
+from history.reader import Reading
+from history.report import Report
+
+
+def collect(cluster: Cluster, directory: Path) -> None:
+    """Fetch what was written since the namespace was made. Raises CommandFailed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    created = cluster.get("namespace", cluster.namespace)["metadata"]["creationTimestamp"]
+    for pod in cluster.items("pods", "--selector", "app=histories"):
+        command = ("kubectl", "--namespace", cluster.namespace, "exec", pod["metadata"]["name"], "--", "tar", "--create",
+                   "--newer-mtime", created, "--directory", "/node/histories", ".")
+        done = subprocess.run(command, env=dict(cluster.environment), capture_output=True, timeout=120, check=False)
+        if done.returncode:
+            raise CommandFailed(f"{' '.join(command)}: {done.stderr.decode(errors='replace').strip()}")
+        unpack = ("tar", "--extract", "--no-overwrite-dir", "--directory", str(directory))
+        subprocess.run(unpack, input=done.stdout, check=True)
+
+
+def judge(directory: Path, group: str) -> Report:
+    """The oracle's report on one group, whose topic has the group's name. Raises ValueError where nothing can be judged."""
+    expected = [Partition(group, number) for number in range(world.PARTITIONS)]
+    reading = _reading(directory, group)
+    report = check(reading.events(), expected)
+    report.notes += reading.notes()
+    return report
+
+
+def longest_gap(directory: Path, group: str, start: float, end: float) -> float:
+    """The longest time, between two wall-clock times, in which a partition had a record and nobody delivered; in seconds."""
+    offset, last, stories = None, 0.0, dict[Partition, Waiting]()
+    for event in _reading(directory, group).events():
+        offset = event.wall - event.mono if offset is None else offset
+        last = event.mono
+        if event.mono > end - offset:
+            break
+        if event.kind in (Kind.CLAIM, Kind.ACKNOWLEDGED, Kind.DELIVERED):
+            _feed(stories.setdefault(event.partition, Waiting(start - offset)), event)
+    found = (waiting.longest(partition, last) for partition, waiting in stories.items())
+    return max((gap.seconds for gap in found if gap is not None), default=0.0)
+
+
+def _feed(waiting: Waiting, event: Event) -> None:
+    match event.kind:
+        case Kind.CLAIM:
+            waiting.claim(event)
+        case Kind.ACKNOWLEDGED:
+            waiting.acknowledge(event)
+        case _:
+            waiting.deliver(event)
+
+
+def _reading(directory: Path, group: str) -> Reading:
+    return Reading(_files(directory, group))
+
+
+def _files(directory: Path, group: str) -> Iterator[Path]:
+    """All files of a group begin with its name, the producer's too."""
+    return iter(sorted(directory.glob(f"{group}-*.jsonl")))

@@ -1,0 +1,69 @@
+"""The five stories of the demo, each a ConsumerGroupMigration with the end that it is meant to have."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from demo.cluster import Cluster
+from demo_groups import world
+
+SHORT: Mapping[str, Any] = {
+    "rollout": {"steps": [{"pods": 2, "bakeSeconds": 10}, {"pods": 2, "bakeSeconds": 5}]},
+    "gates": {"lagPassSeconds": 5, "maxStallSeconds": 20},
+    "soakSeconds": 10,
+    "onFailure": "RollBack",
+}
+"""Times of a demo, not of production."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """`before_canary` is done while the migration stands at the hold before its canary, which is then approved."""
+
+    name: str
+    words: str
+    group: str
+    spec: Mapping[str, Any]
+    end: str
+    because: str = ""
+    """The reason that must be on record where it is to end as RolledBack."""
+    before_canary: Callable[[Cluster], None] | None = None
+
+    def manifest(self) -> dict[str, Any]:
+        """The resource."""
+        holds = {"holds": ["Canary"]} if self.before_canary is not None else {}
+        return {
+            "apiVersion": "switchover.dev/v1alpha1", "kind": "ConsumerGroupMigration",
+            "metadata": {"name": self.name.lower()},
+            "spec": {"group": self.group, "kafka": {"bootstrapServers": "kafka:9092"}, **SHORT, **holds, **self.spec},
+        }
+
+
+def _workload(name: str, template: Mapping[str, str], bridge: Mapping[str, str] | None = None) -> dict[str, Any]:
+    changes = {"template": template} | ({"bridge": bridge} if bridge is not None else {})
+    return {"name": name, "kind": "Deployment", "container": "member", **{
+        change: {"env": [{"name": key, "value": value} for key, value in env.items()]} for change, env in changes.items()}}
+
+
+STALLED_CANARY = Story(
+    "stalledCanary", "a canary with a bad build, which stalls on one partition", "orders",
+    {"protocol": {"to": "Consumer"},
+     "workloads": [_workload("orders", {"GROUP_PROTOCOL": "consumer", "STALL_PARTITION": "first"})]},
+    end="RolledBack", because="PartitionStalled")
+PROTOCOL_UPGRADE = Story(
+    "protocolUpgrade", "from the classic to the consumer protocol, canary first", "orders",
+    {"protocol": {"to": "Consumer"}, "workloads": [_workload("orders", {"GROUP_PROTOCOL": "consumer"})]},
+    end="Succeeded")
+DOWNGRADE = Story(
+    "downgrade", "and back to the classic protocol", "orders",
+    {"protocol": {"to": "Classic"}, "workloads": [_workload("orders", {"GROUP_PROTOCOL": "classic"})]},
+    end="Succeeded")
+REFUSED_CANARY = Story(
+    "refusedCanary", "a canary that the brokers refuse: their policy becomes `disabled` behind our back", "orders",
+    {"protocol": {"to": "Consumer"}, "workloads": [_workload("orders", {"GROUP_PROTOCOL": "consumer"})]},
+    end="RolledBack", because="NotAMember", before_canary=lambda cluster: world.set_policy(cluster, "disabled"))
+ASSIGNMENT_STRATEGY = Story(
+    "assignmentStrategy", "from range to cooperative-sticky in two bounces, in Java", "payments",
+    {"assignmentStrategy": {"to": "cooperative-sticky", "clientFamily": "Java"},
+     "workloads": [_workload("payments", {"ASSIGNOR": "cooperative-sticky"}, {"ASSIGNOR": "cooperative-sticky,range"})]},
+    end="Succeeded")

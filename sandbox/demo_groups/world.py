@@ -1,0 +1,64 @@
+"""The world before Switchover: Kafka 4.4 in namespace `demo`, two groups of six members under traffic."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from demo.cluster import Cluster, CommandFailed
+
+MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
+POLICY = "group.consumer.migration.policy"
+NODES = ("kafka-0", "kafka-1", "kafka-2")
+PARTITIONS = 24
+
+
+def images() -> list[str]:
+    """Full names of the images that the manifests use."""
+    kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
+    return [f"{image['newName']}:{image['newTag']}" for image in kustomization["images"]]
+
+
+def remove(cluster: Cluster) -> None:
+    """Take everything of an earlier run away, also of one that was interrupted in the middle of a migration."""
+    ours = ("--selector", "app.kubernetes.io/name=switchover")
+    cluster.kubectl("delete", "deployment", *ours, "--cascade=foreground", timeout=120)
+    try:
+        found = cluster.items("consumergroupmigrations")
+    except CommandFailed:                                          # the kind does not exist yet
+        found = []
+    for each in found:
+        cluster.kubectl("patch", "consumergroupmigration", each["metadata"]["name"], "--type", "merge",
+                        "--patch", '{"metadata":{"finalizers":null}}')
+    cluster.kubectl("delete", "namespace", cluster.namespace, "--ignore-not-found", timeout=240)
+    crds = ("kafkamigrations.switchover.dev", "consumergroupmigrations.switchover.dev")
+    cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
+
+
+def deploy(cluster: Cluster, say: Callable[[str], None]) -> None:
+    """Kafka, topics, producers and members; back once every part is ready. Raises CommandFailed."""
+    cluster.kubectl("create", "namespace", cluster.namespace)
+    cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
+    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
+    cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
+    say("Kafka 4.4 is ready, topics exist")
+    for workload in ("orders-producer", "payments-producer", "orders", "payments"):
+        cluster.kubectl("rollout", "status", f"deployment/{workload}", "--timeout=180s", timeout=190)
+    say("producers and two groups of six members run")
+
+
+def set_policy(cluster: Cluster, policy: str) -> None:
+    """Restart every broker with that policy; back once all are ready. Raises CommandFailed."""
+    nodes = ",".join(f'"{node}":"{policy}"' for node in NODES)
+    cluster.kubectl("patch", "configmap", "kafka-migration-policy", "--type", "merge", "--patch", f'{{"data":{{{nodes}}}}}')
+    cluster.kubectl("rollout", "restart", "statefulset/kafka")
+    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
+
+
+def stop_traffic(cluster: Cluster) -> None:
+    """Producers first, members after them, so that nothing is left that nobody delivered. Raises CommandFailed."""
+    for workloads in (("orders-producer", "payments-producer"), ("orders", "payments")):
+        for name in workloads:
+            cluster.kubectl("scale", f"deployment/{name}", "--replicas=0")
+        for name in workloads:
+            cluster.kubectl("wait", "pod", "--selector", f"app={name}", "--for=delete", "--timeout=120s", timeout=130)
