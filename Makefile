@@ -69,17 +69,17 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest tests/$@
 
-test: lint images ## every layer, as CI runs it
+test: lint images-groups ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: lint images ## every layer and the tests marked long
+test-long: lint images-groups ## every layer and the tests marked long
 	$(call say,tests)
 	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images sandbox sandbox-down demo demo-rollback demo-groups demo-down clean
+.PHONY: binaries images images-groups sandbox sandbox-down demo demo-rollback demo-groups demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	sandbox/build
@@ -87,6 +87,9 @@ binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (no
 images: binaries venv ## build the container images
 	$(call say,images)
 	sandbox/images/build
+
+images-groups: images ## and those of the consumer groups' world
+	sandbox/images/build kafka4 java-member
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
 	$(call say,sandbox)
@@ -103,8 +106,7 @@ demo-rollback: images ## half-way forward, all the way back, and again to the en
 	$(call say,demo of the way back)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --rollback
 
-demo-groups: images ## two consumer groups moved under load, five stories, and the oracle's word on them
-	sandbox/images/build kafka4 java-member
+demo-groups: images-groups ## two consumer groups moved under load, five stories, and the oracle's word on them
 	$(call say,demo of consumer groups)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_groups
 

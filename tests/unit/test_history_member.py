@@ -216,6 +216,16 @@ def test_stall_delivers_and_commits_nothing_of_one_partition_alone() -> None:
     assert not [event for event in pod.events() if event.kind is Kind.DELIVERED and event.partition.number == 1]
 
 
+def test_stall_first_is_of_the_first_partition_that_it_is_given_whatever_follows() -> None:
+    pod = Pod(Clock(), faults=Faults(stall_first=True))
+    pod.client.give(1)
+    pod.client.give(0)
+    pod.take(1, 0, 1)
+    pod.take(0, 0)
+    pod.membership.leave()
+    assert pod.client.calls[1:] == ["commit 0:1", "close"]
+
+
 def test_a_stall_loses_nothing() -> None:
     first, second = hand_over(Clock(), Faults(stall_partition=0))
     assert not [event for event in first.events() if event.kind is Kind.COMMIT]
@@ -243,7 +253,8 @@ def test_the_client_gets_only_what_its_protocol_accepts(environment, given, abse
 
 def test_faults_are_planted_by_the_environment() -> None:
     settings = Settings.of({"STALL_PARTITION": "0", "DOUBLE": "1", "FORGET": "10", "COMMIT_INTERVAL": "0.5"})
-    assert (settings.faults, settings.commit_interval) == (Faults(0, True, 10), 0.5)
+    assert (settings.faults, settings.commit_interval) == (Faults(stall_partition=0, double=True, forget=10), 0.5)
+    assert Settings.of({"STALL_PARTITION": "first"}).faults == Faults(stall_first=True)
     assert Settings.of({}).faults == Faults()
     assert Settings.of({"STALL_PARTITION": "", "DOUBLE": "", "FORGET": ""}).faults == Faults()
 
