@@ -4,9 +4,10 @@ import fcntl
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -63,8 +64,9 @@ def main() -> int:
 
 
 def tell(cluster: Cluster, chapters: Sequence[Sequence[Sequence[stories.Story]]], say: Callable[[str], None],
-         directory: Path) -> Summary:
-    """A fresh world; the chapters one after the other, their lines side by side; then the oracle.
+         directory: Path, each: Callable[[Mapping[str, Any]], None] = lambda _: None) -> Summary:
+    """A fresh world; the chapters one after the other, their lines side by side; then the oracle. `each` gets every
+    migration at every change.
 
     Raises CommandFailed and StoryFailed, and ValueError where the histories cannot be judged.
     """
@@ -76,7 +78,7 @@ def tell(cluster: Cluster, chapters: Sequence[Sequence[Sequence[stories.Story]]]
     summary = Summary()
     for lines in chapters:
         with ThreadPoolExecutor(len(lines)) as together:
-            for told in together.map(lambda line: _line(cluster, line, say), lines):
+            for told in together.map(lambda line: _line(cluster, line, say, each), lines):
                 summary.told |= told
     say("stopping producers, then members; collecting their histories")
     world.stop_traffic(cluster)
@@ -90,8 +92,9 @@ def tell(cluster: Cluster, chapters: Sequence[Sequence[Sequence[stories.Story]]]
     return summary
 
 
-def _line(cluster: Cluster, line: Sequence[stories.Story], say: Callable[[str], None]) -> dict[str, Told]:
-    return {story.name: follow(cluster, story, say) for story in line}
+def _line(cluster: Cluster, line: Sequence[stories.Story], say: Callable[[str], None],
+          each: Callable[[Mapping[str, Any]], None]) -> dict[str, Told]:
+    return {story.name: follow(cluster, story, say, each) for story in line}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Real members in real pods on Kafka 4.4: a canary that stalls is taken back, an upgrade goes to its end, and a group in
 Java changes its strategy in two bounces. The oracle judges the histories of all pods that ever were members."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from demo import migration, operator_process
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.sandbox import bring_up, take_down
@@ -29,12 +31,32 @@ def cluster() -> Iterator[Cluster]:
         take_down(STATE)
 
 
+class Kill:
+    """SIGKILL to the operator once, in the middle of the upgrade's second batch."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.killed = 0
+
+    def __call__(self, resource: Mapping[str, Any]) -> None:
+        progress = resource.get("status", {}).get("progress", {})
+        upgrade = resource["metadata"]["name"] == stories.PROTOCOL_UPGRADE.name.lower()
+        if upgrade and not self.killed and progress.get("step") == "Rollout" and progress.get("batchNodes"):
+            [pod] = self._cluster.items("pods", "--selector", migration.OPERATOR)
+            self.killed = operator_process.kill(operator_process.container_id(pod))
+
+
 @pytest.fixture(scope="module")
-def summary(cluster: Cluster) -> Summary:
+def kill(cluster: Cluster) -> Kill:
+    return Kill(cluster)
+
+
+@pytest.fixture(scope="module")
+def summary(cluster: Cluster, kill: Kill) -> Summary:
     """Both groups at once, each with its own migrations."""
     lines = ((stories.STALLED_CANARY, stories.PROTOCOL_UPGRADE), (stories.ASSIGNMENT_STRATEGY,))
     try:
-        return tell(cluster, (lines,), print, OUTPUT / "histories")
+        return tell(cluster, (lines,), print, OUTPUT / "histories", kill)
     except Exception:
         collect(cluster, OUTPUT)
         raise
@@ -44,6 +66,13 @@ def test_each_story_comes_to_the_end_that_it_is_meant_to_have(summary: Summary) 
     assert summary.as_json()["stories"] == {
         "stalledCanary": "RolledBack", "protocolUpgrade": "Succeeded", "assignmentStrategy": "Succeeded"}
     assert "PartitionStalled" in summary.told["stalledCanary"].reasons
+
+
+def test_the_operator_was_killed_on_the_way_and_never_ended_by_itself(
+        summary: Summary, kill: Kill, cluster: Cluster) -> None:
+    [pod] = cluster.items("pods", "--selector", migration.OPERATOR)
+    assert kill.killed > 0
+    assert sum(status["restartCount"] for status in pod["status"]["containerStatuses"]) == 1
 
 
 def test_the_oracle_finds_no_fault(summary: Summary) -> None:
