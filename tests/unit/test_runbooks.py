@@ -1,8 +1,12 @@
 """Every reason that a gate can give has a runbook, and every runbook a reason."""
 
 import ast
-from collections.abc import Iterator
+import inspect
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from switchover.core.groups import preflight as groups
+from switchover.core.groups.gates.protocol import check_plain_assignments
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
@@ -14,11 +18,15 @@ SOURCE = ROOT / "operator" / "switchover"
 def reasons(within: Path = SOURCE, calls: frozenset[str] = VERDICTS) -> Iterator[str]:
     """The first argument of every call that makes a verdict but `passed`."""
     for path in within.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls and node.args:
-                reason = node.args[0]
-                assert isinstance(reason, ast.Constant), f"{path.name}:{node.lineno}: a reason must be written out"
-                yield str(reason.value)
+        yield from reasons_in(path.read_text(), calls, path.name)
+
+
+def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls and node.args:
+            reason = node.args[0]
+            assert isinstance(reason, ast.Constant), f"{where}:{node.lineno}: a reason must be written out"
+            yield str(reason.value)
 
 
 def test_reasons_and_runbooks_are_the_same() -> None:
@@ -38,7 +46,21 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (RUNBOOKS / target.partition(")")[0]).exists(), f"{path.name}: {target}"
 
 
+def listed(lines: Iterable[str]) -> list[str]:
+    """The first column of a table, without its heading."""
+    return sorted([line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:])
+
+
 def test_the_table_of_preflight_lists_every_finding() -> None:
     lines = (ROOT / "docs" / "preflight.md").read_text().splitlines()
-    listed = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
-    assert sorted(listed) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS)})
+    assert listed(lines) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS)})
+
+
+def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_other_gates_wait_for() -> None:
+    findings, _, gates = (ROOT / "docs" / "preflight-groups.md").read_text().partition("\n## Gates")
+    own, borrowed = SOURCE / "core" / "groups" / "preflight", inspect.getsource(check_plain_assignments)
+    assert listed(findings.splitlines()) == sorted(
+        {*reasons(own, FINDINGS), *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
+    shared = [gate.check for gate in groups.GATES if ".gates." in gate.check.__module__]
+    text = "\n".join(map(inspect.getsource, shared))
+    assert listed(gates.splitlines()) == sorted({*reasons_in(text, VERDICTS - {"unknown"}, "gates")})
