@@ -28,7 +28,7 @@ def in_the_way(autoscaler: Autoscaler) -> str:
                     f" {PAUSED_REPLICAS} off")
         return ""
     if autoscaler.kind != HPA:
-        return f"{autoscaler} may restart pods by itself: set its updateMode to Off until the migration is done"
+        return f"{autoscaler} may restart pods by itself: delete it until the migration is done"
     if autoscaler.owner:
         return f"{autoscaler} is kept by {autoscaler.owner}, which would put it back: pause that"
     return ""

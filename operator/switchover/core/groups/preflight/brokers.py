@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 
 from switchover.core.gate import Verdict, fail, warn
-from switchover.core.groups.facts import BrokerGroups
 from switchover.core.groups.gates.protocol import READY, to_consumer
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.group import OFFLINE, offline
 from switchover.core.groups.preflight.reading import brokers, check
 from switchover.core.groups.refusals import DOWNGRADES, POLICY, UPGRADES
+from switchover.core.observed import Known
 
 FIRST = (4, 0)
 """The first release whose brokers serve the consumer protocol in production (KIP-848)."""
+REPAIRED = (4, 4)
+"""The first release of which no patch has KAFKA-20845."""
 STUCK_FROM = (4, 3)
 """From here on a mixed group whose last member of the new protocol leaves under policy `upgrade` is left without owners."""
 FINALIZE = "kafka-features.sh --bootstrap-server … upgrade --feature group.version=1"
@@ -71,16 +73,14 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
     """P8: patch releases are not told on the wire."""
     if picture.spec.protocol is None:
         return
-    if any(_may_flush_empty(told) for told in brokers(picture).values()):
+    topic = picture.facts.offsets_topic
+    compressed = isinstance(topic, Known) and topic.value.compressed
+    if compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
         yield warn("CheckPatchRelease", "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be"
                    " damaged when"
                    " it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell their"
                    " patch"
                    " release", subject="brokers", cure="run 4.0.3, 4.1.3, 4.2.2, 4.3.2, 4.4 or newer")
-
-
-def _may_flush_empty(told: BrokerGroups) -> bool:
-    return told.release < (4, 4) and told.settings.get("offsets.topic.compression.codec", "0") not in ("0", "none")
 
 
 CHECKS = (

@@ -20,6 +20,10 @@ def offline(picture: Picture) -> bool:
 
 
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
+    if picture.spec.coordination is not None:
+        yield fail("CoordinationUnsupported", "this version of Switchover does not move a group between ZooKeeper and Kafka",
+                   subject="spec.coordination", unblocks="use protocol or assignmentStrategy; nothing was touched")
+        return
     found = group(picture)
     if found.type is GroupType.OTHER:
         yield fail("GroupTypeUnsupported", f"group {found.name} is of a type that only Kafka Streams or share consumers use",
@@ -47,22 +51,20 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
                    " protocol already", subject=moved[0].client_id, observed=moved[0].protocol, threshold=old,
                    unblocks=f"bring them back to the {old.lower()} protocol, or migrate to the other one")
     if found.assignor == STREAMS:
-        yield _streams(picture, found.name)
+        yield _streams(found.name)
     elif picture.spec.protocol is not None and old is MemberProtocol.CLASSIC and found.assignor \
             and found.assignor not in KNOWN_ASSIGNORS:
-        yield warn("AssignorUnknown", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
+        yield warn("ClientAssignorLost", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
                    " will be"
                    " given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
 
 
-def _streams(picture: Picture, name: str) -> Verdict:
+def _streams(name: str) -> Verdict:
     message = (f"group {name} is a Kafka Streams application: the coordinator refuses to convert it online, and it has a"
                " protocol of its own (streams, KIP-1071)")
-    cure = ("stop the whole application, set group.protocol=streams on clients and brokers of 4.2.1 or newer (4.2.0 loses"
-            " groups when it loads them: KAFKA-20254), and start it: only committed offsets survive")
-    if offline(picture):
-        return warn("KafkaStreams", message, subject=name, cure=cure)
-    return fail("KafkaStreams", message, subject=name, observed="online", threshold="Offline", unblocks=cure)
+    return fail("KafkaStreams", message, subject=name, unblocks=(
+        "by hand: stop the whole application, set group.protocol=streams on clients and brokers of 4.2.1 or newer (4.2.0"
+        " loses groups when it loads them: KAFKA-20254), and start it: only committed offsets survive"))
 
 
 def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
