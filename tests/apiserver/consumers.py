@@ -67,9 +67,9 @@ async def up(server: ApiServer, workloads: KubernetesWorkloads, kind: str = "Dep
 async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None:
     """As the reconciler does it, which makes a note of what was fenced or refused; here that is an error."""
     assert effect is not None
-    reconciler: Any = Reconciler("test", "me", None, workloads, None, None, None)  # type: ignore[arg-type]
+    reconciler: Any = Reconciler(None, "test", "me", None, workloads, None, None, None)  # type: ignore[arg-type]
     memory = SimpleNamespace(fenced=0, refused="")
-    await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), None, effect, memory)
+    await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), effect, memory)
     assert not memory.refused, memory.refused
     if memory.fenced:
         raise Fenced(str(effect))

@@ -140,9 +140,20 @@ def allowed(kubectl: Kubectl, release: Release, verb: str, resource: str, namesp
 
 UNLOGGED = {("leases", verb) for verb in ("get", "create", "update", "delete")} | {("events", "create")}
 """Used below and refused without the right, but not in the sandbox's audit log."""
-KOPF = {("kafkamigrations", "list"), ("kafkamigrations", "watch")}
+KOPF = {(plural, verb) for plural in ("kafkamigrations", "consumergroupmigrations") for verb in ("list", "watch")}
 """Kopf's watch-stream, which is not part of the adapters."""
 
+GROUP: dict[str, Any] = {
+    "apiVersion": API_VERSION,
+    "kind": "ConsumerGroupMigration",
+    "metadata": {"name": "orders"},
+    "spec": {
+        "group": "orders",
+        "kafka": {"bootstrapServers": "kafka:9092"},
+        "workloads": [{"name": "orders", "container": "app", "template": {"image": "orders:2"}}],
+        "protocol": {"to": "Consumer"},
+    },
+}
 MIGRATION: dict[str, Any] = {
     "apiVersion": API_VERSION,
     "kind": "KafkaMigration",
@@ -248,14 +259,16 @@ async def everything(server: ApiServer) -> None:
 
     await consumers(workloads)
 
-    migrations = KubernetesMigrations(server, WallClock(), "KafkaMigration", "kafkamigrations")
-    assert await migrations.set_finalizer("kafka", "switchover.dev/finalizer", True)
-    resource = await migrations.get("kafka")
-    assert resource is not None
-    metadata = resource["metadata"]
-    await migrations.record("kafka", metadata["uid"], metadata["resourceVersion"], {"phase": "Running"})
-    await migrations.announce("kafka", metadata["uid"], "Tested", "all of it", warning=False)
-    await migrations.set_finalizer("kafka", "switchover.dev/finalizer", False)
+    for kind, plural, name in (("KafkaMigration", "kafkamigrations", "kafka"),
+                               ("ConsumerGroupMigration", "consumergroupmigrations", "orders")):
+        migrations = KubernetesMigrations(server, WallClock(), kind, plural)
+        assert await migrations.set_finalizer(name, "switchover.dev/finalizer", True)
+        resource = await migrations.get(name)
+        assert resource is not None
+        metadata = resource["metadata"]
+        await migrations.record(name, metadata["uid"], metadata["resourceVersion"], {"phase": "Running"})
+        await migrations.announce(name, metadata["uid"], "Tested", "all of it", warning=False)
+        await migrations.set_finalizer(name, "switchover.dev/finalizer", False)
 
 
 CONSUMERS = workload("orders") | {"kind": "Deployment"}
@@ -284,7 +297,8 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
 async def test_the_role_holds_what_the_adapters_use_and_no_more(
     release: Release, helm: Helm, kubectl: Kubectl, kubeconfig: Path, operators_kubeconfig: Path
 ) -> None:
-    kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(MIGRATION))
+    for resource in (MIGRATION, GROUP):
+        kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(resource))
     files = ("--from-literal", "server.properties=zookeeper.connect=zookeeper:2181")
     kubectl("create", "configmap", "kafka-config", "--namespace", release.namespace, *files)
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-kafka-0"}, "spec": {
@@ -332,7 +346,7 @@ async def test_preflight_sees_whether_every_right_is_there(
         assert await survey.missing_rights() == ()
         with pytest.raises(Refused, match=r"forbids get or list on .*storageclasses"):
             await survey.storage_classes()
-        smaller = [{"op": "test", "path": "/rules/0/resources", "value": ["kafkamigrations"]},
+        smaller = [{"op": "test", "path": "/rules/0/resources", "value": ["kafkamigrations", "consumergroupmigrations"]},
                    {"op": "remove", "path": "/rules/2"}, {"op": "remove", "path": "/rules/2"}]
         kubectl("patch", "role", "switchover", "--namespace", release.namespace, "--type", "json",
                 "--patch", json.dumps(smaller))
