@@ -107,17 +107,18 @@ class GroupObserver:
 
     async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
         """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
-        fleet = await self._fleet(migration.spec, migration.status.attempt)
+        uid, attempt = migration.metadata.uid, migration.status.attempt
+        fleet = await self._fleet(migration.spec, uid, attempt)
         found: list[str] = []
         for workload in migration.spec.workloads:
             source, clone = fleet.sources.get(workload.name), fleet.clones.get(workload.name)
             if clone is not None:
                 found.append(f"Deployment {clone.name} with {clone.replicas} pods, the clone of {workload.name}")
-            if source is not None and source.claimed_by == migration.metadata.uid:
+            if source is not None and source.claimed_by == uid:
                 found.append(f"annotation {names.CLAIM} of {source}: take it off before another migration")
                 found += [f"{each}, which may still be paused" for each in source.autoscalers]
             if fleet.originals.get(workload.name) is not None:
-                found.append(f"ControllerRevision {original_name(workload.kind, workload.name, migration.status.attempt)}"
+                found.append(f"ControllerRevision {original_name(workload.kind, workload.name, uid, attempt)}"
                              " with the"
                              " template as it was")
         return found
@@ -128,7 +129,7 @@ class GroupObserver:
 
     async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
         spec, at = picture.spec, picture.position
-        fleet = await self._known(self._fleet(spec, at.attempt))
+        fleet = await self._known(self._fleet(spec, picture.uid, at.attempt))
         rights = await self._rights.get(self._survey.missing_rights) if at.step == "Preflight" else NOT_ASKED
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
@@ -164,14 +165,14 @@ class GroupObserver:
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
-    async def _fleet(self, spec: ConsumerGroupMigrationSpec, attempt: int) -> Fleet:
+    async def _fleet(self, spec: ConsumerGroupMigrationSpec, uid: str, attempt: int) -> Fleet:
         wanted = [(workload.kind.value, workload.name) for workload in spec.workloads]
         clones = {clone_name(workload.name): workload.name for workload in spec.workloads
                   if workload.kind is WorkloadKind.DEPLOYMENT}
         found = await self._workloads.member_workloads(
             [*wanted, *((WorkloadKind.DEPLOYMENT.value, clone) for clone in clones)])
         originals: dict[str, Mapping[str, Any] | None] = {
-            workload.name: await self._workloads.original(original_name(workload.kind, workload.name, attempt))
+            workload.name: await self._workloads.original(original_name(workload.kind, workload.name, uid, attempt))
             for workload in spec.workloads}
         return Fleet(
             sources={workload.name: found.get(workload.name) for workload in spec.workloads},

@@ -358,12 +358,12 @@ async def test_the_original_is_kept_for_the_way_back_and_owned_by_nobody(
     """The StatefulSet controller takes over revisions that carry its pods' labels: ours do not."""
     apply(stateful_set(1))
     found = await up(server, workloads, "StatefulSet")
-    await workloads.apply(change.original_manifest(found, 1, names.labels("orders")))
-    kept = await workloads.original(change.original_name(found.kind, found.name, 1))
+    await workloads.apply(change.original_manifest(found, "uid", 1, names.labels("orders")))
+    kept = await workloads.original(change.original_name(found.kind, found.name, "uid", 1))
     assert kept == {"template": found.template, "updateStrategy": found.update_strategy, "replicas": 1, "autoscalers": {}}
     await perform(workloads, partition.hold(found))
     await up(server, workloads, "StatefulSet")
-    path = server.path("apps/v1", "ControllerRevision", change.original_name(found.kind, found.name, 1))
+    path = server.path("apps/v1", "ControllerRevision", change.original_name(found.kind, found.name, "uid", 1))
     assert "ownerReferences" not in (await server.get(path))["metadata"]
 
 

@@ -139,12 +139,13 @@ def test_a_container_that_somebody_removed_differs_in_everything():
 def test_the_original_keeps_all_that_the_way_back_needs_and_nobody_owns_it():
     scaler = Autoscaler("autoscaling/v2", "HorizontalPodAutoscaler", "orders", "uid", "1", {"minReplicas": 2})
     found = workload(manifest("StatefulSet"), autoscalers=(scaler,))
-    kept = change.original_manifest(found, 2, names.labels("to-consumer"))
-    assert kept["metadata"] == {"name": "statefulset-orders-before-switchover-2", "labels": names.labels("to-consumer")}
+    kept = change.original_manifest(found, "0a1b2c3d-uid", 2, names.labels("to-consumer"))
+    assert kept["metadata"] == {"name": "statefulset-orders-before-0a1b2c3d-2", "labels": names.labels("to-consumer")}
     assert kept["data"] == {
         "template": found.template, "updateStrategy": found.update_strategy, "replicas": 3,
         "autoscalers": {"HorizontalPodAutoscaler orders": {"minReplicas": 2}}}
-    assert change.original_name("Deployment", found.name, 2) != kept["metadata"]["name"]
+    assert change.original_name("Deployment", found.name, "0a1b2c3d-uid", 2) != kept["metadata"]["name"]
+    assert change.original_name(found.kind, found.name, "of-another", 2) != kept["metadata"]["name"]
 
 
 @pytest.mark.parametrize("annotations", [None, {"team": "shop"}])

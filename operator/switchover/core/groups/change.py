@@ -95,17 +95,17 @@ def _at_rest(workload: MemberWorkload) -> Mapping[str, Any]:
 # --- what is kept, and whose it is --------------------------------------------------------------------------------------
 
 
-def original_name(kind: str, name: str, attempt: int) -> str:
-    """The ControllerRevision that keeps what a workload was before an attempt touched it."""
-    return f"{kind.lower()}-{name}-before-switchover-{attempt}"
+def original_name(kind: str, name: str, uid: str, attempt: int) -> str:
+    """The ControllerRevision that keeps what a workload was before an attempt of that migration touched it."""
+    return f"{kind.lower()}-{name}-before-{uid[:8]}-{attempt}"
 
 
-def original_manifest(workload: MemberWorkload, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:
+def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:
     """What the way back needs; nobody owns it, so that nothing can take it away, and its data can never change."""
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
-        "metadata": {"name": original_name(workload.kind, workload.name, attempt), "labels": dict(labels)},
+        "metadata": {"name": original_name(workload.kind, workload.name, uid, attempt), "labels": dict(labels)},
         "revision": attempt,
         "data": {
             "template": workload.template,

@@ -35,7 +35,7 @@ def claim(picture: Picture) -> tuple[Effect, ...]:
             effects.append(change.claim(source, picture.uid))
         elif fleet.originals.get(workload.name) is None:
             labels = names.labels(picture.name)
-            effects.append(Apply(change.original_manifest(source, picture.position.attempt, labels)))
+            effects.append(Apply(change.original_manifest(source, picture.uid, picture.position.attempt, labels)))
         else:
             effects += (pause for each in source.autoscalers if (pause := autoscalers.pause(each)) is not None)
     return tuple(effects)
