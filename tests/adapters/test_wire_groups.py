@@ -149,7 +149,7 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         cluster.start_zookeeper_mode("offsets.topic.replication.factor=2\noffsets.topic.num.partitions=2\n")
         addresses = {number: broker.address for number, broker in cluster.brokers.items()}
         groups = WireGroups(Access(f"{loopback(9092)},{cluster.bootstrap}"))
-        assert await groups.brokers() == addresses
+        assert (await groups.cluster()).brokers == addresses
         seen = await eventually(lambda: groups.describe("a"), lambda _: True)
         assert seen.state is GroupState.DEAD
         names = {(await groups.describe(name)).coordinator: name for name in ("a", "b", "c", "d", "e")}
@@ -163,9 +163,9 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         assert await groups.coordinated() == {1: 1, 2: 1}
         with cluster.brokers[1].frozen():
             impatient = WireGroups(Access(cluster.bootstrap), seconds=2)
-            await impatient.brokers()
+            await impatient.cluster()
             started = time.monotonic()
-            await impatient.brokers()
+            await impatient.cluster()
             assert time.monotonic() - started < 2, "whoever answered last is asked first"
         whole = await groups.offsets_topic()
         assert whole == OffsetsTopic(max_message_bytes=1048588, compressed=False, replicas_short=0)
