@@ -103,8 +103,6 @@ class Reconciler(Generic[M, P]):
         except ValidationError as error:
             return await self._refuse(name, raw, _in_words(error))
         if self._is_over(migration):
-            if name in self._memories:
-                await self._let_go(migration)
             await self._forget(name)
             told = self._kind.figures(migration, None)
             self._telemetry.told(name, migration.metadata.uid, told, {})
@@ -140,7 +138,8 @@ class Reconciler(Generic[M, P]):
             return await self.reconcile(name) or MOVING
         if not self._kind.is_untouched(migration):
             await self._list_leftovers(migration)
-        await self._let_go(migration)
+        if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
+            await self._workloads.release_lease(lease, self._holder(migration))
         await self._forget(name)
         return None
 
@@ -245,11 +244,6 @@ class Reconciler(Generic[M, P]):
         """Take or renew the Lease of what this migration changes; "" while its name is not known."""
         lease = self._kind.claims(migration, picture)
         return await self._workloads.hold_lease(lease, self._holder(migration), LEASE_SECONDS) if lease else ""
-
-    async def _let_go(self, migration: M) -> None:
-        """Give the Lease back: whoever comes next need not wait until it expires."""
-        if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
-            await self._workloads.release_lease(lease, self._holder(migration))
 
     def _holder(self, migration: M) -> str:
         return f"{migration.metadata.uid}/{self._identity}"

@@ -59,12 +59,15 @@ def asking(server: Address) -> WireGroups:
     return WireGroups(Access(str(server)))
 
 
-async def settled(groups: WireGroups, group: str, members: int) -> Group:
-    """Once it is Stable and nothing is still to be handed over."""
+async def settled(groups: WireGroups, group: str, members: int, owns: int = 0) -> Group:
+    """Once it is Stable, nothing is still to be handed over, and so many partitions have an owner.
+
+    Cooperative clients are Stable twice: what one gives back in the first rebalance, another gets in the second.
+    """
     return await eventually(
         lambda: groups.describe(group),
         lambda seen: seen.state is GroupState.STABLE and len(seen.members) == members
-        and all(member.assigned == member.target for member in seen.members), 60)
+        and all(member.assigned == member.target for member in seen.members) and len(owned(seen)) >= owns, 60)
 
 
 async def awake(groups: WireGroups, group: str) -> None:
@@ -255,7 +258,7 @@ async def test_real_cooperative_clients(which: str, request: pytest.FixtureReque
         first = await settled(groups, "coop", 1)
         assert (first.members[0].user_data, first.epoch) == (0, UNTOLD)
         with client(server, topic, "coop", "two", tmp_path, ASSIGNOR="cooperative-sticky"):
-            seen = await settled(groups, "coop", 2)
+            seen = await settled(groups, "coop", 2, PARTITIONS)
             assert (seen.type, seen.protocol_type, seen.assignor) == (GroupType.CLASSIC, "consumer", "cooperative-sticky")
             assert sorted(owned(seen)) == sorted(every_partition(topic))
             assert {member.client_id for member in seen.members} == {"one", "two"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.status import Direction
 from switchover.core import names
 from switchover.core.effects import Apply, Create, Delete, Effect
 from switchover.core.groups import autoscalers, change, clone, partition
@@ -10,8 +11,6 @@ from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Fleet
 from switchover.core.groups.replicas import scale
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
-
-ROLLING = {"type": "RollingUpdate"}
 
 
 def _fleet(picture: Picture) -> Fleet | None:
@@ -33,11 +32,14 @@ def claim(picture: Picture) -> tuple[Effect, ...]:
         assert fleet is not None
         if not source.claimed_by:
             effects.append(change.claim(source, picture.uid))
+        elif source.claimed_by != picture.uid:
+            continue                                    # the gate that waits for the claim tells whose it is
         elif fleet.originals.get(workload.name) is None:
             labels = names.labels(picture.name)
             effects.append(Apply(change.original_manifest(source, picture.uid, picture.position.attempt, labels)))
         else:
-            effects += (pause for each in source.autoscalers if (pause := autoscalers.pause(each)) is not None)
+            effects += (pause for each in source.autoscalers
+                        if not autoscalers.in_the_way(each) and (pause := autoscalers.pause(each)) is not None)
     return tuple(effects)
 
 
@@ -48,10 +50,13 @@ def release(picture: Picture) -> tuple[Effect, ...]:
     for workload, source in _sources(picture):
         assert fleet is not None
         kept, own = fleet.originals.get(workload.name), picture.clone(workload.name)
-        if source.claimed_by != picture.uid or kept is None:
+        if source.claimed_by != picture.uid:
             continue
-        resumed = [again for each in source.autoscalers
-                   if (again := autoscalers.resume(each, kept["autoscalers"].get(str(each), {}))) is not None]
+        if kept is None:                                # nothing was changed before it was kept
+            effects.append(change.release(source))
+            continue
+        resumed = [again for each in source.autoscalers if str(each) in kept["autoscalers"]
+                   and (again := autoscalers.resume(each, kept["autoscalers"][str(each)])) is not None]
         if own is not None:
             if own.replicas == 0 and not own.pods:
                 effects.append(Delete("apps/v1", "Deployment", own.name, own.uid))
@@ -126,16 +131,14 @@ def _while_empty(picture: Picture, workload: Workload, source: MemberWorkload, m
 
 
 def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterator[Effect]:
-    """Hold and write; forward only once a pod that goes away would come back as it was (partition.py says why)."""
+    """Hold, on the way forward wait until a pod that goes away would come back as what was here, and only then write."""
     wanted = picture.template(workload.name, mode)
     if wanted is None or not change.differing(source, workload.container, wanted):
         return
-    if partition.is_held(source):
-        yield change.write(source, workload.container, wanted, f"{mode.lower()} template")
-    elif mode == ORIGINAL or partition.settled(source):
+    if not partition.is_held(source):
         yield partition.hold(source)
-    elif source.update_strategy.get("type") == "OnDelete" and not partition.would_restart(source, ROLLING):
-        yield partition.settle(source)
+    elif picture.position.direction is Direction.BACKWARD or partition.settled(source):
+        yield change.write(source, workload.container, wanted, f"{mode.lower()} template")
 
 
 def stopped(picture: Picture) -> tuple[Effect, ...]:

@@ -9,8 +9,10 @@ Every pod of a managed workload has a slot, named "workload/index", which is on 
 Which pod fills which slot is Kubernetes' choice; how many are of each mode is ours.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload, WorkloadKind
@@ -22,6 +24,8 @@ from switchover.core.position import Position
 from switchover.lag.watch import Assessment
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
+TO_THE_BRIDGE = ("BridgeCanary", "Bridge", "BounceOneCanary", "BounceOne")
+"""The steps in which a bridge is what slots go to; in those that follow it is what they come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,12 @@ class Facts:
     lease_holder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
-    """Everything that a decision about a ConsumerGroupMigration may rest on. Times are seconds since the epoch."""
+    """Everything that a decision about a ConsumerGroupMigration may rest on. Times are seconds since the epoch.
+
+    What every gate asks of all pods is found once a picture: a group may have a thousand.
+    """
 
     name: str
     namespace: str
@@ -115,6 +122,13 @@ class Picture:
 
         Before what it was is kept, nothing has changed it.
         """
+        return self._live_modes[name]
+
+    @cached_property
+    def _live_modes(self) -> Mapping[str, str]:
+        return {workload.name: self._find_live_mode(workload.name) for workload in self.spec.workloads}
+
+    def _find_live_mode(self, name: str) -> str:
         source = self.source(name)
         if not isinstance(source, Known):
             return ""
@@ -131,8 +145,15 @@ class Picture:
 
     # --- pods and members ---------------------------------------------------------------------------------------------
 
-    def pods(self) -> Iterator[tuple[str, str, MemberPod]]:
+    def pods(self) -> Sequence[tuple[str, str, MemberPod]]:
         """Every pod of the managed workloads: workload, mode ("" while nobody can tell), pod."""
+        return self._pods
+
+    @cached_property
+    def _pods(self) -> tuple[tuple[str, str, MemberPod], ...]:
+        return tuple(self._find_pods())
+
+    def _find_pods(self) -> Iterator[tuple[str, str, MemberPod]]:
         for workload in self.spec.workloads:
             source, clone = self.source(workload.name), self.clone(workload.name)
             if isinstance(source, Known):
@@ -145,17 +166,28 @@ class Picture:
 
     def _earlier(self, workload: Workload, live: str) -> str:
         """The mode of a pod that the template has left behind: the one beside `live` on the way."""
-        if workload.kind is WorkloadKind.STATEFUL_SET and workload.bridge is not None and live != INTERMEDIATE:
-            return INTERMEDIATE
+        if workload.kind is WorkloadKind.STATEFUL_SET and workload.bridge is not None:
+            if live != INTERMEDIATE:
+                return INTERMEDIATE
+            return ORIGINAL if self.position.step in TO_THE_BRIDGE else TARGET
         return TARGET if live == ORIGINAL else ORIGINAL
 
     def members_of(self, pod: MemberPod) -> Sequence[Member]:
         """The members that run in a pod: by its address and, where several pods share that, by the client id."""
-        if not isinstance(self.facts.group, Known):
-            return ()
-        here = [member for member in self.facts.group.value.members if member.host == pod.ip]
-        neighbours = sum(other.ip == pod.ip for _, _, other in self.pods())
-        return here if neighbours <= 1 else [member for member in here if pod.name in member.client_id]
+        here = self._members_by_host.get(pod.ip, ())
+        shared = self._pods_by_host[pod.ip] > 1
+        return [member for member in here if pod.name in member.client_id] if shared else here
+
+    @cached_property
+    def _members_by_host(self) -> Mapping[str, Sequence[Member]]:
+        found: dict[str, list[Member]] = {}
+        for member in self.facts.group.value.members if isinstance(self.facts.group, Known) else ():
+            found.setdefault(member.host, []).append(member)
+        return found
+
+    @cached_property
+    def _pods_by_host(self) -> Counter[str]:
+        return Counter(pod.ip for _, _, pod in self.pods())
 
     def strangers(self) -> tuple[Member, ...]:
         """Members that run in no pod of the managed workloads."""

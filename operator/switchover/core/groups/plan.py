@@ -14,17 +14,19 @@ from switchover.core.groups import goals, preflight, slots
 from switchover.core.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
 from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
 from switchover.core.groups.gates.ending import EMPTY, SOAKED
-from switchover.core.groups.gates.lag import LAG_HEALTHY
+from switchover.core.groups.gates.lag import LAG_HEALTHY, LAG_RECOVERED
 from switchover.core.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.core.groups.gates.progress import GOES_ON, PROGRESSED
 from switchover.core.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_EXPIRED, READY, SELECTED
 from switchover.core.groups.gates.windows import WITHIN_WINDOW
 from switchover.core.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.core.groups.preflight.workloads import MOVABLE
 from switchover.core.plan import Leg, Plan, Step
 from switchover.core.rollout import Rollout
 
-FROZEN = ("group", "kafka", "zookeeper", "workloads", "protocol", "assignment_strategy", "coordination", "audit")
+FROZEN = ("group", "kafka", "zookeeper", "workloads", "protocol", "assignment_strategy", "coordination", "audit",
+          "soak_seconds")
 """The parts of the spec that make the plan: the CRD freezes them once a plan is recorded."""
 
 Gates = tuple[Gate[Picture], ...]
@@ -37,14 +39,16 @@ WATCH: Gates = (OURS, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
+RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
 
 
 def to(mode: str, kinds: frozenset[WorkloadKind], *, canary: bool = False, after_canary: bool = False,
        before: Gates = BEFORE) -> Rollout[Picture]:
     """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
+    sizes = slots.canary_size if canary else slots.sizes_after_canary if after_canary else slots.sizes
     return Rollout(
         mode=mode, left=slots.left(mode, kinds, only_canary=canary), sight=slots.sight, assign=slots.assign,
-        replace=slots.evict, sizes=slots.sizes_after_canary if after_canary else slots.sizes, before=before, after=AFTER)
+        replace=slots.evict, sizes=sizes, before=before, after=AFTER)
 
 
 def back_to(mode: str, kinds: frozenset[WorkloadKind] = BOTH) -> Rollout[Picture]:
@@ -63,7 +67,8 @@ PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), 
 BASELINE: Step[Picture] = Step(
     "Baseline",
     forward=Leg(
-        enter=(WITHIN_WINDOW,), assigns=slots.assign_slots, goal=goals.claim, done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
+        enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=goals.claim,
+        done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
     back=Leg(
         watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
@@ -115,10 +120,10 @@ PROMOTE: Step[Picture] = Step(
 OFFLINE: tuple[Step[Picture], ...] = (
     Step("Stop",
          forward=Leg(enter=(WITHIN_WINDOW,), goal=goals.stopped, done=(EMPTY,)),
-         back=Leg(goal=goals.started, done=HEALTHY)),
+         back=Leg(goal=goals.started, done=RECOVERED)),
     Step("Start",
          forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), goal=goals.started_as_target,
-                     done=(ALL_MOVED, GOES_ON, *HEALTHY)),
+                     done=(ALL_MOVED, *RECOVERED)),
          back=Leg(assigns=slots.assign_all(ORIGINAL), goal=goals.stopped_as_original, done=(EMPTY,))),
 )
 

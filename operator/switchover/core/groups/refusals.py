@@ -34,8 +34,8 @@ def _causes(group: Group, broker: BrokerGroups, protocol: MemberProtocol) -> Ite
         if broker.group_version < 1:
             yield "the feature group.version is not finalized, so brokers serve no consumer protocol"
         if group.type is GroupType.CLASSIC and group.members and policy not in UPGRADES:
-            yield f"{POLICY} is {policy or 'not there'} on its coordinator, broker {group.coordinator}: online upgrade is"
-            " off"
+            yield (f"{POLICY} is {policy or 'not there'} on its coordinator, broker {group.coordinator}: online upgrade is"
+                   " off")
         if group.type is GroupType.CLASSIC and any(member.user_data for member in group.members):
             yield "members' assignments carry user data, which the broker takes for a custom assignor's"
         if len(group.members) >= _limit(broker, "group.consumer.max.size"):

@@ -10,7 +10,7 @@ from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.groups import partition
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.replicas import exchange, is_exchanged
-from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.groups.workloads import MemberPod, MemberWorkload
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
 from switchover.core.rollout import BatchSize, Sight
@@ -21,7 +21,7 @@ def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:
     found: dict[str, NodeRecord] = {}
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
-        assert isinstance(source, Known), "the gates of Preflight have passed"
+        assert isinstance(source, Known), "the gate that found every workload movable has passed"
         for index in range(source.value.replicas):
             found[f"{workload.name}/{index}"] = NodeRecord(index, ORIGINAL)
     return found
@@ -40,6 +40,11 @@ def sizes(picture: Picture) -> tuple[BatchSize, ...]:
     pods = len(picture.position.nodes)
     return tuple(BatchSize(batch.pods or math.ceil(pods * (batch.percent or 0) / 100), float(batch.bake_seconds))
                  for batch in picture.spec.rollout.steps)
+
+
+def canary_size(picture: Picture) -> tuple[BatchSize, ...]:
+    """The canary alone, also where each kind of workload has one of its own."""
+    return sizes(picture)[:1]
 
 
 def sizes_after_canary(picture: Picture) -> tuple[BatchSize, ...]:
@@ -124,9 +129,13 @@ def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
 
 
 def _have_joined(picture: Picture, rising: MemberWorkload) -> bool:
-    wanted = picture.protocol(picture.moved_to)
     pods = (rising.pods[name] for name in rising.ready())
-    return all(any(member.protocol is wanted for member in picture.members_of(pod)) for pod in pods)
+    return all(_takes_part(picture, pod) for pod in pods)
+
+
+def _takes_part(picture: Picture, pod: MemberPod) -> bool:
+    """By the protocol of the mode that the batch goes to."""
+    return any(member.protocol is picture.protocol(picture.moved_to) for member in picture.members_of(pod))
 
 
 def _pair(picture: Picture, name: str, source: MemberWorkload,
@@ -141,12 +150,22 @@ def _pair(picture: Picture, name: str, source: MemberWorkload,
 
 def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterator[Effect]:
     updated = _updated(picture, name)
-    if source.replicas - partition.partition_of(source.update_strategy, source.replicas) < updated:
-        yield partition.lower(source, updated)
+    reached = source.replicas - partition.partition_of(source.update_strategy, source.replicas)
+    if reached < (onward := _onward(picture, source, updated)):
+        yield partition.lower(source, onward)
         return
     for pod in (source.pods[each] for each in partition.highest(source, updated) if each in source.pods):
         if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
             yield DeletePod(pod.name, pod.uid)          # with OrderedReady it would stand in the way of its own repair
+
+
+def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
+    """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
+    for count, name in enumerate(partition.highest(source, updated), 1):
+        pod = source.pods.get(name)
+        if pod is None or name not in source.ready() or not _takes_part(picture, pod):
+            return count
+    return updated
 
 
 def _updated(picture: Picture, name: str) -> int:
@@ -200,9 +219,9 @@ def _filled(picture: Picture, slot: str, workload: MemberWorkload, mode: str) ->
 def _ordinal(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
     index = int(slot.rpartition("/")[2])
     pod = source.pods.get(f"{source.name}-{source.first_ordinal + index}")
-    if pod is None or pod.revision != source.update_revision or picture.live_mode(source.name) != mode:
-        return _awaited(source)
-    return Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, mode, pod.trouble)
+    if pod is None or pod.name not in source.ready() or picture.live_mode(source.name) != mode:
+        return _awaited(source)                         # one that is coming up would be evicted for not being there
+    return Sight(pod.uid, True, False, pod.started_at, mode)
 
 
 def _awaited(workload: MemberWorkload) -> Sight:

@@ -1,7 +1,10 @@
 """Whether the group keeps up, by the lag kernel (C6): age of the oldest uncommitted record, never a number of records."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
@@ -42,6 +45,12 @@ def check_lag(picture: Picture) -> Verdict:
     return wait("LagNotHealthyYet", words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
 
 
+def check_recovered(picture: Picture) -> Verdict:
+    """After a stop of all members a backlog is there by right: one that does not shrink the step's patience tells."""
+    found = check_lag(picture)
+    return replace(found, outcome=Outcome.WAIT) if found.outcome is Outcome.FAIL else found
+
+
 def _worst(lag: Assessment) -> str:
     """The partition that is worst off in words; else what must be true beside, else how long it has passed."""
     if lag.reading.why:
@@ -58,3 +67,4 @@ def _worst(lag: Assessment) -> str:
 
 
 LAG_HEALTHY: Gate[Picture] = Gate("LagHealthy", check_lag)
+LAG_RECOVERED: Gate[Picture] = Gate("LagRecovered", check_recovered)

@@ -110,9 +110,11 @@ def check_all_moved(picture: Picture) -> Verdict:
 
 def check_new_members_there(picture: Picture) -> Verdict:
     """While members of the new protocol should be there, one is: else the group flips back with the next rebalance."""
-    group = group_of(picture)
+    group, fleet = group_of(picture), fleet_of(picture)
     if isinstance(group, Verdict):
         return group
+    if isinstance(fleet, Verdict):
+        return fleet
     if picture.spec.protocol is None or picture.spec.protocol.to == "Classic":
         return passed("no conversion to keep")
     joined = [member for member in group.members if member.protocol is MemberProtocol.CONSUMER]
@@ -126,7 +128,6 @@ def check_new_members_there(picture: Picture) -> Verdict:
                     subject=group.name, observed=group.type, threshold=GroupType.CONSUMER,
                     unblocks="a new pod joins; with two canaries one restart does not flip the group back")
     return passed("the group is held by the protocol that it should be")
-
 
 
 NEW_PODS_JOIN: Gate[Picture] = Gate("NewPodsJoin", check_new_pods_join)

@@ -1,11 +1,11 @@
-"""Whether the group goes on: commits move wherever there is something to commit, never back, (C5)."""
+"""Whether the group goes on: commits move wherever there is something to commit, never back (C5)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.groups.facts import GroupSample
-from switchover.core.groups.gates.read import group_of, offsets_of
+from switchover.core.groups.gates.read import fleet_of, group_of, offsets_of
 from switchover.core.groups.picture import Picture
 from switchover.lag.group import TopicPartition
 
@@ -36,11 +36,13 @@ def check_goes_on(picture: Picture) -> Verdict:
 
 def check_progressed(picture: Picture) -> Verdict:
     """Every partition that a new pod owns, and that has records, has moved on since the pod owns it."""
-    found, group = offsets_of(picture), group_of(picture)
+    found, group, fleet = offsets_of(picture), group_of(picture), fleet_of(picture)
     if isinstance(found, Verdict):
         return found
     if isinstance(group, Verdict):
         return group
+    if isinstance(fleet, Verdict):
+        return fleet
     since = next((sample for sample in found if sample.epoch == group.epoch), found[0])
     for _, mode, pod in picture.pods():
         if mode != picture.moved_to:

@@ -1,11 +1,12 @@
 """What must hold of the managed workloads: nobody else changes them, and in the end nothing of ours is left."""
 
-from switchover.api.consumer_group_migration import WorkloadKind
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.status import Direction
 from switchover.core import gitops, names
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.groups import autoscalers, change, goals
 from switchover.core.groups.gates.read import fleet_of
-from switchover.core.groups.picture import INTERMEDIATE, Picture
+from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
 
@@ -23,15 +24,19 @@ def check_ours(picture: Picture) -> Verdict:
             return fail("NotClaimed", f"{source.value} is not claimed by this migration any more", subject=workload.name,
                         observed=source.value.claimed_by or "nobody", threshold=picture.uid,
                         unblocks="let the other migration end, or set desiredState to RolledBack")
-        if fleet.originals.get(workload.name) is not None and not picture.live_mode(workload.name):
+        if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
             return _reverted(picture, source.value, change.FIELDS)
+        if source.value.paused:
+            return fail("WorkloadUnsupported", f"{source.value} is paused: its controller would start pods of an old"
+                        " template",
+                        subject=workload.name, unblocks=f"kubectl rollout resume deployment {workload.name}")
         total, clone = len(picture.slots(workload.name)), picture.clone(workload.name)
         wanted = total - picture.assigned(workload.name, INTERMEDIATE)
         together = source.value.replicas + (clone.replicas if clone is not None else 0)
         if workload.kind is WorkloadKind.DEPLOYMENT and together < total:
-            return _scaled(source.value, together, total)
+            return _scaled(source.value, together, total, wanted)
         if workload.kind is WorkloadKind.STATEFUL_SET and source.value.replicas != total:
-            return _scaled(source.value, source.value.replicas, wanted)
+            return _scaled(source.value, source.value.replicas, total, total)
         for each in source.value.autoscalers:
             if not autoscalers.in_the_way(each) and not autoscalers.is_paused(each):
                 return wait("AutoscalerActive", f"{each} may change the number of pods of {source.value}", subject=str(each),
@@ -39,10 +44,26 @@ def check_ours(picture: Picture) -> Verdict:
     return passed("the workloads are as this migration has them")
 
 
-def _scaled(source: MemberWorkload, observed: int, wanted: int) -> Verdict:
+def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
+    """Somebody wrote another template than the record asks for: none of this migration's, or after us an earlier one."""
+    live, container = picture.live_mode(workload.name), workload.container
+    modes = [picture.position.nodes[slot].assigned for slot in picture.slots(workload.name)]
+    kinds = (TARGET,) if workload.kind is WorkloadKind.DEPLOYMENT else (TARGET, INTERMEDIATE)
+    wanted = next((mode for mode in kinds if mode in modes), ORIGINAL)
+    template = picture.template(workload.name, wanted)
+    if not live or template is None:
+        return True
+    if picture.position.direction is Direction.BACKWARD or not (parts := change.differing(source, container, template)):
+        return False
+    writer = gitops.last_writer(source, parts)
+    ours = [manager.at for manager in source.managers if manager.name == names.MANAGER and manager.parts & {*parts}]
+    return writer is not None and writer.at > max(ours, default=0.0)
+
+
+def _scaled(source: MemberWorkload, observed: int, total: int, own: int) -> Verdict:
     return fail("ReplicasChanged", f"{source} was scaled while its pods are being moved", subject=source.name,
-                observed=observed, threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in"
-                f" it), and scale it back to {wanted}")
+                observed=observed, threshold=total, unblocks="stop what scaled it (an autoscaler, or Git with replicas in"
+                f" it), and scale it back to {own}")
 
 
 def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Verdict, fail, warn
+from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.groups.gates.protocol import READY, to_consumer
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.group import OFFLINE, offline
@@ -74,8 +74,9 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
     if picture.spec.protocol is None:
         return
     topic = picture.facts.offsets_topic
-    compressed = isinstance(topic, Known) and topic.value.compressed
-    if compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
+    if not isinstance(topic, Known):
+        raise Unseen(unknown("OffsetsTopicUnknown", topic.why, subject="__consumer_offsets"))
+    if topic.value.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
         yield warn("CheckPatchRelease", "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be"
                    " damaged when"
                    " it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell their"

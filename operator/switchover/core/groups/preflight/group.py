@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict, fail, info, unknown, wait, warn
 from switchover.core.groups.facts import GroupState, GroupType, MemberProtocol
 from switchover.core.groups.gates.membership import NO_STRANGERS, PODS_ARE_MEMBERS
@@ -72,7 +73,7 @@ def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
     if offline(picture):
         return
     verdict = check_plain_assignments(picture)
-    if verdict.outcome == "Fail":
+    if verdict.outcome is not Outcome.PASS:
         yield verdict
 
 

@@ -28,7 +28,8 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
                    " or go"
                             " straight to the consumer protocol (spec.protocol), which has no such limit for eager groups")
     if wanted.to == found.assignor:
-        yield fail("NothingToChange", f"group {found.name} uses {wanted.to} already", subject=found.name)
+        yield fail("NothingToChange", f"group {found.name} uses {wanted.to} already", subject=found.name,
+                   unblocks="nothing to do: delete this migration, or name another strategy in spec.assignmentStrategy")
     for workload in picture.spec.workloads:
         if workload.bridge is None:
             yield fail("BridgeMissing", f"workload {workload.name} has no bridge: the first bounce needs a list with both"

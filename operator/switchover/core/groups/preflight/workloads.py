@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from switchover.api.consumer_group_migration import WorkloadKind
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.core import gitops
-from switchover.core.gate import Verdict, fail, wait, warn
+from switchover.core.gate import Verdict, fail, unknown, wait, warn
 from switchover.core.groups import autoscalers
 from switchover.core.groups.change import Unsupported, changed, container_of
 from switchover.core.groups.clone import check_cloneable
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check, workloads
+from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
 
 
@@ -25,11 +26,14 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             container_of(source.template, workload.container)
             if workload.kind is WorkloadKind.DEPLOYMENT:
                 check_cloneable(source, workload.container)
-            if changed(source.template, workload.container, workload.template) == source.template:
-                yield fail("NothingToChange", f"the template of spec.workloads {workload.name} changes nothing",
-                           subject=workload.name, unblocks="name the image, variables or arguments that make the difference")
+            yield from _changes_nothing(workload, source)
         except Unsupported as error:
             yield fail("WorkloadUnsupported", f"{source}: {error}", subject=workload.name, unblocks="change it as said")
+        if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:
+            yield fail("BridgeMissing", f"workload {workload.name} has no bridge, while others have: its pods would go to"
+                       " the"
+                       " new protocol before theirs may", subject=workload.name,
+                       unblocks="give every workload a bridge, or none")
         if source.claimed_by not in ("", picture.uid):
             yield fail("ClaimedByAnother", f"{source} is claimed by another migration", subject=workload.name,
                        observed=source.claimed_by, threshold=picture.uid, unblocks="let that one end first")
@@ -45,6 +49,19 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                 yield warn("StrictBudget", f"PodDisruptionBudget {budget} allows no disruption of {source}: a batch does"
                            " not ask"
                            " it, a node drain would", subject=budget, cure="nothing to do for the migration")
+
+
+def _changes_nothing(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
+    """What cannot be told from what was before it is never seen to be done."""
+    before = source.template
+    for name, change in (("bridge", workload.bridge), ("template", workload.template)):
+        if change is None:
+            continue
+        after = changed(source.template, workload.container, change)
+        if after == before:
+            yield fail("NothingToChange", f"the {name} of spec.workloads {workload.name} changes nothing",
+                       subject=workload.name, unblocks="name the image, variables or arguments that make the difference")
+        before = after
 
 
 def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
@@ -67,14 +84,17 @@ def find_gitops(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_lease(picture: Picture) -> Iterator[Verdict]:
-    holder = picture.facts.lease_holder
-    if isinstance(picture.facts.cluster_id, Known) and holder and not holder.startswith(f"{picture.uid}/"):
+    holder, cluster = picture.facts.lease_holder, picture.facts.cluster_id
+    if not isinstance(cluster, Known):
+        yield unknown("BrokersUnknown", cluster.why, subject="Kafka")
+    elif holder and not holder.startswith(f"{picture.uid}/"):
         yield wait("LeaseHeldByAnother", f"another migration of group {picture.spec.group} holds its Lease", subject="Lease",
                    observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
 
 
+MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved")
 CHECKS = (
-    check("Workloads", find_unmovable, "the workloads can be moved"),
+    MOVABLE,
     check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
     check("GitOps", find_gitops, "nobody puts back what is changed"),
     check("Lease", find_lease, "no other migration of the group is under way"),

@@ -1,0 +1,278 @@
+"""Consumer groups on paper, at any moment of their migration: the pods of workloads, the group, and its lag.
+
+A moment is told by the modes of the slots: "OOOOII" is a Deployment with four pods of its own and two of its clone. Nothing
+here goes wrong by itself; tests spoil the facts that they want to be wrong.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+from zlib import crc32
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.api.status import Direction
+from switchover.core.groups import clone as clones
+from switchover.core.groups.facts import (
+    BrokerGroups,
+    Group,
+    GroupSample,
+    GroupState,
+    GroupType,
+    Member,
+    MemberProtocol,
+    OffsetsTopic,
+    Readiness,
+)
+from switchover.core.groups.gates.lag import thresholds
+from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
+from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.core.observed import Known
+from switchover.core.position import NodeRecord, Position
+from switchover.lag.group import Group as LagGroup
+from switchover.lag.group import TopicPartition
+from switchover.lag.watch import Assessment, Watch
+from switchover.lag.window import Offsets, Reading
+
+NOW = 1_795_000_000.0
+UID = "uid-of-the-migration"
+PODS = 6
+PARTITIONS = tuple(TopicPartition("orders", number) for number in range(24))
+MODES = {"O": ORIGINAL, "I": INTERMEDIATE, "T": TARGET}
+CLASSIC, CONSUMER = MemberProtocol.CLASSIC, MemberProtocol.CONSUMER
+
+TO_CONSUMER = {"env": [{"name": "GROUP_PROTOCOL", "value": "consumer"}]}
+TO_CLASSIC = {"env": [{"name": "GROUP_PROTOCOL", "value": "classic"}]}
+NEW_CLIENT = {"image": "orders:2"}
+
+
+def strategies(names_of: str) -> dict[str, Any]:
+    """The change that makes a client offer these strategies."""
+    return {"env": [{"name": "STRATEGIES", "value": names_of}]}
+
+
+def spec_of(*workloads: Mapping[str, Any], **changes: Any) -> ConsumerGroupMigrationSpec:
+    """To the consumer protocol, of one Deployment unless told."""
+    given = {"group": "orders", "kafka": {"bootstrapServers": "kafka:9092"}, "workloads": workloads or (workload_of(),),
+             "rollout": {"steps": [{"pods": 2, "bakeSeconds": 10}, {"pods": 2, "bakeSeconds": 5}]}, **changes}
+    if not {"protocol", "assignmentStrategy", "coordination"} & given.keys():
+        given["protocol"] = {"to": "Consumer"}
+    return ConsumerGroupMigrationSpec.model_validate(given)
+
+
+def workload_of(kind: str = "Deployment", name: str = "orders", template: Mapping[str, Any] = TO_CONSUMER,
+                **changes: Any) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "container": "app", "template": template, **changes}
+
+
+BRIDGED = {"template": {**NEW_CLIENT, **TO_CONSUMER}, "bridge": NEW_CLIENT}
+BOUNCES = {"template": strategies("cooperative-sticky"), "bridge": strategies("cooperative-sticky,range")}
+
+
+# --- workloads ----------------------------------------------------------------------------------------------------------
+
+
+def template(protocol: str = "classic") -> dict[str, Any]:
+    """What a workload has before it is migrated."""
+    variables = [{"name": "GROUP_PROTOCOL", "value": protocol}, {"name": "STRATEGIES", "value": "range"}]
+    return {"metadata": {"labels": {"app": "orders"}},
+            "spec": {"containers": [{"name": "app", "image": "orders:1", "env": variables}]}}
+
+
+def revision_of(made: Mapping[str, Any]) -> str:
+    return f"{crc32(repr(made['spec']).encode()):08x}"
+
+
+def pod(name: str, ip: str, revision: str, **changes: Any) -> MemberPod:
+    made = MemberPod(name=name, uid=f"uid-of-{name}", ip=ip, node="node-0", ready=True, terminating=False, revision=revision,
+                     restarts=0, trouble="", started_at=NOW - 3600)
+    return replace(made, **changes)
+
+
+def _workload(kind: str, name: str, made: Mapping[str, Any], pods: Sequence[MemberPod], **changes: Any) -> MemberWorkload:
+    revision = revision_of(made)
+    found = MemberWorkload(
+        kind=kind, name=name, uid=f"uid-of-{name}", resource_version="70", generation=7, caught_up=True, replicas=len(pods),
+        seen=len(pods), template=made, update_revision=revision, current_revision=revision if kind == "StatefulSet" else "",
+        pods={each.name: each for each in pods}, claimed_by=UID, annotated=True,
+        update_strategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}} if kind == "StatefulSet" else {})
+    return replace(found, **changes)
+
+
+# --- the group ----------------------------------------------------------------------------------------------------------
+
+
+def member(of: MemberPod, protocol: MemberProtocol, owned: Sequence[TopicPartition], epoch: int) -> Member:
+    return Member(
+        member_id=f"member-of-{of.name}", client_id=f"client-of-{of.name}", host=of.ip, instance_id="", protocol=protocol,
+        epoch=epoch, topics=frozenset({"orders"}), regex="", assigned=frozenset(owned), target=frozenset(owned),
+        metadata=100, assignment=100)
+
+
+def group_of(pods: Sequence[tuple[MemberPod, MemberProtocol]], epoch: int = 17, assignor: str = "range") -> Group:
+    """Stable, every partition with one owner."""
+    members = tuple(member(each, protocol, PARTITIONS[index::len(pods)], epoch)
+                    for index, (each, protocol) in enumerate(pods))
+    mixed = any(each.protocol is CONSUMER for each in members)
+    return Group(
+        name="orders", coordinator=1, type=GroupType.CONSUMER if mixed else GroupType.CLASSIC, state=GroupState.STABLE,
+        protocol_type="consumer", epoch=epoch, assignment_epoch=epoch, assignor="uniform" if mixed else assignor,
+        members=members)
+
+
+def broker(**changes: Any) -> BrokerGroups:
+    """Kafka 4.4 as it is out of the box."""
+    settings = {"group.consumer.migration.policy": "bidirectional"}
+    return replace(BrokerGroups(group_version=1, metadata_version=33, consumer_keys=True, settings=settings), **changes)
+
+
+def samples(count: int = 40, epoch: int = 17, rate: int = 30, until: float = NOW,
+            stands: frozenset[TopicPartition] = frozenset()) -> tuple[GroupSample, ...]:
+    """One every three seconds up to now: everything is committed but the last sweep's, except of what `stands`."""
+    return tuple(
+        GroupSample(until - 3.0 * (count - 1 - index), epoch, {
+            each: (1000 if each in stands else 1000 + rate * index, 1000 + rate * (index + 1)) for each in PARTITIONS})
+        for index in range(count))
+
+
+@cache
+def assessment(spec: ConsumerGroupMigrationSpec, stands: frozenset[TopicPartition] = frozenset(),
+               count: int = 40) -> Assessment:
+    """What the lag kernel says after these samples, sweep after sweep."""
+    watch = Watch(thresholds(Picture("", "", "", spec, Position(), Facts(), NOW)))
+    group = LagGroup(frozenset(PARTITIONS), stable=True, generation=17, sole_owners=True)
+    for sample in samples(count, stands=stands):
+        at = round(sample.at * 1000)
+        watch.add(Reading({each: Offsets(at, committed or 0, end, 0, end)
+                           for each, (committed, end) in sample.offsets.items()}, frozenset({"orders"})))
+        found = watch.assess(group, at)
+    return found
+
+
+
+
+# --- moments ------------------------------------------------------------------------------------------------------------
+
+
+def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, direction: Direction = Direction.FORWARD,
+           opened: float | None = NOW - 60, spec: ConsumerGroupMigrationSpec | None = None, name: str = "orders") -> Picture:
+    """A healthy moment: the slots of the one workload are assigned these modes, and their pods run in them.
+
+    The slots of `batch` are on record as the batch, whose gates have passed.
+    """
+    spec = spec or spec_of()
+    wanted = next(workload for workload in spec.workloads if workload.name == name)
+    nodes = {f"{name}/{index}": NodeRecord(index, MODES[mode]) for index, mode in enumerate(modes)}
+    position = Position(step=step, direction=direction, entered=NOW - 90, opened=opened, nodes=nodes)
+    if batch:
+        chosen = [f"{name}/{index}" for index in batch]
+        position = position.with_batch(chosen, nodes[chosen[0]].assigned, NOW - 60)
+    begun = step not in ("Preflight", "Baseline")
+    original = template("classic" if spec.protocol is None or spec.protocol.to == "Consumer" else "consumer")
+    kept = {"template": original, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+            "replicas": len(modes), "autoscalers": {}}
+    fleet = Fleet({name: None}, {name: None}, {name: kept if begun else None})
+    picture = Picture("to-consumer", "shop", UID, spec, position, Facts(fleet=Known(fleet, NOW)), NOW, {"Settle": NOW - 400})
+    of = {mode: original if mode == ORIGINAL else picture.template(name, mode) or original for mode in MODES.values()}
+    live = next((mode for letter, mode in (("T", TARGET), ("I", INTERMEDIATE)) if letter in modes), ORIGINAL)
+    if wanted.kind == "Deployment":
+        live = TARGET if "T" in modes else ORIGINAL
+    every = [(each, INTERMEDIATE if letter == "I" else MODES[letter],
+              pod(f"{name}-{'switchover-' if letter == 'I' and wanted.kind == 'Deployment' else ''}{index}",
+                  f"10.0.0.{index}", revision_of(of[MODES[letter]])))
+             for index, (letter, each) in enumerate(zip(modes, nodes, strict=True))]
+    cloned = [each for _, mode, each in every if mode == INTERMEDIATE and wanted.kind == "Deployment"]
+    own = [each for _, _, each in every if each not in cloned]
+    source = _workload(wanted.kind, name, of[live], own, claimed_by=UID if begun else "")
+    copy = _workload("Deployment", clones.clone_name(name), of[INTERMEDIATE], cloned)
+    fleet = Fleet({name: source}, {name: copy if begun and wanted.kind == "Deployment" else None}, fleet.originals)
+    found = group_of([(each, picture.protocol(mode)) for _, mode, each in every], assignor="range")
+    return replace(picture, facts=Facts(
+        fleet=Known(fleet, NOW), cluster_id=Known("cluster-1", NOW), group=Known(found, NOW),
+        partitions=Known({"orders": len(PARTITIONS)}, NOW), samples=Known(samples(), NOW),
+        lag=Known(assessment(spec), NOW), brokers={each: Known(broker(), NOW) for each in (1, 2, 3)},
+        coordinated=Known({1: len(modes)}, NOW), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), NOW),
+        readiness=Known(Readiness("", ("uniform", "range")), NOW), offered=Known({"cooperative-sticky": True}, NOW),
+        missing_rights=Known((), NOW), lease_holder=f"{UID}/operator-1"))
+
+
+def at_start(**spec: Any) -> Picture:
+    """Before anything was touched: six pods, 24 partitions, a stable classic group."""
+    return moment("Preflight", spec=spec_of(**spec))
+
+
+def mixed(batch: Sequence[int] = (4, 5)) -> Picture:
+    """The canaries of the clone have joined."""
+    return moment("Canary", "OOOOII", batch)
+
+
+def all_consumer() -> Picture:
+    """Every pod promoted into the workload itself; its clone has none."""
+    return moment("Settle", "TTTTTT")
+
+
+def of_stateful_set(step: str = "Canary", modes: str = "OOOOTT", batch: Sequence[int] = (4, 5), **more: Any) -> Picture:
+    """A StatefulSet, whose highest ordinals go first."""
+    return moment(step, modes, batch, spec=spec_of(workload_of("StatefulSet")), **more)
+
+
+# --- spoiling -----------------------------------------------------------------------------------------------------------
+
+
+def value(observed: object) -> Any:
+    assert isinstance(observed, Known)
+    return observed.value
+
+
+def with_fact(picture: Picture, fact: str, observed: object) -> Picture:
+    assert fact in {field.name for field in fields(Facts)}
+    return replace(picture, facts=replace(picture.facts, **{fact: observed}))
+
+
+def with_group(**changes: Any) -> Callable[[Picture], Picture]:
+    """The group is different."""
+    return lambda picture: with_fact(picture, "group", Known(replace(value(picture.facts.group), **changes), NOW))
+
+
+def with_member(index: int, **changes: Any) -> Callable[[Picture], Picture]:
+    """One member of the group is different."""
+    def change(picture: Picture) -> Picture:
+        members = list(value(picture.facts.group).members)
+        members[index] = replace(members[index], **changes)
+        return with_group(members=tuple(members))(picture)
+
+    return change
+
+
+def with_source(**changes: Any) -> Callable[[Picture], Picture]:
+    """The (only) workload is different."""
+    def change(picture: Picture) -> Picture:
+        fleet = value(picture.facts.fleet)
+        sources = {name: replace(source, **changes) for name, source in fleet.sources.items()}
+        return with_fact(picture, "fleet", Known(replace(fleet, sources=sources), NOW))
+
+    return change
+
+
+def with_pod(name: str, **changes: Any) -> Callable[[Picture], Picture]:
+    """One pod, of the workload or of its clone, is different."""
+    def changed(workload: MemberWorkload | None) -> MemberWorkload | None:
+        if workload is None or name not in workload.pods:
+            return workload
+        return replace(workload, pods={**workload.pods, name: replace(workload.pods[name], **changes)})
+
+    def change(picture: Picture) -> Picture:
+        fleet = value(picture.facts.fleet)
+        return with_fact(picture, "fleet", Known(replace(
+            fleet, sources={each: changed(source) for each, source in fleet.sources.items()},
+            clones={each: changed(clone) for each, clone in fleet.clones.items()}), NOW))
+
+    return change
+
+
+def with_brokers(**changes: Any) -> Callable[[Picture], Picture]:
+    """Every broker is different."""
+    return lambda picture: with_fact(picture, "brokers", {
+        each: Known(replace(value(told), **changes), NOW) for each, told in picture.facts.brokers.items()})
+
+

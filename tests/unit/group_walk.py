@@ -1,0 +1,153 @@
+"""Walks along the plan of a ConsumerGroupMigration, pass after pass, over a group and its workloads on paper.
+
+Everything a pass knows comes from the object's status, the world, and a memory that can be lost: as in the operator.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jsonpatch
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.status import Direction
+from switchover.core.gate import Streak
+from switchover.core.groups.change import original_name
+from switchover.core.groups.clone import clone_name
+from switchover.core.groups.facts import GroupSample, OffsetsTopic, Readiness
+from switchover.core.groups.gates.convergence import expected
+from switchover.core.groups.gates.lag import thresholds
+from switchover.core.groups.kind import ConsumerGroupMigrations
+from switchover.core.groups.picture import Facts, Fleet, Picture
+from switchover.core.observed import Known, Unknown
+from switchover.core.pace import Spent
+from switchover.core.plan import Decision, decide
+from switchover.core.position import Position
+from switchover.lag.group import Group as LagGroup
+from switchover.lag.watch import Assessment, Watch
+from switchover.lag.window import Offsets, Reading
+from unit.group_pictures import UID, assessment, broker, spec_of
+from unit.group_world import World
+
+SECONDS = 3.0
+"""Between two passes; each sweeps the group's offsets."""
+WINDOW_SECONDS = 300.0
+KIND = ConsumerGroupMigrations()
+KEEPS_UP = assessment(spec_of())
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+
+class Walk:
+    """Decides and performs, pass after pass. With `judges_lag` the lag kernel itself judges; else the group keeps up."""
+
+    def __init__(self, world: World, spec: dict[str, Any], *, judges_lag: bool = False) -> None:
+        self.world, self.judges_lag = world, judges_lag
+        self.wanted = spec
+        self.migration = ConsumerGroupMigration.model_validate(
+            {"metadata": {"name": "to-consumer", "uid": UID}, "spec": spec_of(*spec["workloads"], **{
+                key: value for key, value in spec.items() if key != "workloads"})})
+        self.forget()
+        self.steps = ["Preflight"]
+        self.total = {name: each.spec["replicas"] for name, each in world.workloads.items()}
+        self.fewest = world.members()
+
+    # --- a pass -------------------------------------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        """The operator is another one: it knows what is in status."""
+        self.streaks: dict[str, Streak] = {}
+        self.samples: deque[GroupSample] = deque()
+        self.watch: Watch | None = None
+
+    def wants(self, **changes: Any) -> None:
+        """The user changes the spec."""
+        self.wanted = self.wanted | changes
+        self.migration = self.migration.evolve(spec=spec_of(*self.wanted["workloads"], **{
+            key: value for key, value in self.wanted.items() if key != "workloads"}))
+
+    @property
+    def position(self) -> Position:
+        return KIND.picture(self.migration, "shop", self.world.now).position
+
+    def step(self, spoil: Callable[[Picture], Picture] = lambda picture: picture) -> Decision:
+        """One pass; `spoil` is what it sees wrongly."""
+        picture = spoil(self.picture())
+        decision = decide(KIND.plan(picture), picture, KIND.intent(self.migration), self.streaks, picture.now)
+        self.streaks = dict(decision.streaks)
+        before = picture.position
+        self.migration = KIND.fold(self.migration, picture, decision, Spent(), KIND.remaining(picture, decision),
+                                   dict(KIND.observed_modes(picture)))
+        if decision.position != before:
+            assert self.position == decision.position, "what is on record is not what was decided"
+        else:
+            for effect in decision.effects:
+                self.perform(effect)
+        if self.position.step != self.steps[-1]:
+            self.steps.append(self.position.step)
+        for _ in range(round(SECONDS)):
+            self.world.pass_time(1.0)
+            self.fewest = min(self.fewest, self.world.members())
+        return decision
+
+    def perform(self, effect: Any) -> None:
+        assert self.position.opened is not None
+        try:
+            self.world.perform(effect)
+        except jsonpatch.JsonPatchTestFailed as error:
+            raise AssertionError(f"fenced although nobody wrote since it was read: {effect}") from error
+
+    def until(self, reached: Callable[[], bool] = lambda: False, passes: int = 600) -> "Walk":
+        """Walk until that, or to the end that is wanted."""
+        for _ in range(passes):
+            if reached() or self.ended():
+                return self
+            decision = self.step()
+            assert decision.stalled is None, f"{self.position}\n{decision.stalled}"
+        raise AssertionError(f"never came there: {self.position}\n{decision.judged}")
+
+    def ended(self) -> bool:
+        position = self.position
+        return position.finished and position.direction is KIND.intent(self.migration).direction
+
+    # --- what it sees -------------------------------------------------------------------------------------------------
+
+    def picture(self) -> Picture:
+        picture = KIND.picture(self.migration, "shop", self.world.now)
+        world, spec, now = self.world, picture.spec, self.world.now
+        group = world.coordinator.group()
+        self.samples.append(GroupSample(now, group.epoch, dict(world.offsets)))
+        while now - self.samples[0].at > WINDOW_SECONDS:
+            self.samples.popleft()
+        workloads = spec.workloads
+        fleet = Fleet(
+            sources={each.name: world.seen(each.name) for each in workloads},
+            clones={each.name: world.seen(clone_name(each.name)) for each in workloads if each.kind == "Deployment"},
+            originals={
+                each.name: world.originals.get(
+                    original_name(each.kind, each.name, picture.uid, picture.position.attempt))
+                for each in workloads})
+        settings = {"group.consumer.migration.policy": world.coordinator.policy}
+        partitions = {"orders": len(world.coordinator.partitions)}
+        common = world.coordinator.strategies_of_all()
+        facts = Facts(
+            fleet=Known(fleet, now), cluster_id=Known("cluster-1", now), group=Known(group, now),
+            partitions=Known(partitions, now), samples=Known(tuple(self.samples), now),
+            lag=Known(self._lag(picture, partitions), now), brokers={1: Known(broker(settings=settings), now)},
+            coordinated=Known({1: len(group.members)}, now), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), now),
+            readiness=Known(Readiness("", ("uniform", "range")), now), missing_rights=Known((), now),
+            offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"))
+        return KIND.with_holder(replace(picture, facts=facts), f"{UID}/operator-1", now)
+
+    def _lag(self, picture: Picture, partitions: dict[str, int]) -> Assessment:
+        if not self.judges_lag:
+            return KEEPS_UP
+        if self.watch is None:
+            self.watch = Watch(thresholds(picture))
+        group, at, opened = self.world.coordinator.group(), round(self.world.now * 1000), picture.position.opened
+        self.watch.add(Reading({each: Offsets(at, committed, end, 0, end)
+                                for each, (committed, end) in self.world.offsets.items()}, frozenset({"orders"})))
+        wanted = expected(group, partitions)
+        sole = all(self.world.coordinator.owner(each) for each in wanted)
+        return self.watch.assess(LagGroup(wanted, group.state == "Stable", group.epoch, sole), at,
+                                 None if opened is None else round(opened * 1000))

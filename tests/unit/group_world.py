@@ -1,0 +1,277 @@
+"""Workloads of consumers on paper: what Kubernetes makes of each effect, and what their pods then do in the group.
+
+One second after the other: pods are made, start, get Ready, join, consume and commit, end and leave. A Deployment makes more
+pods at once and takes the newest away first. A StatefulSet does what `core/groups/partition.py` says of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonpatch
+
+from switchover.core import names
+from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch
+from switchover.core.groups.autoscalers import HPA
+from switchover.core.groups.facts import MemberProtocol
+from switchover.core.groups.partition import partition_of
+from switchover.core.groups.workloads import Autoscaler, MemberPod, MemberWorkload
+from switchover.lag.group import TopicPartition
+from unit.group_coordinator import Client, Coordinator
+from unit.group_pictures import NOW, revision_of, template
+
+START_SECONDS, END_SECONDS = 2.0, 2.0
+RATE = 10
+"""Records a second in each partition."""
+
+
+@dataclass
+class Pod:
+    """A pod, its consumer, and when things happened to it. `member_id` is "" until it has joined."""
+
+    name: str
+    uid: str
+    ip: str
+    revision: str
+    client: Mapping[str, str]
+    born: float
+    ready: bool = False
+    ends: float | None = None
+    restarts: int = 0
+    member_id: str = ""
+
+
+@dataclass
+class Workload:
+    """A Deployment or StatefulSet as the API server has it, and its pods. `current` is a StatefulSet's older revision."""
+
+    made: dict[str, Any]
+    pods: dict[str, Pod] = field(default_factory=dict)
+    current: str = ""
+    count: int = 0
+
+    @property
+    def spec(self) -> Any:
+        return self.made["spec"]
+
+    @property
+    def revision(self) -> str:
+        return revision_of(self.spec["template"])
+
+    @property
+    def alive(self) -> list[Pod]:
+        """Those that do not end."""
+        return [pod for pod in self.pods.values() if pod.ends is None]
+
+
+def manifest(kind: str, name: str, replicas: int, protocol: str, on_delete: bool) -> dict[str, Any]:
+    """As the API server keeps it."""
+    made: dict[str, Any] = {
+        "kind": kind, "metadata": {"name": name, "uid": f"uid-of-{name}", "generation": 1, "resourceVersion": "1"},
+        "spec": {"replicas": replicas, "template": template(protocol)}}
+    if kind == "StatefulSet":
+        made["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+        if on_delete:
+            made["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    return made
+
+
+class World:
+    """`crashing` and `silent` are clients, as the variables or image that they have, which never come up, or never join;
+    `slow` ones join and never commit.
+    """
+
+    def __init__(self, *workloads: tuple[str, str, int], protocol: str = "classic", policy: str = "bidirectional",
+                 partitions: int = 12, autoscaled: str = "", on_delete: bool = False) -> None:
+        self.now = NOW
+        self.workloads = {name: Workload(manifest(kind, name, replicas, protocol, on_delete))
+                          for kind, name, replicas in workloads}
+        self.originals: dict[str, dict[str, Any]] = {}
+        self.autoscaler: dict[str, Any] | None = {
+            "kind": HPA, "metadata": {"name": autoscaled, "uid": "uid-of-hpa", "resourceVersion": "1"},
+            "spec": {"minReplicas": 4}} if autoscaled else None
+        self.coordinator = Coordinator("orders", tuple(TopicPartition("orders", each) for each in range(partitions)), policy)
+        self.offsets = dict.fromkeys(self.coordinator.partitions, (1000, 1000))
+        self.crashing: set[str] = set()
+        self.silent: set[str] = set()
+        self.slow: set[str] = set()
+        self.done: list[Effect] = []
+        self.born = 0
+        self.templates: dict[str, Mapping[str, Any]] = {}
+        for workload in self.workloads.values():
+            workload.current = "of-long-ago" if on_delete else workload.revision
+        self.pass_time(20.0)
+
+    # --- what is done to it -------------------------------------------------------------------------------------------
+
+    def perform(self, effect: Effect) -> None:
+        """Raises jsonpatch.JsonPatchTestFailed where the API server would fence it."""
+        self.done.append(effect)
+        match effect:
+            case Patch(_, kind, name, operations, _, _) if kind == HPA:
+                assert self.autoscaler is not None
+                self.autoscaler = _patched(self.autoscaler, operations)
+            case Patch(_, kind, name, operations, _, subresource):
+                workload = self.workloads[name]
+                assert workload.made["kind"] == kind
+                before = deepcopy(workload.spec)
+                workload.made = _patched(workload.made, operations)
+                if workload.spec != before:
+                    workload.made["metadata"]["generation"] += 1
+                changed = {key for key in workload.spec if workload.spec[key] != before.get(key)}
+                assert changed <= ({"replicas"} if subresource == "scale" else {"template", "updateStrategy"})
+            case Create(made):
+                assert made["kind"] == "Deployment"
+                name = made["metadata"]["name"]
+                whole = deepcopy(dict(made))
+                whole["metadata"] |= {"uid": f"uid-of-{name}-{self.now}", "generation": 1, "resourceVersion": "1"}
+                self.workloads.setdefault(name, Workload(whole))
+            case Apply(made):
+                assert made["kind"] == "ControllerRevision"
+                self.originals.setdefault(made["metadata"]["name"], deepcopy(made["data"]))
+            case Delete(_, "Deployment", name, uid):
+                assert self.workloads[name].made["metadata"]["uid"] == uid
+                assert not self.workloads[name].pods, "its pods would be taken along"
+                del self.workloads[name]
+            case Evict(name, uid) | DeletePod(name, uid):
+                pod = next(each.pods[name] for each in self.workloads.values() if name in each.pods)
+                assert pod.uid == uid
+                assert isinstance(effect, Evict) or not pod.ready
+                self._end(pod)
+            case _:
+                raise AssertionError(f"no such effect here: {effect}")
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def pass_time(self, seconds: float) -> None:
+        for _ in range(round(seconds)):
+            self.now += 1.0
+            for workload in self.workloads.values():
+                for pod in tuple(workload.pods.values()):
+                    self._live(workload, pod)
+                self._deploy(workload) if workload.made["kind"] == "Deployment" else self._order(workload)
+            self.coordinator.pass_time(self.now)
+            self._consume()
+
+    def _live(self, workload: Workload, pod: Pod) -> None:
+        if pod.ends is not None:
+            if self.now >= pod.ends:
+                self._leave(pod)
+                del workload.pods[pod.name]
+        elif self._is(pod, self.crashing):
+            pod.ready = False
+            pod.restarts += self.now - pod.born > START_SECONDS
+            self._leave(pod)
+        elif not pod.ready:
+            pod.ready = self.now - pod.born >= START_SECONDS
+        elif not pod.member_id and not self._is(pod, self.silent):
+            client = Client(f"{pod.name}-{pod.uid}", pod.ip, MemberProtocol(pod.client["GROUP_PROTOCOL"].capitalize()),
+                            tuple(pod.client["STRATEGIES"].split(",")))
+            if self.coordinator.join(client, self.now):
+                pod.member_id = client.member_id
+
+    def _leave(self, pod: Pod) -> None:
+        if pod.member_id:
+            self.coordinator.leave(pod.member_id, self.now)
+            pod.member_id = ""
+
+    @staticmethod
+    def _is(pod: Pod, kinds: Iterable[str]) -> bool:
+        return bool({*pod.client.values()} & {*kinds})
+
+    def _end(self, pod: Pod) -> None:
+        if pod.ends is None:
+            pod.ends, pod.ready = self.now + END_SECONDS, False
+
+    def _make(self, workload: Workload, name: str, made: Mapping[str, Any]) -> None:
+        self.born += 1
+        container = made["spec"]["containers"][0]
+        client = {"image": container["image"], **{each["name"]: each.get("value", "") for each in container["env"]}}
+        workload.pods[name] = Pod(name, f"uid-{self.born}", f"10.0.{self.born // 250}.{self.born % 250}", revision_of(made),
+                                  client, self.now)
+        self.templates[revision_of(made)] = made
+
+    def _deploy(self, workload: Workload) -> None:
+        for pod in workload.alive:
+            if pod.revision != workload.revision:
+                self._end(pod)
+        current, wanted = workload.alive, workload.spec["replicas"]
+        newest = sorted(current, key=lambda each: (not each.ready, each.born), reverse=True)
+        for pod in newest[: max(0, len(current) - wanted)]:
+            self._end(pod)
+        for _ in range(wanted - len(current)):
+            workload.count += 1
+            self._make(workload, f"{workload.made['metadata']['name']}-{workload.count:03d}", workload.spec["template"])
+
+    def _order(self, workload: Workload) -> None:
+        """One at a time, and only while every other is Ready (OrderedReady)."""
+        name, replicas = workload.made["metadata"]["name"], workload.spec["replicas"]
+        partition = partition_of(workload.spec["updateStrategy"], replicas)
+        on_delete = workload.spec["updateStrategy"]["type"] == "OnDelete"
+        for ordinal in range(replicas):
+            pod = workload.pods.get(f"{name}-{ordinal}")
+            if pod is None:
+                old = ordinal < partition and not on_delete and workload.current != workload.revision
+                made = self.templates[workload.current] if old else workload.spec["template"]
+                self._make(workload, f"{name}-{ordinal}", made)
+                return
+            if not pod.ready:
+                return
+        for pod in workload.alive:
+            if int(pod.name.rpartition("-")[2]) >= replicas:
+                self._end(pod)
+        if all(pod.revision == workload.revision for pod in workload.alive) and not on_delete:
+            workload.current = workload.revision
+        for ordinal in reversed(range(partition, replicas)):
+            if (pod := workload.pods[f"{name}-{ordinal}"]).revision != workload.revision and not on_delete:
+                self._end(pod)
+                return
+
+    def _consume(self) -> None:
+        lazy = {pod.member_id for each in self.workloads.values() for pod in each.pods.values() if self._is(pod, self.slow)}
+        for each, (committed, end) in self.offsets.items():
+            owner = self.coordinator.owner(each)
+            commits = owner is not None and owner.member_id not in lazy
+            self.offsets[each] = (end if commits else committed, end + RATE)
+
+    # --- what is seen of it -------------------------------------------------------------------------------------------
+
+    def members(self) -> int:
+        """How many members run in pods that stay."""
+        return sum(bool(pod.member_id) for each in self.workloads.values() for pod in each.alive)
+
+    def seen(self, name: str) -> MemberWorkload | None:
+        workload = self.workloads.get(name)
+        if workload is None:
+            return None
+        metadata, annotations = workload.made["metadata"], workload.made["metadata"].get("annotations", {})
+        scaler = self.autoscaler
+        own = scaler is not None and scaler["metadata"]["name"] == name
+        return MemberWorkload(
+            kind=workload.made["kind"], name=name, uid=metadata["uid"], resource_version=metadata["resourceVersion"],
+            generation=metadata["generation"], caught_up=True, replicas=workload.spec["replicas"],
+            seen=len(workload.alive), template=deepcopy(workload.spec["template"]), update_revision=workload.revision,
+            pods={pod.name: self._seen(pod) for pod in workload.pods.values()},
+            update_strategy=deepcopy(workload.spec.get("updateStrategy", {})), current_revision=workload.current,
+            annotated=bool(annotations), claimed_by=annotations.get(names.CLAIM, ""),
+            autoscalers=(_autoscaler(scaler),) if own and scaler is not None else ())
+
+    def _seen(self, pod: Pod) -> MemberPod:
+        crashes = self._is(pod, self.crashing) and pod.ends is None
+        return MemberPod(name=pod.name, uid=pod.uid, ip=pod.ip, node="node-0", ready=pod.ready,
+                         terminating=pod.ends is not None, revision=pod.revision,
+                         restarts=pod.restarts, trouble="CrashLoopBackOff" if crashes else "",
+                         started_at=None if crashes else pod.born)
+
+
+def _patched(made: dict[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    after: dict[str, Any] = jsonpatch.apply_patch(made, [dict(each) for each in operations])
+    after["metadata"]["resourceVersion"] = str(int(after["metadata"]["resourceVersion"]) + 1)
+    return after
+
+
+def _autoscaler(made: Mapping[str, Any]) -> Autoscaler:
+    settings = {key: made["spec"][key] for key in ("minReplicas", "behavior") if key in made["spec"]}
+    return Autoscaler(api_version="autoscaling/v2", kind=HPA, name=made["metadata"]["name"], uid=made["metadata"]["uid"],
+                      resource_version=made["metadata"]["resourceVersion"], settings=settings)

@@ -1,0 +1,631 @@
+"""Every gate of the plans of a group: it passes on a healthy picture of its moment, tells what is wrong, is shut when blind.
+
+P1 to P23 are the checks of group-protocol.md section 7. Not implemented, because nothing that is observed tells it: P12
+(session timeouts), P14 (client family and version), P21 (a partition without any commit is told by LagHealthy alone), P22 (a
+baseline of lag and rebalances); of P19 only the probe.
+"""
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from switchover.api.status import Direction, Severity
+from switchover.api.status import Verdict as Outcome
+from switchover.core.gate import Gate, Verdict
+from switchover.core.groups import gates, preflight
+from switchover.core.groups.facts import (
+    LEFT,
+    GroupSample,
+    GroupState,
+    GroupType,
+    OffsetsTopic,
+    Readiness,
+)
+from switchover.core.groups.gates import coordinator
+from switchover.core.groups.picture import Facts, Picture
+from switchover.core.groups.plan import plan_of
+from switchover.core.groups.preflight.size import conversion_bytes
+from switchover.core.groups.refusals import POLICY
+from switchover.core.groups.workloads import Autoscaler
+from switchover.core.observed import Known, Unknown
+from switchover.core.workloads import Manager
+from switchover.lag.group import TopicPartition
+from unit.group_pictures import (
+    BOUNCES,
+    BRIDGED,
+    CLASSIC,
+    CONSUMER,
+    NEW_CLIENT,
+    NOW,
+    PARTITIONS,
+    TO_CLASSIC,
+    UID,
+    all_consumer,
+    assessment,
+    at_start,
+    broker,
+    member,
+    mixed,
+    moment,
+    of_stateful_set,
+    pod,
+    samples,
+    spec_of,
+    strategies,
+    template,
+    value,
+    with_brokers,
+    with_fact,
+    with_group,
+    with_member,
+    with_pod,
+    with_source,
+    workload_of,
+)
+
+STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
+FIRST = TopicPartition("orders", 0)
+BACKWARD = Direction.BACKWARD
+
+
+def constants() -> dict[str, Gate[Picture]]:
+    """Every gate of these plans, wherever a module keeps it."""
+    modules = [importlib.import_module(f"{gates.__name__}.{found.name}") for found in pkgutil.iter_modules(gates.__path__)]
+    found = [item for module in modules for item in vars(module).values() if isinstance(item, Gate)]
+    by_name = {gate.name: gate for gate in (*found, *preflight.GATES)}
+    assert len(by_name) == len({id(gate) for gate in (*found, *preflight.GATES)}), "two gates of one name"
+    return by_name
+
+
+GATES = constants()
+
+
+def bouncing(step: str = "BounceTwo", modes: str = "IIIIII") -> Picture:
+    return moment(step, modes, spec=spec_of(workload_of(**BOUNCES), **STRATEGY))
+
+
+def stopped() -> Picture:
+    """No pod and no member is left."""
+    picture = moment("Stop", spec=spec_of(protocol={"to": "Consumer", "strategy": "Offline"}))
+    return with_group(members=(), state=GroupState.EMPTY)(with_source(pods={}, replicas=0)(picture))
+
+
+def released() -> Picture:
+    """The clone is gone and the claim taken off."""
+    picture = with_source(claimed_by="")(moment("HandOver", "TTTTTT"))
+    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), clones={"orders": None}), NOW))
+
+
+def proven() -> Picture:
+    """The canaries bake."""
+    picture = mixed()
+    batch = replace(picture.position.batch, proven=NOW - 30)
+    return picture.at(replace(picture.position, batch=batch))
+
+
+MOMENTS: dict[str, Callable[[], Picture]] = {
+    **dict.fromkeys((gate.name for gate in preflight.GATES), at_start),
+    "Strategies": lambda: at_start(**STRATEGY, workloads=(workload_of(**BOUNCES),)),
+    **dict.fromkeys(("WorkloadsClaimed", "AutoscalersPaused"), lambda: moment("Canary", opened=None)),
+    **dict.fromkeys(("WorkloadsAreOurs", "NewPodsJoin", "GoesOn", "CoverageKept", "WithinWindow", "Converged", "Covered",
+                     "LagHealthy", "LagRecovered", "GroupConverted", "Progressed", "PlainAssignments"), mixed),
+    "Calm": proven,
+    **dict.fromkeys(("Soaked", "AllMoved"), all_consumer),
+    "GroupEmpty": stopped,
+    "WorkloadsReleased": released,
+    "StrategyOffered": bouncing,
+    "ProbeExpired": lambda: replace(bouncing(), position=replace(bouncing().position, opened=NOW - 60)),
+    "StrategySelected": lambda: with_group(assignor="cooperative-sticky")(bouncing()),
+}
+"""The moment at which each gate is asked."""
+
+BY_CLOCK_OR_SPEC = {
+    "Soaked": "compares the clock with the record alone",
+    "ProbeExpired": "does so too",
+    "WithinWindow": "has nothing to compare while there are no windows",
+    "Tools": "tells what is so by the spec alone",
+}
+"""Gates that observe nothing, so that nothing they need can be unknown."""
+
+each_gate = pytest.mark.parametrize("name", sorted(GATES))
+
+
+def test_every_gate_has_its_moment_here():
+    assert MOMENTS.keys() == GATES.keys()
+
+
+@each_gate
+def test_a_gate_passes_on_a_healthy_picture(name):
+    assert GATES[name].check(MOMENTS[name]()).outcome is Outcome.PASS
+
+
+@each_gate
+def test_a_gate_that_sees_nothing_does_not_pass(name):
+    seen = GATES[name].check(replace(MOMENTS[name](), facts=Facts()))
+    assert (seen.outcome is Outcome.PASS) == (name in BY_CLOCK_OR_SPEC)
+
+
+READ: set[str] = set()
+FACTS = {field.name for field in fields(Facts)}
+
+
+class Watched(Facts):
+    """Facts that remember which of them were read."""
+
+    def __getattribute__(self, fact: str) -> object:
+        if fact in FACTS:
+            READ.add(fact)
+        return super().__getattribute__(fact)
+
+
+WORDS_ALONE = {"NewPodsJoin": {"brokers"}, "Readings": FACTS}
+"""Facts that only make what is told clearer, and the check that looks for refusals alone."""
+
+
+@each_gate
+def test_a_gate_is_shut_as_soon_as_anything_it_read_is_unknown(name):
+    picture = MOMENTS[name]()
+    READ.clear()
+    GATES[name].check(replace(picture, facts=Watched(**{fact: getattr(picture.facts, fact) for fact in FACTS})))
+    assert bool(READ) == (name not in BY_CLOCK_OR_SPEC)
+    for fact in sorted(READ - {"lease_holder"} - WORDS_ALONE.get(name, set())):
+        several = fact == "brokers"
+        blind: list[Any] = [dict.fromkeys(picture.facts.brokers, Unknown("no answer")), {}] if several else [
+            Unknown("no answer")]
+        for unknown in blind:
+            seen = GATES[name].check(with_fact(picture, fact, unknown))
+            assert seen.outcome in (Outcome.UNKNOWN, Outcome.WAIT), f"{fact} unknown: {seen}"
+            assert seen.message
+
+
+@each_gate
+def test_a_gate_asks_for_at_least_one_sample_and_no_negative_time(name):
+    picture, gate = MOMENTS[name](), GATES[name]
+    assert gate.samples(picture) >= 1
+    assert gate.hold(picture) >= 0
+    assert gate.patience is None or gate.patience(picture) > 0
+
+
+def test_every_gate_of_a_plan_is_among_these():
+    specs = (spec_of(), spec_of(workload_of(**BRIDGED)), spec_of(workload_of(**BOUNCES), **STRATEGY),
+             spec_of(protocol={"to": "Consumer", "strategy": "Offline"}))
+    legs = [leg for spec in specs for step in plan_of(spec).steps for leg in (step.forward, step.back) if leg is not None]
+    used = {gate.name for leg in legs for gate in (*leg.enter, *leg.watch, *leg.done, *leg.rescue_from)}
+    used |= {gate.name for leg in legs for rollout in leg.rollouts for gate in (*rollout.before, *rollout.after)}
+    assert used == GATES.keys()
+
+
+# --- what each gate finds -----------------------------------------------------------------------------------------------
+
+FAIL, WAIT, UNKNOWN, PASS = Outcome.FAIL, Outcome.WAIT, Outcome.UNKNOWN, Outcome.PASS
+
+
+class Finding(NamedTuple):
+    """What is wrong with the healthy picture of a gate, and what the gate must say; `cure` is in what unblocks it."""
+
+    gate: str
+    what: str
+    spoil: Callable[[Picture], Picture]
+    outcome: Outcome
+    reason: str
+    subject: str = ""
+    cure: str = ""
+
+
+def instead(make: Callable[[], Picture]) -> Callable[[Picture], Picture]:
+    """Another moment altogether."""
+    return lambda _: make()
+
+
+def then(*changes: Callable[[Picture], Picture]) -> Callable[[Picture], Picture]:
+    def change(picture: Picture) -> Picture:
+        for each in changes:
+            picture = each(picture)
+        return picture
+
+    return change
+
+
+def known(fact: str, found: object) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, fact, Known(found, NOW))
+
+
+def stranger(picture: Picture) -> Picture:
+    members = value(picture.facts.group).members
+    return with_group(members=(*members, member(pod("legacy", "10.9.9.9", ""), CLASSIC, (), 17)))(picture)
+
+
+def sampled(*found: GroupSample) -> Callable[[Picture], Picture]:
+    return known("samples", found)
+
+
+def stands(*partitions: TopicPartition) -> Callable[[Picture], Picture]:
+    return sampled(*samples(stands=frozenset(partitions)))
+
+
+def rewound(picture: Picture) -> Picture:
+    """The first partition's commit went back in the last sweep."""
+    *before, last = samples()
+    return sampled(*before, replace(last, offsets={**last.offsets, FIRST: (5, 3000)}))(picture)
+
+
+def epochs(*numbers: int) -> Callable[[Picture], Picture]:
+    return sampled(*(replace(sample, epoch=epoch) for sample, epoch in zip(
+        samples(len(numbers), until=NOW), numbers, strict=True)))
+
+
+def policies(*told: str) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, "brokers", {
+        number: Known(broker(settings={POLICY: policy} if policy else {}), NOW) for number, policy in enumerate(told, 1)})
+
+
+def limits(setting: str, limit: int) -> Callable[[Picture], Picture]:
+    return with_brokers(settings={POLICY: "bidirectional", setting: str(limit)})
+
+
+def specced(*workloads: Mapping[str, Any], **changes: Any) -> Callable[[Picture], Picture]:
+    return lambda picture: replace(picture, spec=spec_of(*workloads, **changes))
+
+
+def downgrading() -> Picture:
+    """From the consumer protocol back to the classic one."""
+    return moment("Preflight", spec=spec_of(workload_of(template=TO_CLASSIC), protocol={"to": "Classic"}))
+
+
+def scaler(**changes: Any) -> Autoscaler:
+    made = Autoscaler(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler", name="orders", uid="uid-hpa",
+                      resource_version="1", settings={"minReplicas": 4})
+    return replace(made, **changes)
+
+
+def environment(**variables: str) -> dict[str, Any]:
+    return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def without_source(picture: Picture) -> Picture:
+    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), sources={"orders": None}), NOW))
+
+
+def without_originals(picture: Picture) -> Picture:
+    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), originals={"orders": None}), NOW))
+
+
+def rewritten(by: str, at: float, ours: float) -> Callable[[Picture], Picture]:
+    """The Deployment, whose pods are promoted, has its original template again."""
+    parts = frozenset({"env of app"})
+    return with_source(template=template(), managers=(Manager(by, "Apply", "", at, parts),
+                                                      Manager("switchover", "Update", "", ours, parts)))
+
+
+def promoting() -> Picture:
+    return moment("Promote", "IIIITT", (4, 5))
+
+
+KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-replicas": "3"})
+VPA = scaler(kind="VerticalPodAutoscaler", settings={})
+
+FINDINGS = [
+    # the group, P1 to P5 and P18
+    Finding("Group", "P1: nobody is there", with_group(members=(), state=GroupState.EMPTY), FAIL, "GroupEmpty", "orders",
+            "spec.group"),
+    Finding("Group", "P1: no such group", with_group(members=(), state=GroupState.DEAD), FAIL, "GroupEmpty", "orders"),
+    Finding("Group", "P2: moved already", with_member(2, protocol=CONSUMER), FAIL, "AlreadyMoved", "client-of-orders-2",
+            "bring them back"),
+    Finding("Group", "P3: it rebalances", with_group(state=GroupState.PREPARING_REBALANCE), WAIT, "GroupNotStable",
+            "orders"),
+    Finding("Group", "P4: Connect", with_group(protocol_type="connect"), FAIL, "NotConsumers", "orders", "connect-"),
+    Finding("Group", "P5: Kafka Streams", with_group(assignor="stream"), FAIL, "KafkaStreams", "orders",
+            "group.protocol=streams"),
+    Finding("Group", "a share group", with_group(type=GroupType.OTHER), FAIL, "GroupTypeUnsupported", "orders"),
+    Finding("Assignments", "P5, F1: user data", with_member(1, user_data=8), FAIL, "AssignmentUserData",
+            "client-of-orders-1", "Offline"),
+    Finding("PlainAssignments", "F1 right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
+            "client-of-orders-1", "Offline"),
+    Finding("NoStrangers", "P18: a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",
+            "spec.workloads"),
+    Finding("PodsAreMembers", "a pod is none", with_member(0, host="10.9.9.9"), WAIT, "MemberMissing", "orders-0"),
+    Finding("PodsAreMembers", "by another protocol", with_member(0, protocol=CONSUMER), WAIT, "MemberMissing", "orders-0"),
+    Finding("PodsAreMembers", "a pod ends", with_pod("orders-3", terminating=True), WAIT, "PodEnding", "orders-3"),
+    Finding("PodsAreMembers", "of no template that is known",
+            then(instead(mixed), with_source(template={**template(), "spec": {"containers": []}})), WAIT, "PodModeUnknown",
+            "orders-0"),
+    # brokers, P6 to P9 and P19
+    Finding("BrokerReleases", "P6: not finalized", with_brokers(group_version=0), FAIL, "FeatureNotFinalized", "broker 1",
+            "group.version=1"),
+    Finding("BrokerReleases", "P8: 3.9", with_brokers(metadata_version=21), FAIL, "WrongKafkaVersion", "broker 1", "4.0"),
+    Finding("ProtocolReady", "P7: refused", known("readiness", Readiness("UNSUPPORTED_VERSION")), FAIL, "ProtocolRefused",
+            "orders", "group.version=1"),
+    Finding("ProtocolReady", "P7: no such assignor", known("readiness", Readiness("", ("range",))), FAIL, "AssignorUnknown",
+            "uniform", "remoteAssignor"),
+    Finding("ProtocolReady", "P19: no right", known("readiness", Readiness("TOPIC_AUTHORIZATION_FAILED")), FAIL,
+            "ProtocolRefused", "orders", "Describe"),
+    Finding("MigrationPolicy", "P9: off", policies("disabled", "disabled"), FAIL, "PolicyForbids", POLICY, "bidirectional"),
+    Finding("MigrationPolicy", "P9: not told", policies("", ""), FAIL, "PolicyForbids", POLICY, "bidirectional"),
+    Finding("MigrationPolicy", "P9: they differ", policies("bidirectional", "upgrade"), FAIL, "PoliciesDiffer", POLICY,
+            "every broker"),
+    Finding("MigrationPolicy", "P9, F2: no way back online", policies("upgrade", "upgrade"), FAIL, "NoOnlineRollback",
+            POLICY, "acceptNoOnlineRollback"),
+    Finding("MigrationPolicy", "P9: no way to classic", then(instead(downgrading), policies("upgrade")), FAIL,
+            "PolicyForbids", POLICY),
+    # sizes, P10 and P11
+    Finding("GroupSize", "P10: forward", limits("group.consumer.max.size", 7), FAIL, "GroupTooLarge",
+            "group.consumer.max.size", "raise group.consumer.max.size"),
+    Finding("GroupSize", "P10: the way back", limits("group.max.size", 7), FAIL, "GroupTooLarge", "group.max.size"),
+    Finding("GroupSize", "the coordinator is silent", lambda picture: with_fact(picture, "brokers", {
+        **picture.facts.brokers, 1: Unknown("no answer")}), UNKNOWN, "CoordinatorUnknown", "orders"),
+    Finding("RecordSize", "P11", known("offsets_topic", OffsetsTopic(100, False, 0)), FAIL, "RecordTooLarge",
+            "__consumer_offsets max.message.bytes", "max.message.bytes"),
+    Finding("CoordinatorCapacity", "full", known("coordinated", {1: 4999}), WAIT, "CoordinatorFull", "broker 1",
+            "maxConsumersPerCoordinator"),
+    Finding("OffsetsReplicated", "a replica is missing", known("offsets_topic", OffsetsTopic(1_048_588, False, 3)), WAIT,
+            "OffsetsUnderReplicated", "__consumer_offsets"),
+    # clients, P13 and P17
+    Finding("ClientSettings", "P13", specced(workload_of(template=environment(
+        GROUP_PROTOCOL="consumer", SESSION_TIMEOUT_MS="45000"))), FAIL, "ForbiddenSetting", "orders", "empty value"),
+    Finding("ClientSettings", "P13: in its arguments", specced(workload_of(template={
+        "args": ["--consumer-property", "heartbeat.interval.ms=3000"]})), FAIL, "ForbiddenSetting", "orders"),
+    Finding("ClientSettings", "P13: back to classic", specced(workload_of(template=environment(
+        KAFKA_GROUP_REMOTE_ASSIGNOR="range")), protocol={"to": "Classic"}), FAIL, "ForbiddenSetting", "orders"),
+    Finding("StaticMembers", "P17", with_member(0, instance_id="orders-a"), FAIL, "StaticMembersInDeployment", "orders-a",
+            "StatefulSet"),
+    # strategies, P23 and P24
+    Finding("Strategies", "P23: librdkafka", specced(workload_of(**BOUNCES), assignmentStrategy={
+        "to": "cooperative-sticky", "clientFamily": "Librdkafka"}), FAIL, "StrategiesCannotMix", "cooperative-sticky",
+        "stop all members"),
+    Finding("Strategies", "the brokers assign", with_group(type=GroupType.CONSUMER), FAIL, "NoClientStrategy", "orders"),
+    Finding("Strategies", "it is so already", with_group(assignor="cooperative-sticky"), FAIL, "NothingToChange", "orders"),
+    Finding("Strategies", "no bounce in between",
+            specced(workload_of(template=strategies("cooperative-sticky")), **STRATEGY), FAIL,
+            "BridgeMissing", "orders", "cooperative-sticky,range"),
+    Finding("StrategyOffered", "P24", known("offered", {"cooperative-sticky": False}), WAIT, "StrategyNotOffered",
+            "cooperative-sticky", "bridge"),
+    Finding("ProbeExpired", "just asked", lambda picture: replace(
+        picture, position=replace(picture.position, opened=NOW - 2)), WAIT, "ProbePending", "orders"),
+    Finding("Group", "Kafka Streams offline", then(
+        specced(protocol={"to": "Consumer", "strategy": "Offline"}), with_group(assignor="stream")), FAIL, "KafkaStreams",
+        "orders", "committed offsets"),
+    Finding("Group", "KIP-125", specced(
+        protocol=None, coordination={"to": "Kafka"}, zookeeper={"connect": "zookeeper:2181"}), FAIL,
+        "CoordinationUnsupported", "spec.coordination", "protocol"),
+    Finding("Readings", "refused", lambda picture: with_fact(
+        picture, "coordinated", Unknown("needs Describe on the Cluster", refused=True)), FAIL, "ReadingRefused",
+        "the groups of every coordinator"),
+    Finding("Rights", "one is missing", known("missing_rights", ("patch deployments.apps",)), FAIL,
+            "KubernetesRightMissing", "Role switchover", "Role"),
+    Finding("StrategySelected", "not yet", with_group(assignor="range"), WAIT, "StrategyNotSelected", "orders"),
+    # workloads, P20
+    Finding("Workloads", "gone", without_source, FAIL, "WorkloadMissing", "orders", "spec.workloads"),
+    Finding("Workloads", "changes nothing", specced(workload_of(template=TO_CLASSIC)), FAIL, "NothingToChange", "orders"),
+    Finding("Workloads", "a bridge that changes nothing", specced(workload_of(**{**BRIDGED, "bridge": TO_CLASSIC})), FAIL,
+            "NothingToChange", "orders"),
+    Finding("Workloads", "a bridge that is the end already",
+            specced(workload_of(**{**BRIDGED, "bridge": BRIDGED["template"]})), FAIL, "NothingToChange", "orders"),
+    Finding("Workloads", "one of two over a bridge",
+            specced(workload_of(), workload_of("StatefulSet", "payments", **BRIDGED)), FAIL, "BridgeMissing", "orders",
+            "or none"),
+    Finding("Workloads", "no such container", specced({**workload_of(), "container": "sidecar"}), FAIL,
+            "WorkloadUnsupported", "orders"),
+    Finding("Workloads", "paused", with_source(paused=True), FAIL, "WorkloadUnsupported", "orders"),
+    Finding("Workloads", "another's", with_source(claimed_by="uid-2"), FAIL, "ClaimedByAnother", "orders"),
+    Finding("Workloads", "owned", with_source(owner="Rollout orders"), FAIL, "WorkloadOwned", "orders", "Rollout orders"),
+    Finding("Workloads", "not Ready", with_pod("orders-4", ready=False), WAIT, "WorkloadNotReady", "orders"),
+    Finding("Workloads", "without pods", with_source(replicas=0, pods={}), WAIT, "WorkloadNotReady", "orders"),
+    Finding("Autoscalers", "P20: cannot be paused", with_source(autoscalers=(VPA,)), FAIL, "AutoscalerInTheWay",
+            "VerticalPodAutoscaler orders", "delete it"),
+    Finding("Autoscalers", "P20: held by KEDA", with_source(autoscalers=(KEDA_HELD,)), FAIL, "AutoscalerInTheWay",
+            "ScaledObject orders", "paused-replicas"),
+    Finding("AutoscalersPaused", "not yet", with_source(autoscalers=(scaler(),)), WAIT, "AutoscalerActive",
+            "HorizontalPodAutoscaler orders"),
+    Finding("Lease", "another's", lambda picture: with_fact(picture, "lease_holder", "uid-2/operator-1"), WAIT,
+            "LeaseHeldByAnother", "Lease"),
+    Finding("WorkloadsClaimed", "not yet", with_source(claimed_by=""), WAIT, "NotClaimed", "orders"),
+    Finding("WorkloadsClaimed", "the original is not kept", without_originals, WAIT, "NotClaimed", "orders"),
+    Finding("WorkloadsReleased", "still claimed", with_source(claimed_by=UID), WAIT, "NotReleased", "orders"),
+    Finding("WorkloadsReleased", "the clone is there", then(instead(all_consumer), with_source(claimed_by="")), WAIT,
+            "NotReleased", "orders"),
+    # nobody else writes
+    Finding("WorkloadsAreOurs", "gone", without_source, FAIL, "WorkloadMissing", "orders"),
+    Finding("WorkloadsAreOurs", "claimed by another", with_source(claimed_by="uid-2"), FAIL, "NotClaimed", "orders",
+            "RolledBack"),
+    Finding("WorkloadsAreOurs", "a template of nobody's", with_source(template=value(
+        moment("Canary", spec=spec_of(workload_of(template=NEW_CLIENT))).facts.fleet).sources["orders"].template | {
+            "spec": {"containers": [{"name": "app", "image": "orders:9"}]}}), FAIL, "RevertedByGitOps", "Deployment orders",
+        "rollout undo"),
+    Finding("WorkloadsAreOurs", "put back to what it was, while its pods are promoted",
+            then(instead(promoting), rewritten("argocd-controller", NOW - 1, NOW - 50)), FAIL, "RevertedByGitOps",
+            "Deployment orders", "rollout undo"),
+    Finding("WorkloadsAreOurs", "paused under way", with_source(paused=True), FAIL, "WorkloadUnsupported", "orders",
+            "kubectl rollout resume"),
+    Finding("WorkloadsAreOurs", "scaled away", with_source(replicas=3), FAIL, "ReplicasChanged", "orders",
+            "scale it back to 4"),
+    Finding("WorkloadsAreOurs", "a StatefulSet over its bridge, scaled", then(
+        instead(lambda: moment("Bridge", "OOOIII", spec=spec_of(workload_of("StatefulSet", **BRIDGED)))),
+        with_source(replicas=5)), FAIL, "ReplicasChanged", "orders", "scale it back to 6"),
+    Finding("WorkloadsAreOurs", "its autoscaler wakes", with_source(autoscalers=(scaler(),)), WAIT, "AutoscalerActive",
+            "HorizontalPodAutoscaler orders"),
+    # C1
+    Finding("NewPodsJoin", "a canary restarts", with_pod("orders-switchover-4", restarts=1, trouble="Error: 1"), FAIL,
+            "NewPodRestarts", "orders-switchover-4", "kubectl logs --previous"),
+    Finding("NewPodsJoin", "stays out", with_member(4, host="10.9.9.9"), FAIL, "NotAMember", "orders-switchover-4",
+            "kubectl logs"),
+    Finding("NewPodsJoin", "joins by the old protocol", with_member(4, protocol=CLASSIC), FAIL, "WrongProtocol",
+            "orders-switchover-4", "group.protocol"),
+    Finding("NewPodsJoin", "on the way back", then(instead(lambda: moment("Canary", "OOOOOO", (5,), direction=BACKWARD)),
+                                                   with_member(5, host="10.9.9.9")), FAIL, "NotAMember", "orders-5"),
+    # C2
+    Finding("GroupConverted", "flipped back", then(*(with_member(index, protocol=CLASSIC) for index in (4, 5)),
+                                                   with_group(type=GroupType.CLASSIC)), WAIT, "GroupFlippedBack", "orders"),
+    Finding("GroupConverted", "not yet", with_group(type=GroupType.CLASSIC), WAIT, "GroupNotConverted", "orders"),
+    Finding("AllMoved", "one is left", with_member(0, protocol=CLASSIC), WAIT, "MembersNotMoved", "client-of-orders-0"),
+    Finding("AllMoved", "still of the other type", then(instead(lambda: moment(
+        "Settle", "TTTTTT", spec=spec_of(workload_of(template=TO_CLASSIC), protocol={"to": "Classic"}))),
+        with_group(type=GroupType.CONSUMER)), WAIT, "GroupNotConverted", "orders"),
+    # C3 and C4
+    Finding("Converged", "reconciles", with_group(state=GroupState.RECONCILING), WAIT, "GroupNotStable", "orders"),
+    Finding("Converged", "one is behind", with_member(2, epoch=16), WAIT, "MemberBehind", "client-of-orders-2"),
+    Finding("Converged", "one does not own its share", with_member(2, assigned=frozenset()), WAIT, "MemberBehind",
+            "client-of-orders-2"),
+    *(Finding(gate, what, spoil, WAIT, reason, subject) for gate in ("Covered", "CoverageKept")
+      for what, spoil, reason, subject in (
+          ("an orphan", with_member(0, assigned=frozenset()), "PartitionsUnowned", "orders-0"),
+          ("owned twice", with_member(1, assigned=frozenset(PARTITIONS[::6])), "OwnedTwice", "orders-0"),
+          ("of a topic that is not there", known("partitions", {}), "NothingSubscribed", "orders"),
+          ("a classic group rebalances", then(instead(lambda: moment("Canary")), with_group(
+              state=GroupState.PREPARING_REBALANCE)), "GroupNotStable", "orders"))),
+    Finding("Calm", "again and again", epochs(17, 18, 19, 20, 21), FAIL, "EpochChurn", "orders", "leave and return"),
+    # C5
+    Finding("GoesOn", "one stands", stands(FIRST), FAIL, "PartitionStalled", "orders-0", "member that owns it"),
+    Finding("GoesOn", "one goes back", rewound, FAIL, "CommitWentBack", "orders-0", "find out which member"),
+    Finding("Progressed", "not of its own yet", stands(PARTITIONS[4]), WAIT, "NoProgressYet", "orders-4"),
+    Finding("GoesOn", "never read", sampled(), UNKNOWN, "OffsetsUnknown", "orders"),
+    # C6
+    Finding("LagHealthy", "one stands", known("lag", assessment(spec_of(), frozenset({FIRST}))), FAIL, "LagUnhealthy",
+            "orders", "members that own"),
+    Finding("LagHealthy", "a few sweeps", known("lag", assessment(spec_of(), count=3)), WAIT, "LagNotSeenYet", "orders"),
+    Finding("LagHealthy", "not for long enough", known("lag", assessment(spec_of(), count=8)), WAIT, "LagNotHealthyYet",
+            "orders"),
+    Finding("LagRecovered", "one stands", known("lag", assessment(spec_of(), frozenset({FIRST}))), WAIT, "LagUnhealthy",
+            "orders"),
+    # the ends
+    Finding("Soaked", "not yet", lambda picture: replace(picture, entered={"Settle": NOW - 10}), WAIT, "Soaking", "orders"),
+    Finding("GroupEmpty", "pods end", instead(mixed), WAIT, "PodsEnding", "orders-0"),
+    Finding("GroupEmpty", "one does not leave", stranger, WAIT, "GroupNotEmpty", "client-of-legacy", "outside"),
+    Finding("WithinWindow", "closed", specced(windows=[{"name": "night", "cron": "0 1 * * 1", "durationSeconds": 3600}]),
+            WAIT, "OutsideWindow", "night"),
+]
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: f"{finding.gate}: {finding.what}")
+def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
+    seen = GATES[finding.gate].check(finding.spoil(MOMENTS[finding.gate]()))
+    assert (seen.outcome, seen.reason) == (finding.outcome, finding.reason), seen
+    assert seen.message
+    if finding.subject:
+        assert seen.subject == finding.subject
+    assert finding.cure in seen.unblocks
+    assert seen.unblocks
+
+
+def test_the_table_has_every_verdict_that_a_gate_can_give():
+    """Written in the source, and found by a case here."""
+    folder = Path(coordinator.__file__).parents[1]
+    trees = [ast.parse(path.read_text()) for path in (*folder.glob("gates/*.py"), *folder.glob("preflight/*.py"))]
+    told = {node.args[0].value for tree in trees for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("wait", "fail")
+            and isinstance(node.args[0], ast.Constant)}
+    assert told - {finding.reason for finding in FINDINGS} == set()
+
+
+# --- warnings -----------------------------------------------------------------------------------------------------------
+
+
+class Warned(NamedTuple):
+    """What shuts nothing and is told."""
+
+    gate: str
+    what: str
+    spoil: Callable[[Picture], Picture]
+    code: str
+    cure: str
+    severity: Severity = Severity.WARNING
+
+
+ARGO = {"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:shop/orders"}
+WARNINGS = [
+    Warned("Group", "P5: an assignor of their own", with_group(assignor="rendezvous"), "ClientAssignorLost", "depends"),
+    Warned("PatchRelease", "P8", then(
+        with_brokers(metadata_version=28), known("offsets_topic", OffsetsTopic(1_048_588, True, 0))), "CheckPatchRelease",
+        "4.2.2"),
+    Warned("MigrationPolicy", "F2, accepted", then(
+        specced(protocol={"to": "Consumer", "acceptNoOnlineRollback": True}), policies("upgrade")), "NoOnlineRollback",
+        "bidirectional"),
+    Warned("RecordSize", "P11: nearly", lambda picture: known("offsets_topic", OffsetsTopic(
+        round(1.2 * conversion_bytes(value(picture.facts.group))), False, 0))(picture), "RecordLarge", "raise"),
+    Warned("CoPartitioning", "P15", then(known("partitions", {"orders": 24, "payments": 24}), *(
+        with_member(index, topics=frozenset({"orders", "payments"})) for index in range(6))), "CoPartitioningLost", "range"),
+    Warned("Patterns", "P16", then(with_source(template={"spec": {"containers": [
+        {"name": "app", "image": "orders:1", "env": [{"name": "TOPICS", "value": "^orders"}]}]}})), "PatternMeansLess",
+        "^orders.*"),
+    Warned("Canary", "one alone", specced(rollout={"steps": [{"pods": 1}]}), "OneCanary", "to 2"),
+    Warned("Autoscalers", "P20", with_source(autoscalers=(scaler(),)), "AutoscalerIsPaused", "nothing"),
+    Warned("GitOps", "Argo CD", with_source(marks=ARGO), "GitOpsOwnsIt", "RespectIgnoreDifferences"),
+    Warned("Workloads", "a strict budget", with_source(budgets={"orders": 0}), "StrictBudget", "nothing"),
+    Warned("Tools", "always", lambda picture: picture, "OldToolsGoBlind", "", Severity.INFO),
+]
+
+
+@pytest.mark.parametrize("warned", WARNINGS, ids=lambda warned: f"{warned.gate}: {warned.what}")
+def test_what_shuts_nothing_is_told_with_its_cure(warned):
+    seen = GATES[warned.gate].check(warned.spoil(MOMENTS[warned.gate]()))
+    assert seen.outcome is Outcome.PASS, seen
+    (found,) = [item for item in seen.findings if item.reason == warned.code]
+    assert (found.severity, bool(found.subject)) == (warned.severity, True)
+    assert warned.cure in found.unblocks
+
+
+# --- what is no finding -------------------------------------------------------------------------------------------------
+
+WELL = [
+    ("Converged", "a static member is between two pods", with_member(2, epoch=LEFT)),
+    ("NewPodsJoin", "a canary is young", then(with_pod("orders-switchover-4", started_at=NOW - 30),
+                                              with_member(4, host="10.9.9.9"))),
+    ("NewPodsJoin", "an old pod restarted", with_pod("orders-1", restarts=4)),
+    ("GoesOn", "it stood before the step, and goes on", sampled(*samples(30, until=NOW - 100, stands=frozenset({FIRST})),
+                                                               *samples(2))),
+    ("WorkloadsAreOurs", "the template is ours on the way back although somebody wrote it",
+     then(instead(lambda: moment("Promote", "IIIITT", direction=BACKWARD)), rewritten("kubectl", NOW - 1, NOW - 50))),
+    ("WorkloadsAreOurs", "we put it back ourselves", then(instead(promoting), rewritten("kubectl", NOW - 900, NOW - 5))),
+    ("WorkloadsAreOurs", "an autoscaler that is paused", with_source(autoscalers=(scaler(settings={
+        "minReplicas": 1, "behavior": {"scaleUp": {"selectPolicy": "Disabled"},
+                                       "scaleDown": {"selectPolicy": "Disabled"}}}),))),
+    ("MigrationPolicy", "offline asks no policy", then(specced(protocol={"to": "Consumer", "strategy": "Offline"}),
+                                                       policies("disabled"))),
+    ("Assignments", "nor for user data", then(specced(protocol={"to": "Consumer", "strategy": "Offline"}),
+                                              with_member(0, user_data=9))),
+    ("GroupSize", "nor for a size", then(specced(protocol={"to": "Consumer", "strategy": "Offline"}),
+                                         limits("group.consumer.max.size", 2))),
+    ("StaticMembers", "in a StatefulSet", then(instead(lambda: moment("Preflight", spec=spec_of(
+        workload_of("StatefulSet")))), with_member(0, instance_id="orders-0"))),
+    ("ProtocolReady", "the other way", instead(downgrading)),
+    ("Calm", "each pod that was replaced moved it", epochs(17, 17, 17, 18, 19)),
+    ("Progressed", "a partition without records", sampled(*(
+        replace(sample, offsets=dict.fromkeys(PARTITIONS, (1000, 1000))) for sample in samples()))),
+]
+
+
+@pytest.mark.parametrize(("name", "what", "spoil"), WELL, ids=lambda each: each if isinstance(each, str) else "")
+def test_what_is_well_does_not_shut(name, what, spoil):
+    seen = GATES[name].check(spoil(MOMENTS[name]()))
+    assert seen.outcome is Outcome.PASS, seen
+
+
+@pytest.mark.parametrize("picture", [mixed, of_stateful_set, all_consumer, lambda: of_stateful_set("Settle", "TTTTTT", ())])
+def test_healthy_moments_of_both_kinds_open_the_gates_of_a_batch(picture):
+    for name in ("PodsAreMembers", "WorkloadsAreOurs", "NewPodsJoin", "NoStrangers", "Converged", "Covered",
+                 "GroupConverted"):
+        assert GATES[name].check(picture()).outcome is Outcome.PASS, name
+
+
+# --- why a new pod is refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("spoil", "words"), [
+    (policies("disabled", "disabled"), "online upgrade is off"),
+    (with_brokers(group_version=0), "group.version is not finalized"),
+    (with_member(0, user_data=3), "user data"),
+    (limits("group.consumer.max.size", 6), "group.consumer.max.size members"),
+    (lambda picture: with_fact(picture, "brokers", {}), "could not be asked why"),
+    (lambda picture: picture, "no cause is known"),
+])
+def test_a_canary_that_stays_out_is_told_with_its_likely_cause(spoil, words):
+    refused = then(with_group(type=GroupType.CLASSIC), with_member(4, host="10.9.9.9", protocol=CLASSIC),
+                   with_member(5, protocol=CLASSIC), spoil)(mixed())
+    seen: Verdict = GATES["NewPodsJoin"].check(refused)
+    assert seen.reason == "NotAMember"
+    assert words in seen.message

@@ -1,0 +1,102 @@
+"""Which steps a spec of a ConsumerGroupMigration asks for, and what the plan's hash covers."""
+
+import pytest
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.api.meta import CHANGEABLE
+from switchover.core.groups import goals
+from switchover.core.groups.plan import FROZEN, plan_hash, plan_of
+from switchover.core.position import Position
+from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, spec_of, workload_of
+
+D, S = "Deployment", "StatefulSet"
+STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
+BOTH = (workload_of(), workload_of(S, "payments"))
+OVER_BRIDGES = (workload_of(**BRIDGED), workload_of(S, "payments", **BRIDGED))
+DOWN = {"template": TO_CLASSIC}
+
+PLANS = {
+    "a Deployment passes its clone and is promoted": (spec_of(), "Canary Rollout Promote"),
+    "a StatefulSet has nothing in between": (spec_of(workload_of(S)), "Canary Rollout"),
+    "both": (spec_of(*BOTH), "Canary Rollout Promote"),
+    "a Deployment over a bridge comes back into itself": (
+        spec_of(workload_of(**BRIDGED)), "BridgeCanary Bridge Canary Rollout"),
+    "a StatefulSet over a bridge": (spec_of(workload_of(S, **BRIDGED)), "BridgeCanary Bridge Canary Rollout"),
+    "both over a bridge": (spec_of(*OVER_BRIDGES), "BridgeCanary Bridge Canary Rollout"),
+    "two bounces": (spec_of(workload_of(**BOUNCES), **STRATEGY), "BounceOneCanary BounceOne BounceTwo"),
+    "two bounces of a StatefulSet": (spec_of(workload_of(S, **BOUNCES), **STRATEGY), "BounceOneCanary BounceOne BounceTwo"),
+    "to classic": (spec_of(workload_of(**DOWN), protocol={"to": "Classic"}), "Canary Rollout Promote"),
+    "a StatefulSet to classic": (spec_of(workload_of(S, **DOWN), protocol={"to": "Classic"}), "Canary Rollout"),
+    **{f"offline, {kind}": (spec_of(workload_of(kind), protocol={"to": "Consumer", "strategy": "Offline"}), "Stop Start")
+       for kind in (D, S)},
+}
+
+
+@pytest.mark.parametrize("what", PLANS)
+def test_the_steps_of_every_kind_of_spec(what):
+    spec, between = PLANS[what]
+    assert [step.name for step in plan_of(spec).steps] == ["Preflight", "Baseline", *between.split(), "Settle", "HandOver"]
+
+
+@pytest.mark.parametrize("what", PLANS)
+def test_every_step_but_the_last_can_be_taken_back(what):
+    plan = plan_of(PLANS[what][0])
+    assert [step.name for step in plan.steps if step.back is None] == ["HandOver"]
+    assert [step.name for step in plan.steps if step.irreversible] == ["HandOver"]
+    assert plan.can_go_back(Position(step="Settle", opened=1.0))
+    assert plan.can_go_back(Position(step="HandOver"))
+    assert not plan.can_go_back(Position(step="HandOver", opened=1.0))
+
+
+@pytest.mark.parametrize("what", PLANS)
+def test_no_leg_has_two_gates_of_one_name(what):
+    """They would share a streak."""
+    for step in plan_of(PLANS[what][0]).steps:
+        for leg in (step.forward, step.back):
+            if leg is not None:
+                gates = (*leg.watch, *leg.done, *(gate for each in leg.rollouts for gate in each.after))
+                assert len({gate.name for gate in gates}) == len({id(gate) for gate in gates}), step.name
+
+
+def test_after_a_stop_nothing_but_the_lag_itself_tells_of_what_stood():
+    """What stood while nobody was there would take the migration back as soon as it starts its pods again."""
+    start = next(step for step in plan_of(PLANS["offline, Deployment"][0]).steps if step.name == "Start")
+    assert not {"GoesOn", "LagHealthy"} & {gate.name for gate in (*start.forward.watch, *start.forward.done)}
+    assert "LagRecovered" in {gate.name for gate in start.forward.done}
+    assert start.forward.goal is goals.started_as_target
+
+
+# --- the hash -----------------------------------------------------------------------------------------------------------
+
+WHOLE = {
+    "group": "payments", "kafka": {"bootstrapServers": "kafka-2:9092"},
+    "protocol": {"to": "Consumer", "strategy": "Offline"},
+    "audit": {"enabled": True}, "soakSeconds": 7, "desiredState": "Paused", "holds": ["Settle"], "onFailure": "RollBack",
+    "approvals": [{"name": "Settle", "planHash": "7f3a7f3a7f3a7f3a", "approver": "alice"}],
+    "windows": [{"name": "night", "cron": "0 1 * * 1", "durationSeconds": 3600}], "readinessPolicy": "OnAcceptance",
+    "rollout": {"steps": [{"pods": 3}]}, "gates": {"maxStallSeconds": 99},
+}
+
+
+def hashed(**changes: object) -> str:
+    return plan_hash("uid-1", 1, spec_of(**changes))
+
+
+def test_what_is_frozen_is_what_may_not_change_once_a_plan_is_recorded():
+    assert {*FROZEN} == ConsumerGroupMigrationSpec.model_fields.keys() - CHANGEABLE
+
+
+@pytest.mark.parametrize("part", WHOLE)
+def test_the_hash_changes_with_frozen_parts_alone(part):
+    attribute = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in part)
+    assert (hashed(**{part: WHOLE[part]}) != hashed()) == (attribute in FROZEN)
+
+
+def test_the_hash_is_of_one_object_one_attempt_and_its_workloads():
+    spec = spec_of()
+    other = {plan_hash("uid-2", 1, spec), plan_hash("uid-1", 2, spec), plan_hash("uid-1", 1, spec_of(workload_of(S))),
+             plan_hash("uid-1", 1, spec_of(workload_of(template=TO_CLASSIC))), hashed(assignmentStrategy={"to": "range"}),
+             plan_hash("uid-1", 1, spec_of(coordination={"to": "Kafka"}, zookeeper={"connect": "zookeeper:2181"})),
+             plan_hash("uid-1", 1, spec_of(coordination={"to": "Kafka"}, zookeeper={"connect": "zookeeper:2182"}))}
+    assert len(other | {hashed()}) == 8
+    assert hashed() == plan_hash("uid-1", 1, spec)

@@ -1,0 +1,287 @@
+"""Walks along every plan of a ConsumerGroupMigration: there, back from everywhere, and there again."""
+
+import copy
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from switchover.core.effects import DeletePod, Evict
+from switchover.core.groups.change import container_of
+from switchover.core.groups.facts import GroupState, GroupType
+from switchover.core.groups.picture import Facts
+from switchover.core.groups.plan import plan_of
+from switchover.core.plan import decide
+from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, workload_of
+from unit.group_walk import FORWARD, KIND, Walk
+from unit.group_world import World
+from unit.small_plan import intent
+
+D, S = "Deployment", "StatefulSet"
+STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
+OFFLINE = {"protocol": {"to": "Consumer", "strategy": "Offline"}}
+DOWN = {"protocol": {"to": "Classic"}}
+QUICK = {"soakSeconds": 6, "gates": {"stableSamples": 2},
+         "rollout": {"steps": [{"pods": 2, "bakeSeconds": 6}, {"pods": 2, "bakeSeconds": 3}]}}
+
+
+def walk(*workloads: tuple[str, str, int], change: dict[str, Any] | None = None, spec: dict[str, Any] | None = None,
+         judges_lag: bool = False, **world: Any) -> Walk:
+    """At its start; bakes and the soak last a pass or two."""
+    wanted = tuple(workload_of(kind, name, **(change or {})) for kind, name, _ in workloads)
+    return Walk(World(*workloads, **world), {"workloads": wanted, **QUICK, **(spec or {})}, judges_lag=judges_lag)
+
+
+PLANS: dict[str, Callable[..., Walk]] = {
+    "Deployment": lambda **more: walk((D, "orders", 4), autoscaled="orders", **more),
+    "StatefulSet": lambda **more: walk((S, "orders", 4), **more),
+    "both": lambda **more: walk((D, "orders", 3), (S, "payments", 3), **more),
+    "Deployment bridged": lambda **more: walk((D, "orders", 4), change=BRIDGED, **more),
+    "StatefulSet bridged": lambda **more: walk((S, "orders", 4), change=BRIDGED, **more),
+    "strategy, Deployment": lambda **more: walk((D, "orders", 4), change=BOUNCES, spec=STRATEGY, **more),
+    "strategy, StatefulSet": lambda **more: walk((S, "orders", 4), change=BOUNCES, spec=STRATEGY, **more),
+    "offline, Deployment": lambda **more: walk((D, "orders", 4), spec=OFFLINE, **more),
+    "offline, StatefulSet": lambda **more: walk((S, "orders", 4), spec=OFFLINE, **more),
+    "to classic, Deployment": lambda **more: walk(
+        (D, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
+    "to classic, StatefulSet": lambda **more: walk(
+        (S, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
+}
+each_plan = pytest.mark.parametrize("plan", PLANS)
+
+
+def new(plan: str) -> str:
+    """What only the new clients of a plan have among their settings."""
+    return "cooperative-sticky" if "strategy" in plan else "classic" if "classic" in plan else "consumer"
+
+
+def spared(plan: str) -> int:
+    """How many members a plan can be short of: a StatefulSet takes a pod away before it makes the next."""
+    return 100 if "offline" in plan else 1 if "StatefulSet" in plan or plan == "both" else 0
+
+
+def check_there(walk: Walk, plan: str) -> None:
+    """Every pod is a new one's, nothing of ours is left, and the group is whole."""
+    walked, world = walk.position, walk.world
+    assert (walked.finished, walked.step, walked.direction) == (True, "HandOver", FORWARD)
+    assert {name: each.spec["replicas"] for name, each in world.workloads.items()} == walk.total, "a clone is left"
+    assert all(new(plan) in pod.client.values() for each in world.workloads.values() for pod in each.pods.values())
+    check_left_alone(walk)
+
+
+def check_back(walk: Walk, plan: str) -> None:
+    """Exactly as it was before anything was touched."""
+    fresh = PLANS[plan]().world
+    assert (walk.position.finished, walk.position.step) == (True, "Preflight")
+    assert {name: each.spec for name, each in walk.world.workloads.items()} == {
+        name: each.spec for name, each in fresh.workloads.items()}
+    assert not any(new(plan) in pod.client.values() for each in walk.world.workloads.values() for pod in each.pods.values())
+    check_left_alone(walk)
+
+
+def check_left_alone(walk: Walk) -> None:
+    world = walk.world
+    fresh = World(*((each.made["kind"], name, walk.total[name]) for name, each in world.workloads.items()))
+    assert all(not each.made["metadata"].get("annotations") for each in world.workloads.values()), "claimed"
+    assert all(each.spec.get("updateStrategy") == fresh.workloads[name].spec.get("updateStrategy")
+               for name, each in world.workloads.items())
+    if world.autoscaler is not None:
+        assert world.autoscaler["spec"] == {"minReplicas": 4}
+    assert (world.coordinator.state, world.members()) == (GroupState.STABLE, sum(walk.total.values()))
+    assert all(world.coordinator.owner(each) for each in world.coordinator.partitions)
+
+
+def check_on_the_way(walk: Walk, plan: str) -> None:
+    """While nothing fails nobody leaves before whoever follows is a member, and no pod is evicted or deleted."""
+    assert walk.fewest >= sum(walk.total.values()) - spared(plan)
+    assert not [effect for effect in walk.world.done if isinstance(effect, Evict | DeletePod)]
+
+
+# --- there --------------------------------------------------------------------------------------------------------------
+
+
+@each_plan
+def test_the_walk_goes_through_every_step_in_its_order(plan):
+    walk = PLANS[plan]().until()
+    assert walk.steps == [step.name for step in plan_of(walk.migration.spec).steps]
+    check_there(walk, plan)
+    check_on_the_way(walk, plan)
+
+
+@pytest.mark.parametrize("plan", ["Deployment", "offline, StatefulSet"])
+def test_with_the_lag_kernel_as_the_judge(plan):
+    walk = PLANS[plan](judges_lag=True)
+    walk.wants(onFailure="RollBack", gates={"lagPassSeconds": 9, "stableSamples": 2})
+    check_there(walk.until(passes=900), plan)
+
+
+def test_a_stateful_set_under_on_delete_is_given_its_own_strategy_back():
+    """Its current revision is one of long ago, until it is held."""
+    walk = Walk(World((S, "orders", 3), on_delete=True), {"workloads": (workload_of(S),)}).until()
+    assert walk.world.workloads["orders"].spec["updateStrategy"] == {"type": "OnDelete"}
+    assert {pod.client["GROUP_PROTOCOL"] for pod in walk.world.workloads["orders"].pods.values()} == {"consumer"}
+
+
+@pytest.mark.parametrize("step", ["Canary", "Rollout", "Promote", "Settle", "HandOver"])
+def test_a_held_step_waits_for_its_approval_and_goes_on_with_it(step):
+    walk = PLANS["Deployment"]()
+    walk.wants(holds=[step])
+    walk.until(lambda: walk.position.step == step)
+    for _ in range(10):
+        decision = walk.step()
+    assert (walk.position.opened, decision.effects, "Approval" in decision.judged) == (None, (), True)
+    assert walk.migration.status.phase == ("Succeeded" if step == "HandOver" else "AwaitingApproval")
+    walk.wants(approvals=[{"name": step, "planHash": walk.migration.status.plan_hash, "approver": "alice"}])
+    check_there(walk.until(), "Deployment")
+
+
+# --- at every pass ------------------------------------------------------------------------------------------------------
+
+
+@each_plan
+def test_paused_or_blind_in_any_pass_nothing_is_done(plan):
+    walk = PLANS[plan]()
+    while not walk.ended():
+        at, picture = walk.position, walk.picture()
+        paused = decide(KIND.plan(picture), picture, intent(paused=True), walk.streaks, picture.now)
+        assert paused.effects == ()
+        assert replace(paused.position, batch=None) == replace(at, batch=None)
+        blind = decide(KIND.plan(picture), replace(picture, facts=Facts()), intent(), walk.streaks, picture.now)
+        assert blind.effects == ()
+        assert (blind.position.step, blind.position.batch) == (at.step, at.batch)
+        walk.step()
+
+
+@each_plan
+@pytest.mark.parametrize("phase", [0, 2, 4])
+def test_an_operator_that_dies_again_and_again_takes_longer_and_does_the_same(plan, phase):
+    """Streaks, samples and the judge of the lag are lost."""
+    walk = PLANS[plan]()
+    for number in range(900):
+        if number % 6 == phase:
+            walk.forget()
+        walk.step()
+        if walk.ended():
+            break
+    check_there(walk, plan)
+    check_on_the_way(walk, plan)
+
+
+# --- back ---------------------------------------------------------------------------------------------------------------
+
+
+def moments(walk: Walk) -> Iterator[tuple[str, Walk]]:
+    """Every step opened, every batch put on record, under way, and proven, and right before the point of no return."""
+    seen: set[object] = set()
+    while walk.position.step != "HandOver":
+        at = walk.position
+        batch = at.batch and (at.batch.index, at.batch.proven is not None)
+        if at.opened is not None and at.step != "Preflight" and (at.step, batch) not in seen:
+            seen.add((at.step, batch))
+            yield f"{at.step} {batch}", copy.deepcopy(walk)
+            if at.batch is not None and at.batch.proven is None:
+                later = copy.deepcopy(walk)
+                later.step()
+                later.step()
+                yield f"{at.step} {batch}, two passes later", later
+        walk.step()
+    yield "HandOver", walk
+
+
+@each_plan
+def test_from_everywhere_there_is_a_way_back_and_then_forward_again(plan):
+    dice = random.Random(plan)
+    for moment, walk in moments(PLANS[plan]()):
+        try:
+            walk.wants(desiredState="RolledBack")
+            walk.until()
+            check_back(walk, plan)
+            check_on_the_way(walk, plan)
+            if dice.random() < .1:
+                walk.wants(desiredState="Running")
+                check_there(walk.until(), plan)
+                assert walk.position.attempt == 2
+                check_on_the_way(walk, plan)
+        except AssertionError as error:
+            raise AssertionError(f"back from {moment}: {error}") from error
+
+
+@each_plan
+def test_whoever_turns_round_on_the_way_back_still_comes_there(plan):
+    dice = random.Random(plan)
+    for moment, walk in moments(PLANS[plan]()):
+        if dice.random() < .7:
+            continue
+        try:
+            walk.wants(desiredState="RolledBack")
+            for _ in range(dice.randint(1, 30)):
+                if not walk.ended():
+                    walk.step()
+            turned = walk.position
+            walk.wants(desiredState="Running")
+            check_there(walk.until(), plan)
+            check_on_the_way(walk, plan)
+        except AssertionError as error:
+            raise AssertionError(f"back from {moment}, and forward from {turned}: {error}") from error
+
+
+# --- clients that fail --------------------------------------------------------------------------------------------------
+
+
+@each_plan
+@pytest.mark.parametrize(("fault", "reason"), [("silent", "NotAMember"), ("crashing", "NewPodRestarts"),
+                                               ("slow", "PartitionStalled")])
+def test_a_new_client_that_fails_turns_the_migration_back_by_itself(plan, fault, reason):
+    walk = PLANS[plan]()
+    walk.wants(onFailure="RollBack")
+    getattr(walk.world, fault).add(new(plan))
+    for _ in range(300):
+        walk.step()
+        if walk.position.finished:
+            break
+    assert walk.position.failure == reason
+    check_back(walk, plan)
+    assert walk.fewest >= sum(walk.total.values()) - spared(plan), "the canaries that fail cost a member that works"
+    assert not [effect for effect in walk.world.done if isinstance(effect, Evict)]
+
+
+@each_plan
+def test_a_new_client_that_fails_is_told_and_nothing_follows_where_a_person_is_to_decide(plan):
+    walk = PLANS[plan]()
+    walk.world.silent.add(new(plan))
+    for _ in range(150):
+        decision = walk.step()
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "NotAMember"
+    assert (walk.migration.status.phase, walk.position.direction) == ("Stalled", FORWARD)
+    if "offline" not in plan:
+        failing = [pod for each in walk.world.workloads.values() for pod in each.pods.values()
+                   if new(plan) in pod.client.values()]
+        assert len(failing) == (2 if "Deployment" in plan or plan == "both" else 1)
+    walk.wants(desiredState="RolledBack")
+    walk.until()
+    check_back(walk, plan)
+
+
+def test_under_policy_upgrade_a_group_that_nobody_assigns_is_cured_by_one_eviction():
+    """F2 of feasibility-groups.md: the last member of the consumer protocol leaves, and its partitions have no owner."""
+    walk = PLANS["Deployment"](policy="upgrade")
+    walk.wants(protocol={"to": "Consumer", "acceptNoOnlineRollback": True})
+    walk.until(lambda: walk.position.step == "Promote" and walk.position.batch is not None)
+    walk.wants(desiredState="RolledBack")
+    for _ in range(300):
+        walk.step()
+        if walk.ended():
+            break
+    check_back(walk, "Deployment")
+    assert len([effect for effect in walk.world.done if isinstance(effect, Evict)]) == 1
+    assert walk.world.coordinator.type is GroupType.CONSUMER, "such a group stays of that type, with classic members alone"
+
+
+def test_the_template_that_is_left_is_the_users_own_with_the_change_and_no_more():
+    walk = PLANS["Deployment"]().until()
+    _, container = container_of(walk.world.workloads["orders"].spec["template"], "app")
+    assert container == {"name": "app", "image": "orders:1", "env": [{"name": "GROUP_PROTOCOL", "value": "consumer"},
+                                                                     {"name": "STRATEGIES", "value": "range"}]}
