@@ -87,8 +87,11 @@ class Scene:
         return self.cluster.kubectl("exec", "zookeeper-0", "--", *words, timeout=60)
 
     def send(self, pod: str, number: signal.Signals) -> None:
-        found = self.cluster.get("pod", pod)
-        assert operator_process.kill(operator_process.container_id(found), number) > 0, f"{pod} runs no process"
+        """On a loaded machine a new pod takes its time until a container runs."""
+        deadline = time.monotonic() + 60
+        while not operator_process.kill(operator_process.container_id(self.cluster.get("pod", pod)), number):
+            assert time.monotonic() < deadline, f"{pod} runs no process"
+            time.sleep(0.5)
 
     def send_all(self, pods: tuple[str, ...], number: signal.Signals) -> None:
         for pod in pods:
