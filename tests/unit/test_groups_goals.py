@@ -19,6 +19,7 @@ from unit.group_pictures import (
     spec_of,
     value,
     with_fact,
+    with_pod,
     with_source,
     workload_of,
 )
@@ -98,8 +99,20 @@ def test_it_is_held_and_then_written():
 
 
 def test_not_while_a_pod_that_goes_away_would_be_of_long_ago():
-    before = held(of_stateful_set("Canary", "OOOOOO", ()))
-    assert goals.clones(with_source(current_revision="of-long-ago")(before)) == ()
+    before = with_source(current_revision="of-long-ago")(of_stateful_set("Canary", "OOOOOO", ()))
+    assert goals.clones(before) == ()
+    assert goals.clones(held(before)) == ()
+
+
+def test_under_on_delete_its_revision_catches_up_first():
+    """Held at once, a pod that is lost would come back of the very first template (tests/apiserver/test_member_partition.py)."""
+    before = with_source(current_revision="of-long-ago", update_strategy={"type": "OnDelete"})(
+        of_stateful_set("Canary", "OOOOOO", ()))
+    assert goals.clones(before) == (partition.settle(source(before)),)
+    assert goals.clones(with_pod("orders-3", revision="another")(before)) == (), "it would be replaced at once"
+    assert goals.clones(with_source(caught_up=False)(before)) == (), "nobody knows what would be replaced"
+    caught_up = with_source(current_revision=source(before).update_revision)(before)
+    assert goals.clones(caught_up) == (partition.hold(source(before)),)
 
 
 @pytest.mark.parametrize("current", [ORIGINAL, TARGET])

@@ -16,18 +16,20 @@ def stateful_set(**changes):
 
 
 @pytest.mark.parametrize("strategy", [ON_DELETE, {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}])
-def test_held_lowered_and_given_back(strategy):
+def test_held_settled_lowered_and_given_back(strategy):
     made = manifest("StatefulSet")
     made["spec"]["updateStrategy"] = strategy
-    held = after(made, partition.hold(workload(made)))
-    assert [partition.is_held(workload(each)) for each in (made, held)] == [False, True]
+    settled = after(made, partition.settle(workload(made)))
+    assert settled["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    held = after(settled, partition.hold(workload(settled)))
+    assert [partition.is_held(workload(each)) for each in (made, settled, held)] == [False, False, True]
     lowered = after(held, partition.lower(workload(held), 1))
     assert lowered["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}
     assert not partition.is_held(workload(lowered))
     assert after(lowered, partition.restore_strategy(workload(lowered), strategy))["spec"] == made["spec"]
 
 
-@pytest.mark.parametrize("effect", [partition.hold, lambda each: partition.lower(each, 1),
+@pytest.mark.parametrize("effect", [partition.hold, partition.settle, lambda each: partition.lower(each, 1),
                                     lambda each: partition.restore_strategy(each, ON_DELETE)])
 def test_each_is_fenced_by_object_and_generation(effect):
     made = manifest("StatefulSet")
@@ -37,13 +39,22 @@ def test_each_is_fenced_by_object_and_generation(effect):
             after(other, effect(workload(made)))
 
 
-def test_settled_only_when_whatever_starts_is_one_that_runs():
+def test_settled_only_when_whatever_starts_is_what_runs():
     assert partition.settled(stateful_set())
     assert not partition.settled(stateful_set(caught_up=False))
     assert not partition.settled(stateful_set(current_revision="of-long-ago")), "as OnDelete leaves it"
     mixed = pods(pod("orders-0"), pod("orders-1"), pod("orders-2", NEW))
-    for turned_in_the_middle in ({"current_revision": NEW}, {"update_revision": NEW}, {}):
-        assert partition.settled(stateful_set(pods=mixed, **turned_in_the_middle))
+    assert not partition.settled(stateful_set(pods=mixed))
+
+
+def test_turned_round_in_the_middle_a_pod_comes_back_as_one_of_two_that_are_here():
+    mixed = pods(pod("orders-0"), pod("orders-1"), pod("orders-2", NEW))
+    assert partition.comes_back(stateful_set())
+    for revisions in ({}, {"current_revision": NEW}, {"update_revision": NEW}):
+        assert partition.comes_back(stateful_set(pods=mixed, **revisions))
+    assert not partition.comes_back(stateful_set(pods=mixed, current_revision="of-long-ago"))
+    assert not partition.comes_back(stateful_set(pods=mixed, caught_up=False))
+    assert not partition.comes_back(stateful_set(update_revision=NEW)), "its template was changed, and no pod has it"
 
 
 def test_held_is_what_the_change_of_a_template_is_fenced_by():

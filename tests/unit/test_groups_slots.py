@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.core.groups import partition, slots
 from switchover.core.groups.picture import TARGET, Picture
 from switchover.core.groups.workloads import MemberPod
@@ -106,6 +107,16 @@ def test_each_kind_of_workload_has_a_canary_of_the_same_size_and_bake():
     assert [(size.pods, size.bake) for size in slots.sizes_without_bake(picture)] == [(1, 0.0), (3, 0.0)]
     alone = replace(picture, spec=spec_of(rollout={"steps": [{"pods": 2}]}))
     assert slots.sizes_after_canary(alone) == slots.sizes(alone)
+
+
+def test_no_batch_is_chosen_of_a_stateful_set_whose_template_is_not_changed_yet():
+    """Its partition would go down over the old one."""
+    find = slots.left(TARGET, frozenset({WorkloadKind.STATEFUL_SET}))
+    waiting = find(of_stateful_set("Canary", "OOOOOO", ()))
+    assert isinstance(waiting, Unknown)
+    assert "StatefulSet orders does not have its target template yet" in waiting.why
+    assert value(find(of_stateful_set())) == ["orders/3", "orders/2", "orders/1", "orders/0"]
+    assert value(find(mixed())) == [], "a Deployment is another rollout's"
 
 
 def test_what_an_estimate_rests_on():

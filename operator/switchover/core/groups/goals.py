@@ -131,13 +131,17 @@ def _while_empty(picture: Picture, workload: Workload, source: MemberWorkload, m
 
 
 def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterator[Effect]:
-    """Hold, on the way forward wait until a pod that goes away would come back as what was here, and only then write."""
+    """Hold and only then write; on the way forward not before a pod that goes away would come back as what is here."""
     wanted = picture.template(workload.name, mode)
     if wanted is None or not change.differing(source, workload.container, wanted):
         return
-    if not partition.is_held(source):
+    if picture.position.direction is Direction.FORWARD and not partition.comes_back(source):
+        if source.update_strategy.get("type") == "OnDelete" and source.caught_up and not partition.would_restart(
+                source, {"type": "RollingUpdate"}):
+            yield partition.settle(source)
+    elif not partition.is_held(source):
         yield partition.hold(source)
-    elif picture.position.direction is Direction.BACKWARD or partition.settled(source):
+    else:
         yield change.write(source, workload.container, wanted, f"{mode.lower()} template")
 
 

@@ -10,10 +10,9 @@ What Kubernetes does, as seen on 1.36 (tests/apiserver/test_member_workloads.py)
 * With OrderedReady a pod that never gets Ready stops everything, its own replacement by a better template too. It has to be
   deleted (DeletePod).
 
-Forward: `hold`, await `settled`, and only then change the template. Held, the current revision catches up as well, where it
-was one of long ago: what counts is that all pods have the update revision and are Ready, whatever the partition. Back:
-`hold`, then the template at once; a pod that goes away meanwhile is made of the current revision, which is where it comes
-from or where it goes.
+Forward, and back from the end of a roll: `settle` where the strategy is OnDelete, await `settled`, `hold`, and only then
+change the template. Back: `hold` at once, then the template; a pod that goes away meanwhile is made of the current revision,
+which is where it comes from or where it goes. Forward again from the middle of the way back: as soon as it `comes_back`.
 """
 
 from collections.abc import Mapping
@@ -26,11 +25,19 @@ from switchover.core.groups.workloads import MemberWorkload
 STRATEGY = "/spec/updateStrategy"
 
 
+def settle(workload: MemberWorkload) -> Patch:
+    """RollingUpdate of all pods, only while nothing `would_restart` under it: then the current revision catches up."""
+    return _strategy(workload, 0, "its template for whatever pod starts")
+
+
 def hold(workload: MemberWorkload) -> Patch:
-    """Nothing is replaced from now on, whatever the template."""
-    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": workload.replicas}}
-    return patch(workload, [unchanged(workload), {"op": "replace", "path": STRATEGY, "value": strategy}],
-                 "no pod replaced for now")
+    """Nothing is replaced from now on, whatever the template. Forward only when it `comes_back`."""
+    return _strategy(workload, workload.replicas, "no pod replaced for now")
+
+
+def _strategy(workload: MemberWorkload, partition: int, purpose: str) -> Patch:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    return patch(workload, [unchanged(workload), {"op": "replace", "path": STRATEGY, "value": strategy}], purpose)
 
 
 def partition_of(strategy: Mapping[str, Any], replicas: int) -> int:
@@ -47,12 +54,21 @@ def is_held(workload: MemberWorkload) -> bool:
 
 
 def settled(workload: MemberWorkload) -> bool:
-    """A pod that goes away now comes back as one that was here: the template may be changed.
+    """A pod that goes away now comes back as it was: the template may be changed.
+
+    Not while pods of two revisions run, nor while one is not Ready: under RollingUpdate the rest follows by itself.
+    """
+    return (workload.caught_up and workload.current_revision == workload.update_revision
+            and all(pod.revision == workload.update_revision for pod in workload.pods.values()))
+
+
+def comes_back(workload: MemberWorkload) -> bool:
+    """A pod that goes away now comes back as one of those that are here.
 
     Pods of two revisions there are only after a turn in the middle of a roll: either is one of this migration's.
     """
-    known = {workload.update_revision, *(pod.revision for pod in workload.pods.values())}
-    return workload.caught_up and workload.current_revision in known
+    here = {pod.revision for pod in workload.pods.values()}
+    return settled(workload) or (len(here) > 1 and workload.caught_up and workload.current_revision in here)
 
 
 def lower(workload: MemberWorkload, updated: int) -> Patch:

@@ -63,10 +63,16 @@ Left = Callable[[Picture], Observed[Sequence[str]]]
 def left(mode: str, kinds: frozenset[WorkloadKind], only_canary: bool = False) -> Left:
     """The slots of workloads of these kinds that are not in `mode` yet: the highest first, as a StatefulSet replaces them.
 
-    With `only_canary` no more of them than make the first batch of the rollout.
+    With `only_canary` no more of them than make the first batch of the rollout. Unknown while a StatefulSet has not settled,
+    so that its template could not be changed yet.
     """
 
     def find(picture: Picture) -> Observed[Sequence[str]]:
+        for workload in picture.spec.workloads:
+            if workload.kind is WorkloadKind.STATEFUL_SET and workload.kind in kinds \
+                    and picture.live_mode(workload.name) != mode:
+                return Unknown(f"StatefulSet {workload.name} does not have its {mode.lower()} template yet: it is changed when"
+                               " every pod is Ready and of the revision that Kubernetes would make it of")
         found = [slot for workload in picture.spec.workloads if workload.kind in kinds
                  for slot in picture.position.left(reversed(picture.slots(workload.name)), mode)]
         if only_canary:
