@@ -105,7 +105,8 @@ def test_not_while_a_pod_that_goes_away_would_be_of_long_ago():
 
 
 def test_under_on_delete_its_revision_catches_up_first():
-    """Held at once, a pod that is lost would come back of the very first template (tests/apiserver/test_member_partition.py)."""
+    """Held at once, a pod that is lost would come back of the very first template
+    (tests/apiserver/test_member_partition.py)."""
     before = with_source(current_revision="of-long-ago", update_strategy={"type": "OnDelete"})(
         of_stateful_set("Canary", "OOOOOO", ()))
     assert goals.clones(before) == (partition.settle(source(before)),)

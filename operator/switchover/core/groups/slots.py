@@ -71,8 +71,8 @@ def left(mode: str, kinds: frozenset[WorkloadKind], only_canary: bool = False) -
         for workload in picture.spec.workloads:
             if workload.kind is WorkloadKind.STATEFUL_SET and workload.kind in kinds \
                     and picture.live_mode(workload.name) != mode:
-                return Unknown(f"StatefulSet {workload.name} does not have its {mode.lower()} template yet: it is changed when"
-                               " every pod is Ready and of the revision that Kubernetes would make it of")
+                return Unknown(f"StatefulSet {workload.name} does not have its {mode.lower()} template yet: it is changed"
+                               " when every pod is Ready and of the revision that Kubernetes would make it of")
         found = [slot for workload in picture.spec.workloads if workload.kind in kinds
                  for slot in picture.position.left(reversed(picture.slots(workload.name)), mode)]
         if only_canary:
