@@ -115,10 +115,10 @@ async def test_back_from_the_end_goes_batch_by_batch_as_well(
     assert images(await lowered(server, workloads, 1), revisions) == {"orders-0": "new", "orders-1": "old"}
 
 
-async def test_on_delete_has_forgotten_what_its_pods_run(
+async def under_on_delete(
     server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
-) -> None:
-    """A pod that is lost comes back of the very first template, until the current revision has caught up."""
+) -> dict[str, str]:
+    """Two pods of a second template, while the current revision is still the very first."""
     apply(stateful_set(2, updateStrategy={"type": "OnDelete"}))
     first = await up(server, workloads, "StatefulSet")
     manifest = stateful_set(2, updateStrategy={"type": "OnDelete"})
@@ -128,14 +128,36 @@ async def test_on_delete_has_forgotten_what_its_pods_run(
         assert partition.would_restart(await up(server, workloads, "StatefulSet"), {"type": "RollingUpdate"})
         await lose(server, workloads, name)
     second = await up(server, workloads, "StatefulSet")
-    revisions = {first.update_revision: "first", second.update_revision: "second"}
     assert (second.current_revision, partition.settled(second)) == (first.update_revision, False)
     assert partition.would_restart(second, {"type": "RollingUpdate"}) == ()
+    return {first.update_revision: "first", second.update_revision: "second"}
+
+
+async def test_on_delete_has_forgotten_what_its_pods_run(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    """Held at once, a pod that is lost comes back of the very first template."""
+    revisions = await under_on_delete(server, workloads, apply)
     path = server.path("v1", "Pod", "orders-1") + "/status"      # not Ready for a moment: the revision does not catch up
     not_ready = [{"op": "replace", "path": "/status/conditions", "value": [{"type": "Ready", "status": "False"}]}]
     await server.json_patch(path, not_ready)
     await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
     assert images(await lose(server, workloads, "orders-0"), revisions)["orders-0"] == "first"
+
+
+async def test_settled_first_it_remembers(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    revisions = await under_on_delete(server, workloads, apply)
+    before = await read(workloads, "StatefulSet")
+    await perform(workloads, partition.settle(before))
+    await until(lambda: all_settled(workloads), "the current revision has caught up")
+    settled = await read(workloads, "StatefulSet")
+    assert {pod.uid for pod in settled.pods.values()} == {pod.uid for pod in before.pods.values()}, "nothing restarts"
+    await perform(workloads, partition.hold(settled))
+    held = await up(server, workloads, "StatefulSet")
+    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
+    assert images(await lose(server, workloads, "orders-0"), revisions)["orders-0"] == "second"
 
 
 async def test_a_pod_that_never_gets_ready_blocks_its_own_way_back_until_it_is_deleted(

@@ -47,14 +47,15 @@ def test_settled_only_when_whatever_starts_is_what_runs():
     assert not partition.settled(stateful_set(pods=mixed))
 
 
-def test_turned_round_in_the_middle_a_pod_comes_back_as_one_of_two_that_are_here():
+def test_turned_round_in_the_middle_a_pod_comes_back_as_one_of_those_that_are_here():
     mixed = pods(pod("orders-0"), pod("orders-1"), pod("orders-2", NEW))
     assert partition.comes_back(stateful_set())
     for revisions in ({}, {"current_revision": NEW}, {"update_revision": NEW}):
         assert partition.comes_back(stateful_set(pods=mixed, **revisions))
     assert not partition.comes_back(stateful_set(pods=mixed, current_revision="of-long-ago"))
     assert not partition.comes_back(stateful_set(pods=mixed, caught_up=False))
-    assert not partition.comes_back(stateful_set(update_revision=NEW)), "its template was changed, and no pod has it"
+    assert partition.comes_back(stateful_set(update_revision=NEW)), "its template was changed, and no pod has followed"
+    assert not partition.comes_back(stateful_set(current_revision="of-long-ago"))
 
 
 def test_held_is_what_the_change_of_a_template_is_fenced_by():

@@ -63,12 +63,12 @@ def settled(workload: MemberWorkload) -> bool:
 
 
 def comes_back(workload: MemberWorkload) -> bool:
-    """A pod that goes away now comes back as one of those that are here.
+    """A pod that goes away while the workload is held comes back as one of those that are here.
 
-    Pods of two revisions there are only after a turn in the middle of a roll: either is one of this migration's.
+    After a turn in the middle of a roll they are of two revisions, or the template has changed and none has followed yet.
     """
     here = {pod.revision for pod in workload.pods.values()}
-    return settled(workload) or (len(here) > 1 and workload.caught_up and workload.current_revision in here)
+    return settled(workload) or (workload.caught_up and workload.current_revision in here)
 
 
 def lower(workload: MemberWorkload, updated: int) -> Patch:
