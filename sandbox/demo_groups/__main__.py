@@ -87,7 +87,7 @@ def tell(cluster: Cluster, chapters: Sequence[Sequence[Sequence[stories.Story]]]
         summary.reports[group] = histories.judge(directory, group)
         for line in summary.reports[group].lines():
             say(f"oracle, {group}: {line}")
-    summary.gaps = {name: histories.longest_gap(directory, told.story.group, told.start, told.end)
+    summary.gaps = {name: histories.between(directory, told.story.group, told.start, told.end).longest_gap
                     for name, told in summary.told.items()}
     return summary
 

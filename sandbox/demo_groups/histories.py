@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from demo.cluster import Cluster, CommandFailed
@@ -27,27 +28,44 @@ def collect(cluster: Cluster, directory: Path) -> None:
         subprocess.run(unpack, input=done.stdout, check=True)
 
 
-def judge(directory: Path, group: str) -> Report:
+def judge(directory: Path, group: str, partitions: int = world.PARTITIONS) -> Report:
     """The oracle's report on one group, whose topic has the group's name. Raises ValueError where nothing can be judged."""
-    expected = [Partition(group, number) for number in range(world.PARTITIONS)]
+    expected = [Partition(group, number) for number in range(partitions)]
     reading = _reading(directory, group)
     report = check(reading.events(), expected)
     report.notes += reading.notes()
     return report
 
 
-def longest_gap(directory: Path, group: str, start: float, end: float) -> float:
-    """The longest time, between two wall-clock times, in which a partition had a record and nobody delivered; in seconds."""
-    offset, last, stories = None, 0.0, dict[Partition, Waiting]()
+@dataclass
+class Span:
+    """What befell a group between two wall-clock times."""
+
+    gaps: dict[Partition, float] = field(default_factory=dict)
+    """The longest time in which a partition had a record and nobody delivered, in seconds; 0.0 for none."""
+    claims: int = 0
+    """How often a member was given a partition."""
+
+    @property
+    def longest_gap(self) -> float:
+        return max(self.gaps.values(), default=0.0)
+
+
+def between(directory: Path, group: str, start: float, end: float) -> Span:
+    """What the histories tell of that time."""
+    offset, last, stories, span = None, 0.0, dict[Partition, Waiting](), Span()
     for event in _reading(directory, group).events():
         offset = event.wall - event.mono if offset is None else offset
         last = event.mono
         if event.mono > end - offset:
             break
+        span.claims += event.kind is Kind.CLAIM and event.mono > start - offset
         if event.kind in (Kind.CLAIM, Kind.ACKNOWLEDGED, Kind.DELIVERED):
             _feed(stories.setdefault(event.partition, Waiting(start - offset)), event)
-    found = (waiting.longest(partition, last) for partition, waiting in stories.items())
-    return max((gap.seconds for gap in found if gap is not None), default=0.0)
+    for partition, waiting in stories.items():
+        gap = waiting.longest(partition, last)
+        span.gaps[partition] = gap.seconds if gap is not None else 0.0
+    return span
 
 
 def _feed(waiting: Waiting, event: Event) -> None:

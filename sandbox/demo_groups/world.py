@@ -8,6 +8,8 @@ import yaml
 from demo.cluster import Cluster, CommandFailed
 
 MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
+LARGE = MANIFESTS.with_name("manifests-groups-large")
+"""The same with a group of 12 members on 60 partitions, and without the other."""
 POLICY = "group.consumer.migration.policy"
 NODES = ("kafka-0", "kafka-1", "kafka-2")
 PARTITIONS = 24
@@ -35,16 +37,16 @@ def remove(cluster: Cluster) -> None:
     cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
 
 
-def deploy(cluster: Cluster, say: Callable[[str], None]) -> None:
+def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS) -> None:
     """Kafka, topics, producers and members; back once every part is ready. Raises CommandFailed."""
     cluster.kubectl("create", "namespace", cluster.namespace)
-    cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
+    cluster.kubectl("apply", "--kustomize", str(manifests))
     cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
     cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
     say("Kafka 4.4 is ready, topics exist")
     for workload in ("orders-producer", "payments-producer", "orders", "payments"):
         cluster.kubectl("rollout", "status", f"deployment/{workload}", "--timeout=180s", timeout=190)
-    say("producers and two groups of six members run")
+    say("producers and members run")
 
 
 def set_policy(cluster: Cluster, policy: str) -> None:

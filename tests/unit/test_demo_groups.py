@@ -80,5 +80,10 @@ def waiting(tmp_path: Path) -> float:
 @pytest.mark.parametrize(("since", "until", "longest"), [
     (0, 100, 7), (0, 20, 4), (20, 100, 7), (12, 20, 2), (33, 100, 4), (0, 5, 0)])
 def test_the_longest_gap_is_that_of_its_story_alone(tmp_path, waiting, since, until, longest):
-    found = histories.longest_gap(tmp_path, "orders", waiting + since, waiting + until)
-    assert found == pytest.approx(longest, abs=0.1)
+    found = histories.between(tmp_path, "orders", waiting + since, waiting + until)
+    assert found.longest_gap == pytest.approx(longest, abs=0.1)
+
+
+def test_claims_are_counted_within_their_story(tmp_path, waiting):
+    assert [histories.between(tmp_path, "orders", waiting + since, waiting + until).claims
+            for since, until in ((-1, 100), (5, 100), (-1, -0.5))] == [1, 0, 0]

@@ -1,0 +1,87 @@
+"""12 members on 60 partitions change their protocol by a plain rolling update, and by Switchover: both in one run.
+
+python -m demo_groups.measure (what it printed is in docs/measurements.md). Needs what `make images-groups` builds.
+"""
+
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from demo import migration
+from demo.cluster import Cluster
+from demo.sandbox import bring_up
+from demo.screen import Screen
+from demo_groups import histories, stories, world
+from demo_groups.follow import follow
+
+DIRECTORY = Path(__file__).parents[2] / "build" / "measure-groups"
+GROUP, PARTITIONS = "orders", 60
+CALM_SECONDS = 30.0
+"""After each roll: the group converges, and what it does so late still belongs to the roll."""
+REBALANCED = re.compile(rf"Stabilized group {GROUP} generation \d+|\[GroupId {GROUP}\] Bumped group epoch to \d+")
+"""What GroupMetadataManager logs for each new generation or epoch (group-protocol.md 1.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """One change of the protocol of all members, between two wall-clock times."""
+
+    name: str
+    start: float
+    end: float
+    rebalances: int
+
+
+def main() -> int:
+    """0 when the oracle finds no fault in all of it."""
+    screen = Screen(Console())
+    cluster = bring_up(images=world.images())
+    world.remove(cluster)
+    world.deploy(cluster, screen.say, world.LARGE)
+    migration.install_operator(cluster)
+    time.sleep(CALM_SECONDS)
+    rolls = [
+        _measured(cluster, "plain, to consumer", lambda: _plain(cluster, "consumer")),
+        _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
+        _measured(cluster, "Switchover, to consumer", lambda: follow(cluster, stories.PROTOCOL_UPGRADE, screen.say)),
+        _measured(cluster, "Switchover, to classic", lambda: follow(cluster, stories.DOWNGRADE, screen.say)),
+    ]
+    world.stop_traffic(cluster)
+    histories.collect(cluster, DIRECTORY)
+    report = histories.judge(DIRECTORY, GROUP, PARTITIONS)
+    table = Table(title="12 members, 60 partitions", title_justify="left")
+    for column in ("roll", "seconds", "longest gap of a partition", "median of the partitions", "rebalances", "claims"):
+        table.add_column(column)
+    for roll in rolls:
+        span = histories.between(DIRECTORY, GROUP, roll.start, roll.end)
+        table.add_row(roll.name, f"{roll.end - roll.start - CALM_SECONDS:.0f}", f"{span.longest_gap:.2f} s",
+                      f"{statistics.median(span.gaps.values()):.2f} s", str(roll.rebalances), str(span.claims))
+    Console(width=140).print(table)
+    for line in report.lines():
+        screen.say(line)
+    return 1 if report.faults else 0
+
+
+def _measured(cluster: Cluster, name: str, roll: Callable[[], object]) -> Roll:
+    start = time.time()
+    roll()
+    time.sleep(CALM_SECONDS)
+    logged = (cluster.kubectl("logs", pod, f"--since={time.time() - start:.0f}s") for pod in world.NODES)
+    return Roll(name, start, time.time(), sum(len(REBALANCED.findall(log)) for log in logged))
+
+
+def _plain(cluster: Cluster, protocol: str) -> None:
+    """What anybody would do without us: a quarter more pods and a quarter fewer, judged by Ready alone."""
+    cluster.kubectl("set", "env", f"deployment/{GROUP}", f"GROUP_PROTOCOL={protocol}")
+    cluster.kubectl("rollout", "status", f"deployment/{GROUP}", "--timeout=300s", timeout=310)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
