@@ -237,10 +237,6 @@ class Workloads(Protocol):
         """Write it over what `node_files` last read; Fenced when somebody else has written it since."""
         ...
 
-    async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
-        """JSON patch; Fenced when one of its tests fails."""
-        ...
-
     async def preview_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """The object that this JSON patch would make, by a dry run; Fenced when one of its tests fails."""
         ...

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from switchover.api.status import Direction
 from switchover.core.deletion import ABANDON, LET_GO
-from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, PatchStatefulSet, WriteNodeFiles
+from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.figures import waits_of
 from switchover.core.gate import Judge, Judgement, Streak, fail, wait
 from switchover.core.intent import PREFLIGHT
@@ -220,8 +220,6 @@ class Reconciler(Generic[M, P]):
                     await self._workloads.patch(api_version, kind, name, operations, subresource)
                 case WriteNodeFiles(secret, files, labels):
                     await self._workloads.write_node_files(secret, files, labels)
-                case PatchStatefulSet(stateful_set, operations, _):
-                    await self._workloads.patch_stateful_set(stateful_set, operations)
                 case Evict(pod, uid):
                     await self._workloads.evict(pod, uid)
                 case DeletePod(pod, uid):

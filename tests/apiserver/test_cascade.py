@@ -76,7 +76,8 @@ async def touch_everything(server: ApiServer, uid: str) -> None:
     for manifest in controllers.manifests("main", spec, brokers, before, "cluster", "3.9"):
         await workloads.apply(manifest)
     await workloads.apply(template.original_manifest(before, 1, labels))
-    await workloads.patch_stateful_set("kafka", template.patch(before, brokers, [f"kafka-{n}" for n in range(3)], ()))
+    operations = template.patch(before, brokers, [f"kafka-{n}" for n in range(3)], ())
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
     after = await workloads.stateful_set("kafka")
     assert after is not None
     assert after.claimed_by == uid

@@ -235,7 +235,7 @@ async def everything(server: ApiServer) -> None:
     for other in OTHERS[:2]:
         assert await workloads.manifest(other["apiVersion"], other["kind"], other["metadata"]["name"]) is not None
     replicas = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}}]
-    await workloads.patch_stateful_set("kafka", replicas)
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", replicas)
     for _ in range(150):
         found = await workloads.stateful_set("kafka")
         if found is not None and len(found.pods) == 2:

@@ -68,7 +68,7 @@ class Finalized:
         await self.workloads.write_node_files(
             "kafka-switchover", {template.file_key(pod): f"# {pod}\nprocess.roles=broker\n" for pod in PODS}, labels)
         await self.workloads.write_node_files("kafka-controller-switchover", {"keystore.jks": "\udcfe\udced"}, labels)
-        await self.workloads.patch_stateful_set("kafka", template.patch(workload, spec.brokers[0], PODS, ()))
+        await self.workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(workload, spec.brokers[0], PODS, ()))
         for manifest in controllers.manifests("to-kraft", spec, spec.brokers[0], workload, "cluster-id", "3.9"):
             await self.workloads.apply(manifest)
 
@@ -151,11 +151,11 @@ async def test_giving_back_after_the_export_was_applied_restarts_nothing(cluster
     assert workload is not None
     original = await cluster.workloads.original(names.original("kafka", 1))
     assert original is not None
-    await cluster.workloads.patch_stateful_set("kafka", template.restore_strategy(workload, original))
+    await cluster.workloads.patch("apps/v1", "StatefulSet", "kafka", template.restore_strategy(workload, original))
     workload = await cluster.workloads.stateful_set("kafka")
     assert workload is not None
     assert workload.claimed_by == "uid-of-the-migration"
-    await cluster.workloads.patch_stateful_set("kafka", template.release(workload))
+    await cluster.workloads.patch("apps/v1", "StatefulSet", "kafka", template.release(workload))
     cluster.apply(how, text)
     now = await cluster.live("kafka")
     assert now["status"]["updateRevision"] == was["status"]["updateRevision"]

@@ -80,7 +80,8 @@ async def read(workloads: KubernetesWorkloads) -> Workload:
 
 
 async def take_over(workloads: KubernetesWorkloads) -> None:
-    await workloads.patch_stateful_set("kafka", template.patch(await read(workloads), BROKERS, ["kafka-0", "kafka-1"], ()))
+    operations = template.patch(await read(workloads), BROKERS, ["kafka-0", "kafka-1"], ())
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
     assert template.is_ours(await read(workloads), BROKERS)
 
 
@@ -147,7 +148,7 @@ async def test_a_dry_run_changes_nothing_and_tells_what_would_be(
     after = replace(before, template=change.template, update_strategy=change.update_strategy)
     assert template.changed_back(after, BROKERS) == ()
     assert (await read(workloads)).template == before.template
-    await workloads.patch_stateful_set("kafka", operations)
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
     with pytest.raises(Fenced):
         await survey.try_patch("kafka", operations)
 

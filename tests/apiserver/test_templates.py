@@ -51,14 +51,14 @@ async def test_a_template_goes_there_and_back_whatever_its_commands_say(
     kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump(stateful_set()))
     before = await read(workloads)
     original = template.original_manifest(before, 1, {})["data"]
-    await workloads.patch_stateful_set("kafka", template.patch(before, BROKERS, ["kafka-0", "kafka-1"], ()))
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(before, BROKERS, ["kafka-0", "kafka-1"], ()))
     ours = await read(workloads)
     assert template.is_ours(ours, BROKERS)
     with pytest.raises(Fenced):
-        await workloads.patch_stateful_set("kafka", template.restore_template(before, original))
-    await workloads.patch_stateful_set("kafka", template.restore_template(ours, original))
+        await workloads.patch("apps/v1", "StatefulSet", "kafka", template.restore_template(before, original))
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", template.restore_template(ours, original))
     restored = await read(workloads)
     assert restored.template == before.template
     assert restored.update_strategy == template.ON_DELETE, "pods are still replaced by eviction only"
-    await workloads.patch_stateful_set("kafka", template.restore_strategy(restored, original))
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", template.restore_strategy(restored, original))
     assert (await read(workloads)).update_strategy == before.update_strategy

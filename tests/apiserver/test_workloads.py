@@ -224,16 +224,16 @@ async def test_the_strategy_is_replaced_under_a_test(workloads: KubernetesWorklo
         {"op": "test", "path": "/spec/updateStrategy", "value": found.update_strategy},
         {"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}},
     ]
-    await workloads.patch_stateful_set("kafka", patch)
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", patch)
     changed = await workloads.stateful_set("kafka")
     assert changed is not None
     assert changed.update_strategy == {"type": "OnDelete"}
     with pytest.raises(Fenced):
-        await workloads.patch_stateful_set("kafka", patch)
+        await workloads.patch("apps/v1", "StatefulSet", "kafka", patch)
     with pytest.raises(Fenced):
-        await workloads.patch_stateful_set("nothing", patch)
+        await workloads.patch("apps/v1", "StatefulSet", "nothing", patch)
     with refused("replicas"):                              # 422 as well, but a value that can never be
-        await workloads.patch_stateful_set("kafka", [{"op": "replace", "path": "/spec/replicas", "value": -1}])
+        await workloads.patch("apps/v1", "StatefulSet", "kafka", [{"op": "replace", "path": "/spec/replicas", "value": -1}])
 
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
@@ -268,7 +268,7 @@ async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_
     found = await workloads.stateful_set("kafka")
     assert found is not None
     brokers = BrokerSet.model_validate({"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}})
-    await workloads.patch_stateful_set("kafka", patch(found, brokers, before, ()))
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", patch(found, brokers, before, ()))
     ours = await workloads.stateful_set("kafka")
     assert ours is not None
     assert is_ours(ours, brokers)
@@ -331,12 +331,12 @@ async def test_an_environment_is_read_taken_over_and_given_back(
     assert properties(before) == {
         "zookeeper.connect": f"zookeeper.{namespace}:2181", "min.insync.replicas": "2", "super.users": "User:a;User:b",
         "advertised.listeners": "PLAINTEXT://$(metadata.name).kafka:9092"}
-    await workloads.patch_stateful_set("kafka", patch(found, brokers, ("kafka-0", "kafka-1"), (), "cluster-id"))
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", patch(found, brokers, ("kafka-0", "kafka-1"), (), "cluster-id"))
     ours = await workloads.stateful_set("kafka")
     assert ours is not None
     assert is_ours(ours, brokers)
     assert await text(ours) == before, "our own variables are none of the configuration"
-    await workloads.patch_stateful_set("kafka", restore_template(ours, original))
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", restore_template(ours, original))
     given_back = await workloads.stateful_set("kafka")
     assert given_back is not None
     assert given_back.template == found.template

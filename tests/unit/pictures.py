@@ -25,7 +25,7 @@ from switchover.core.effects import (
     DeleteZNode,
     Effect,
     Evict,
-    PatchStatefulSet,
+    Patch,
     RaiseEpoch,
     RaiseVersions,
     WriteNodeFiles,
@@ -323,7 +323,7 @@ class Cluster:
                 self._apply(manifest)
             case WriteNodeFiles(secret, files, _):
                 self.files[secret] = dict(files)
-            case PatchStatefulSet("kafka", operations, _):
+            case Patch("apps/v1", "StatefulSet", "kafka", operations, _):
                 self.manifest["metadata"]["annotations"] = {names.CLAIM: self.claimed_by}
                 self.manifest = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])
                 self.manifest["metadata"]["generation"] += 1

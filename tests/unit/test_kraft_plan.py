@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchover.core.effects import Apply, DeletePod, Effect, Evict, PatchStatefulSet, WriteNodeFiles
+from switchover.core.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.kraft import goals, nodes, template
 from switchover.core.kraft.facts import ControllerNode, MigrationState
 from switchover.core.kraft.picture import Picture, observed_mode
@@ -227,7 +227,7 @@ def test_brokers_are_claimed_first_then_files_are_written_then_controllers_are_m
 def test_originals_are_kept_first_then_files_are_written_then_the_template_is_changed():
     cluster = Cluster()
     assert in_turn("EnableMigration", cluster, provisioning().position) == [
-        ["ControllerRevision"], ["WriteNodeFiles"], ["PatchStatefulSet"]]
+        ["ControllerRevision"], ["WriteNodeFiles"], ["Patch"]]
     assert template.is_ours(cluster.workload(), spec_of().brokers[0])
     assert cluster.replaced == [], "the change restarts nothing"
 
@@ -290,7 +290,7 @@ def test_the_strategies_come_back_and_the_claims_go_last():
     cluster = Cluster(claimed_by=UID)
     in_turn("EnableMigration", cluster, provisioning().position)
     taken_over = deepcopy(cluster.manifest["spec"]["template"])
-    assert in_turn("HandOver", cluster, provisioning().position) == [["PatchStatefulSet"], ["PatchStatefulSet"]]
+    assert in_turn("HandOver", cluster, provisioning().position) == [["Patch"], ["Patch"]]
     assert cluster.manifest["spec"]["updateStrategy"]["type"] == "RollingUpdate"
     assert cluster.manifest["spec"]["template"] == taken_over
     assert cluster.claimed_by == ""
@@ -305,7 +305,7 @@ def test_what_is_given_back_already_and_claimed_by_another_is_left_alone():
 
 def test_effects_say_what_they_do():
     effects = (Apply({"kind": "Service", "metadata": {"name": "s"}}), WriteNodeFiles("f", {}, {}),
-               PatchStatefulSet("kafka", (), "why"), Evict("kafka-0", "u"), DeletePod("kafka-0", "u"))
+               Patch("apps/v1", "StatefulSet", "kafka", (), "why"), Evict("kafka-0", "u"), DeletePod("kafka-0", "u"))
     assert [str(effect) for effect in effects] == [
         "apply Service s", "write the files of Secret f", "patch StatefulSet kafka: why", "evict pod kafka-0 (u)",
         "delete pod kafka-0 (u)"]

@@ -196,10 +196,6 @@ class KubernetesWorkloads:
         except (Conflict, NotFound):
             raise Fenced(f"Secret {secret} is not what was read") from None
 
-    async def patch_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> None:
-        """JSON patch; Fenced when one of its tests fails or the StatefulSet is gone."""
-        await self.patch("apps/v1", "StatefulSet", name, operations)
-
     async def patch(self, api_version: str, kind: str, name: str, operations: Sequence[Mapping[str, Any]],
                     subresource: str = "") -> None:
         """JSON patch; Fenced when one of its tests fails or the object is gone."""

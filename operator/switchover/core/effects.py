@@ -38,18 +38,6 @@ class WriteNodeFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class PatchStatefulSet:
-    """JSON patch of a StatefulSet that belongs to the user, with tests that fence it."""
-
-    name: str
-    operations: tuple[Mapping[str, Any], ...]
-    purpose: str
-
-    def __str__(self) -> str:
-        return f"patch StatefulSet {self.name}: {self.purpose}"
-
-
-@dataclass(frozen=True, slots=True)
 class Patch:
     """JSON patch of an object, or of its `subresource`, with tests that fence it."""
 
@@ -62,6 +50,11 @@ class Patch:
 
     def __str__(self) -> str:
         return f"{self.subresource or 'patch'} {self.kind} {self.name}: {self.purpose}"
+
+
+def patch_stateful_set(name: str, operations: tuple[Mapping[str, Any], ...], purpose: str) -> Patch:
+    """JSON patch of a StatefulSet that belongs to the user."""
+    return Patch("apps/v1", "StatefulSet", name, operations, purpose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,5 +132,5 @@ class DeleteZNode:
         return f"delete {self.path} (version {self.version})"
 
 
-Effect = (Apply | Create | WriteNodeFiles | PatchStatefulSet | Patch | Evict | DeletePod | Delete | RaiseEpoch
+Effect = (Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | RaiseEpoch
           | RaiseVersions | DeleteZNode)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.effects import Apply, Effect, PatchStatefulSet, WriteNodeFiles
+from switchover.core.effects import Apply, Effect, WriteNodeFiles, patch_stateful_set
 from switchover.core.kraft import controllers, inherited, modes, names, preflight, template
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
 from switchover.core.kraft.gates import quorum
@@ -85,7 +85,7 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
                                             zookeeper.value.cluster_id)
             except template.Unsupported:
                 continue                               # changed since Preflight: the gate TemplateIsOurs tells it
-            effects.append(PatchStatefulSet(name, operations, "own file for each pod, pods replaced by eviction only"))
+            effects.append(patch_stateful_set(name, operations, "own file for each pod, pods replaced by eviction only"))
     return tuple(effects)
 
 
@@ -95,7 +95,7 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     return tuple(
-        PatchStatefulSet(name, template.restore_strategy(workload, original), "update strategy as it was")
+        patch_stateful_set(name, template.restore_strategy(workload, original), "update strategy as it was")
         for name, workload in preflight.broker_workloads(state).items()
         if (original := state.originals.get(name)) is not None
         and workload.update_strategy != original["updateStrategy"]
@@ -108,7 +108,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     return restore_strategies(picture) or tuple(
-        PatchStatefulSet(name, template.release(workload), "claimed no longer")
+        patch_stateful_set(name, template.release(workload), "claimed no longer")
         for name, workload in preflight.broker_workloads(state).items() if workload.claimed_by == picture.uid
     )
 
@@ -196,7 +196,7 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     return tuple(
-        PatchStatefulSet(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
+        patch_stateful_set(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
         for name, workload in preflight.broker_workloads(state).items()
         if workload.claimed_by == picture.uid and template.would_restart(workload, picture.broker_sets[name])
         and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), "A")

@@ -9,9 +9,9 @@ from switchover.core.effects import (
     DeletePod,
     DeleteZNode,
     Effect,
-    PatchStatefulSet,
     RaiseEpoch,
     RaiseVersions,
+    patch_stateful_set,
 )
 from switchover.core.kraft import names, nodes, preflight, template
 from switchover.core.kraft.facts import KubernetesState, MigrationState, ZooKeeperState
@@ -168,11 +168,11 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
             if workload.update_strategy != template.ON_DELETE:
                 continue                                # restored now, Kubernetes would roll all pods: the gate tells it
             operations = template.restore_template(workload, original)
-            effects.append(PatchStatefulSet(name, operations, "template as it was"))
+            effects.append(patch_stateful_set(name, operations, "template as it was"))
         elif workload.update_strategy != original["updateStrategy"] and settled and all(
                 pod.revision == workload.update_revision for pod in workload.pods.values()):
             operations = template.restore_strategy(workload, original)
-            effects.append(PatchStatefulSet(name, operations, "update strategy as it was"))
+            effects.append(patch_stateful_set(name, operations, "update strategy as it was"))
     return tuple(effects)
 
 
@@ -239,5 +239,5 @@ def release_brokers(picture: Picture) -> tuple[Effect, ...]:
             kept = names.original(brokers, picture.position.attempt)
             leftovers.append(Delete("apps/v1", "ControllerRevision", kept))
         elif workload.claimed_by == picture.uid:
-            leftovers.append(PatchStatefulSet(brokers, template.release(workload), "claimed no longer"))
+            leftovers.append(patch_stateful_set(brokers, template.release(workload), "claimed no longer"))
     return tuple(leftovers)
