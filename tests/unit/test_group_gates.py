@@ -620,7 +620,7 @@ def test_healthy_moments_of_both_kinds_open_the_gates_of_a_batch(picture):
     (with_brokers(group_version=0), "group.version is not finalized"),
     (with_member(0, user_data=3), "user data"),
     (limits("group.consumer.max.size", 6), "group.consumer.max.size members"),
-    (lambda picture: with_fact(picture, "brokers", {}), "could not be asked why"),
+    (lambda picture: with_fact(picture, "brokers", {}), "no cause is known"),
     (lambda picture: picture, "no cause is known"),
 ])
 def test_a_canary_that_stays_out_is_told_with_its_likely_cause(spoil, words):
@@ -629,3 +629,13 @@ def test_a_canary_that_stays_out_is_told_with_its_likely_cause(spoil, words):
     seen: Verdict = GATES["NewPodsJoin"].check(refused)
     assert seen.reason == "NotAMember"
     assert words in seen.message
+
+
+@pytest.mark.parametrize(("spoil", "reason"), [(policies("disabled", "disabled"), "NotAMember"),
+                                               (lambda picture: picture, "NewPodRestarts")])
+def test_a_canary_that_ends_itself_because_it_is_refused_is_told_with_the_refusal(spoil, reason):
+    """As a client of librdkafka 2.15 and newer may."""
+    refused = then(with_group(type=GroupType.CLASSIC), with_member(4, host="10.9.9.9", protocol=CLASSIC),
+                   with_member(5, protocol=CLASSIC), with_pod("orders-switchover-4", ready=False, restarts=1),
+                   spoil)(mixed())
+    assert GATES["NewPodsJoin"].check(refused).reason == reason

@@ -14,11 +14,9 @@ UPGRADES, DOWNGRADES = frozenset({"bidirectional", "upgrade"}), frozenset({"bidi
 
 
 def why_refused(picture: Picture, protocol: MemberProtocol) -> str:
-    """The likely cause in words; that none is known where none is found."""
+    """The likely cause in words; "" where none is known."""
     group, broker = picture.facts.group, coordinator(picture)
-    if not isinstance(group, Known) or broker is None:
-        return "its coordinator could not be asked why"
-    return next(_causes(group.value, broker, protocol), "no cause is known; it may not have connected at all")
+    return next(_causes(group.value, broker, protocol), "") if isinstance(group, Known) and broker is not None else ""
 
 
 def coordinator(picture: Picture) -> BrokerGroups | None:

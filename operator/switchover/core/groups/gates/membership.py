@@ -29,22 +29,24 @@ def check_new_pods_join(picture: Picture) -> Verdict:
     if isinstance(fleet, Verdict):
         return fleet
     for mode, pod in _new_pods(picture):
-        if pod.restarts > 0:
+        members, wanted = picture.members_of(pod), picture.protocol(mode)
+        up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
+        refused = "" if members else why_refused(picture, wanted)
+        if pod.restarts > 0 and not refused:
             return fail("NewPodRestarts", f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
                         subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
                         unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
                                  " begin again after a rollback")
-        members, wanted = picture.members_of(pod), picture.protocol(mode)
-        up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
         wrong = [member for member in members if member.protocol is not wanted]
         if wrong and up > JOIN_SECONDS:
             return fail("WrongProtocol", f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
                         subject=pod.name, observed=wrong[0].protocol, threshold=wanted,
                         unblocks="the change in spec.workloads must make the client use the other group.protocol")
-        if not members and up > JOIN_SECONDS:
-            return fail("NotAMember", f"pod {pod.name} is Ready and no member of group {group.name}:"
-                        f" {why_refused(picture, wanted)}", subject=pod.name, observed=f"Ready for {up:.0f} s",
-                        threshold=f"a member within {JOIN_SECONDS:.0f} s",
+        if not members and (pod.restarts > 0 or up > JOIN_SECONDS):
+            seen = f"{pod.restarts} restarts" if pod.restarts > 0 else f"Ready for {up:.0f} s"
+            cause = refused or "no cause is known; it may not have connected at all"
+            return fail("NotAMember", f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
+                        observed=seen, threshold=f"a member within {JOIN_SECONDS:.0f} s",
                         unblocks=f"look at kubectl logs {pod.name}; clients of librdkafka before 2.15 say nothing when a"
                                  " broker refuses them")
     return passed("no new pod stays out of the group")
