@@ -194,6 +194,27 @@ def test_an_approval_that_does_not_count_is_told_and_does_not_count():
     assert decision.judged["Approval"].verdict.message == "given for another plan"
 
 
+@pytest.mark.parametrize(("wanted", "told"), [
+    (intent(held=("Mov",)), "Mov in spec.holds"),
+    (replace(intent(), approved=frozenset({"Sael"})), "Sael in spec.approvals"),
+    (intent(paused=True, held=("Mov", "Sael")), "Mov in spec.holds, Sael in spec.holds"),
+])
+def test_no_step_begins_while_a_hold_or_approval_names_none(wanted, told):
+    for walk in (Walk(at("Move"), MADE), Walk(at("Prepare"), MADE), Walk(at("Prepare", opened=True), MADE)):
+        before = walk.scene.position
+        for _ in range(3):
+            decision = walk.decide(wanted)
+        assert (decision.position, decision.effects, decision.stalled) == (before, (), None)
+        (found,) = decision.judged["Steps"].verdict.findings
+        assert (found.reason, told in found.message, "Prepare, Move, Seal" in found.unblocks) == ("NoSuchStep", True, True)
+    assert "Prepared" in decision.judged, "whatever else there is to tell is told"
+
+
+def test_what_has_begun_goes_on_and_so_does_the_way_back_whatever_a_hold_names():
+    assert Walk(at("Move", opened=True), MADE).decide(intent(held=("Mov",))).position.batch is not None
+    assert Walk(at("Move", direction=BACKWARD), MADE).decide(intent(BACKWARD, held=("Mov",))).position.opened == NOW
+
+
 def test_no_approval_is_asked_for_on_the_way_back():
     decision = Walk(at("Move", direction=BACKWARD), MADE).decide(intent(BACKWARD, held=("Move",)))
     assert decision.position.opened == NOW

@@ -137,6 +137,17 @@ def test_a_held_step_waits_for_its_approval_and_goes_on_with_it(step):
     check_there(walk.until(), "Deployment")
 
 
+def test_a_hold_on_a_step_that_the_plan_does_not_have_is_a_finding_of_preflight():
+    walk = PLANS["Deployment bridged"]()
+    walk.wants(holds=["Promote"])
+    for _ in range(10):
+        walk.step()
+    assert (walk.position.step, walk.world.done) == ("Preflight", [])
+    assert [finding.code for finding in walk.migration.status.findings if finding.severity == "Blocker"] == ["NoSuchStep"]
+    walk.wants(holds=["HandOver"])
+    walk.until(lambda: walk.position.step == "HandOver")
+
+
 # --- at every pass ------------------------------------------------------------------------------------------------------
 
 

@@ -251,7 +251,7 @@ def test_history_tells_who_let_finalize_begin_why_and_with_which_backups():
     healthy = {f"1/Forward/Finalize/0/{gate.name}": Streak(Outcome.PASS, NOW - 1000, 1000)
                for gate in PLAN.steps[PLAN.index("Finalize") or 0].forward.enter}
     picture = PICTURES["Finalize held"]()
-    decision = decide(PLAN, picture, intent(approved=True, held=("Finalize",)), healthy, NOW)
+    decision = decide(PLAN, picture, replace(intent(), approved=frozenset({"Finalize"})), healthy, NOW)
     assert decision.position.opened == NOW, decision.judged
     (told,) = fold(own, picture, decision).history
     assert told.message == "Finalize begins; approved by alice (CHG-1); backups skipped: a cluster on paper"

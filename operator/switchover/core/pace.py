@@ -55,8 +55,8 @@ def with_batch(paces: Mapping[str, Pace], before: Position, after: Position, sec
 
 
 def waits_for_a_person(decision: Decision) -> bool:
-    """Paused, before an approval, or for somebody's backups: nobody can tell for how long."""
-    asked = any(item.verdict.reason == "BackupsMissing" for item in decision.judged.values())
+    """Paused, before an approval, for somebody's backups or correction: nobody can tell for how long."""
+    asked = any(item.verdict.reason in ("BackupsMissing", "NoSuchStep") for item in decision.judged.values())
     return asked or bool({"Approval", "Paused"} & decision.judged.keys())
 
 

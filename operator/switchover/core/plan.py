@@ -10,7 +10,7 @@ from typing import Generic
 
 from switchover.api.status import Direction
 from switchover.core.effects import Effect
-from switchover.core.gate import Gate, Judge, Judgement, Streak, fail, wait
+from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.core.position import NodeRecord, Position
 from switchover.core.rollout import P, Rollout, roll
 
@@ -178,8 +178,16 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.opened is not None and (effects := leg.keep(picture)):
         judge.all_open(leg.watch, picture)
         return at, effects, ""
-    if intent.paused and not leg.critical(picture):
-        return _stand(leg, picture, judge, now)
+    standing = intent.paused and not leg.critical(picture)
+    if standing:
+        judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",
+                                 unblocks="set desiredState to Running"))
+    if at.direction is Direction.FORWARD and (at.opened is None or index == 0) \
+            and (misnamed := _misnamed(plan, intent)) is not None:
+        judge.add("Steps", misnamed)
+        standing = True
+    if standing:
+        return _stand(leg, picture, judge)
     if at.opened is None:
         return _open(step, leg, picture, intent, judge, now)
     if not judge.all_open(leg.watch, picture):
@@ -200,9 +208,21 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     return _leave(plan, index, at, now), (), f"{step.name} done"
 
 
-def _stand(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
-    """Paused: every gate is judged as if it went on, and no move is made but one: a bake in which a gate closed is void."""
-    at = picture.position
+def _misnamed(plan: Plan[P], intent: Intent) -> Verdict | None:
+    """A hold or approval that names no step: what its user meant to hold would begin. None when each names one."""
+    steps = [step.name for step in plan.steps]
+    told = [f"{name} in {where}" for where, names in (("spec.holds", intent.held), ("spec.approvals", intent.approved))
+            for name in sorted(names - {*steps})]
+    if not told:
+        return None
+    return gravest((wait(
+        "NoSuchStep", f"no step of this plan is called {', '.join(told)}: no step begins before that is put right",
+        subject=told[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
+
+
+def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Effect, ...], str]:
+    """Every gate is judged as if it went on, and no move is made but one: a bake in which a gate closed is void."""
+    at, now = picture.position, judge.now
     if at.opened is None:
         judge.all_open(leg.enter, picture)
     judge.all_open(leg.watch, picture)
@@ -212,7 +232,6 @@ def _stand(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Positi
         batch = next((move.position.batch for move in moves if not move.complete), None)
         spoilt = spoilt or (batch is not None and batch.proven is None)
     judge.all_open(leg.done, picture)
-    judge.add("Paused", wait("Paused", "the migration is paused and keeps watching", unblocks="set desiredState to Running"))
     if spoilt and at.batch is not None and at.batch.proven is not None:
         return replace(at, batch=replace(at.batch, proven=None)), (), "a gate closed in the pause: the bake starts anew"
     return at, (), ""
