@@ -66,6 +66,7 @@ def check_there(walk: Walk, plan: str) -> None:
     """Every pod is a new one's, nothing of ours is left, and the group is whole."""
     walked, world = walk.position, walk.world
     assert (walked.finished, walked.step, walked.direction) == (True, "HandOver", FORWARD)
+    assert walk.migration.status.phase == "Succeeded"
     assert {name: each.spec["replicas"] for name, each in world.workloads.items()} == walk.total, "a clone is left"
     assert all(new(plan) in pod.client.values() for each in world.workloads.values() for pod in each.pods.values())
     check_left_alone(walk)
@@ -132,7 +133,8 @@ def test_a_held_step_waits_for_its_approval_and_goes_on_with_it(step):
     for _ in range(10):
         decision = walk.step()
     assert (walk.position.opened, decision.effects, "Approval" in decision.judged) == (None, (), True)
-    assert walk.migration.status.phase == ("Succeeded" if step == "HandOver" else "AwaitingApproval")
+    assert walk.migration.status.phase == "AwaitingApproval"
+    assert {each.type: each.status for each in walk.migration.status.conditions}["Succeeded"] == "False"
     walk.wants(approvals=[{"name": step, "planHash": walk.migration.status.plan_hash, "approver": "alice"}])
     check_there(walk.until(), "Deployment")
 

@@ -44,7 +44,7 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
     lost = migration.status.rollback.lost_at_step or (LAST if begun else "")
     approvals = accepted(migration, at, hashed, steps, picture.now)
     outlook = Outlook(
-        steps=steps, succeeded=at.direction is Direction.FORWARD and at.step == LAST,
+        steps=steps, succeeded=at.direction is Direction.FORWARD and at.finished,
         success="every member of the group has moved", proof="the group is healthy with every member moved",
         lost=lost, can_go_back=not lost and plan.can_go_back(at),
         back_seconds=BACK_SECONDS * moves_left(picture.at(at)))
