@@ -98,8 +98,7 @@ def stopped() -> Picture:
 
 def released() -> Picture:
     """The clone is gone and the claim taken off."""
-    picture = with_source(claimed_by="")(moment("HandOver", "TTTTTT"))
-    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), clones={"orders": None}), NOW))
+    return without_clone(with_source(claimed_by="")(moment("HandOver", "TTTTTT")))
 
 
 def proven() -> Picture:
@@ -292,6 +291,20 @@ def without_source(picture: Picture) -> Picture:
     return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), sources={"orders": None}), NOW))
 
 
+def with_clone(**changes: Any) -> Callable[[Picture], Picture]:
+    """The clone is different."""
+    def change(picture: Picture) -> Picture:
+        fleet = value(picture.facts.fleet)
+        return with_fact(picture, "fleet", Known(replace(fleet, clones={
+            name: replace(clone, **changes) for name, clone in fleet.clones.items()}), NOW))
+
+    return change
+
+
+def without_clone(picture: Picture) -> Picture:
+    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), clones={"orders": None}), NOW))
+
+
 def without_originals(picture: Picture) -> Picture:
     return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), originals={"orders": None}), NOW))
 
@@ -443,10 +456,26 @@ FINDINGS = [
     Finding("WorkloadsAreOurs", "paused under way", with_source(paused=True), FAIL, "WorkloadUnsupported", "orders",
             "kubectl rollout resume"),
     Finding("WorkloadsAreOurs", "scaled away", with_source(replicas=3), FAIL, "ReplicasChanged", "orders",
-            "scale it back to 4"),
+            "kubectl --namespace shop scale deployment orders --replicas 4"),
+    Finding("WorkloadsAreOurs", "scaled up, with old pods that nobody would move", with_source(replicas=7), FAIL,
+            "ReplicasChanged", "orders", "orders --replicas 6"),
+    Finding("WorkloadsAreOurs", "scaled up before there is a clone", then(instead(lambda: moment("Canary")), without_clone,
+                                                                        with_source(replicas=8)),
+            FAIL, "ReplicasChanged", "orders", "orders --replicas 6"),
+    Finding("WorkloadsAreOurs", "scaled up by one between two batches", then(
+        instead(lambda: moment("Rollout", "OOOOII")), with_source(replicas=5)), FAIL, "ReplicasChanged", "orders",
+        "orders --replicas 4"),
+    Finding("WorkloadsAreOurs", "its clone scaled up", with_clone(replicas=3), FAIL, "ReplicasChanged", "orders-switchover",
+            "orders-switchover --replicas 2"),
+    Finding("WorkloadsAreOurs", "its clone scaled away", then(instead(lambda: moment("Rollout", "OOOOII")),
+                                                             with_clone(replicas=1)), FAIL, "ReplicasChanged",
+            "orders-switchover", "orders-switchover --replicas 2"),
+    Finding("WorkloadsAreOurs", "scaled up in the soak", then(instead(all_consumer), with_source(replicas=7)), FAIL,
+            "ReplicasChanged", "orders", "orders --replicas 6"),
     Finding("WorkloadsAreOurs", "a StatefulSet over its bridge, scaled", then(
         instead(lambda: moment("Bridge", "OOOIII", spec=spec_of(workload_of("StatefulSet", **BRIDGED)))),
-        with_source(replicas=5)), FAIL, "ReplicasChanged", "orders", "scale it back to 6"),
+        with_source(replicas=5)), FAIL, "ReplicasChanged", "orders",
+        "scale statefulset orders --replicas 6"),
     Finding("WorkloadsAreOurs", "its autoscaler wakes", with_source(autoscalers=(scaler(),)), WAIT, "AutoscalerActive",
             "HorizontalPodAutoscaler orders"),
     # C1
@@ -580,6 +609,8 @@ WELL = [
                                                                *samples(2))),
     ("WorkloadsAreOurs", "the template is ours on the way back although somebody wrote it",
      then(instead(lambda: moment("Promote", "IIIITT", direction=BACKWARD)), rewritten("kubectl", NOW - 1, NOW - 50))),
+    *(("WorkloadsAreOurs", f"a batch under way: {own} and {cloned}", then(with_source(replicas=own), with_clone(
+        replicas=cloned))) for own, cloned in ((6, 0), (6, 2), (5, 1), (4, 2))),
     ("WorkloadsAreOurs", "we put it back ourselves", then(instead(promoting), rewritten("kubectl", NOW - 900, NOW - 5))),
     ("WorkloadsAreOurs", "an autoscaler that is paused", with_source(autoscalers=(scaler(settings={
         "minReplicas": 1, "behavior": {"scaleUp": {"selectPolicy": "Disabled"},

@@ -278,6 +278,23 @@ def test_a_new_client_that_fails_is_told_and_nothing_follows_where_a_person_is_t
     check_back(walk, plan)
 
 
+@pytest.mark.parametrize(("step", "name", "by"), [
+    ("Canary", "orders", 3), ("Canary", "orders", -1), ("Canary", "orders-switchover", 1), ("Rollout", "orders", 3),
+    ("Rollout", "orders-switchover", -3), ("Promote", "orders", 1), ("Promote", "orders-switchover", 3)])
+def test_whoever_scales_in_the_middle_is_told_and_nothing_moves_until_it_is_put_right(step, name, by):
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == step and walk.position.batch is not None and walk.position.batch.proven)
+    scaled, moved = walk.world.workloads[name], len(walk.world.done)
+    scaled.spec["replicas"] += by
+    for _ in range(15):
+        decision = walk.step()
+    assert (len(walk.world.done), walk.migration.status.phase) == (moved, "Stalled")
+    while (told := decision.judged["WorkloadsAreOurs"].verdict).reason == "ReplicasChanged":
+        walk.world.workloads[told.subject].spec["replicas"] = int(told.threshold)
+        decision = walk.step()
+    check_there(walk.until(), "Deployment")
+
+
 def test_under_policy_upgrade_a_group_that_nobody_assigns_is_cured_by_one_eviction():
     """F2 of feasibility-groups.md: the last member of the consumer protocol leaves, and its partitions have no owner."""
     walk = PLANS["Deployment"](policy="upgrade")

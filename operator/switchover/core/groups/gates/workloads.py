@@ -30,13 +30,8 @@ def check_ours(picture: Picture) -> Verdict:
             return fail("WorkloadUnsupported", f"{source.value} is paused: its controller would start pods of an old"
                         " template",
                         subject=workload.name, unblocks=f"kubectl rollout resume deployment {workload.name}")
-        total, clone = len(picture.slots(workload.name)), picture.clone(workload.name)
-        wanted = total - picture.assigned(workload.name, INTERMEDIATE)
-        together = source.value.replicas + (clone.replicas if clone is not None else 0)
-        if workload.kind is WorkloadKind.DEPLOYMENT and together < total:
-            return _scaled(source.value, together, total, wanted)
-        if workload.kind is WorkloadKind.STATEFUL_SET and source.value.replicas != total:
-            return _scaled(source.value, source.value.replicas, total, total)
+        if (scaled := _scaled(picture, workload, source.value)) is not None:
+            return scaled
         for each in source.value.autoscalers:
             if not autoscalers.in_the_way(each) and not autoscalers.is_paused(each):
                 return wait("AutoscalerActive", f"{each} may change the number of pods of {source.value}", subject=str(each),
@@ -60,10 +55,30 @@ def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -
     return writer is not None and writer.at > max(ours, default=0.0)
 
 
-def _scaled(source: MemberWorkload, observed: int, total: int, own: int) -> Verdict:
-    return fail("ReplicasChanged", f"{source} was scaled while its pods are being moved", subject=source.name,
-                observed=observed, threshold=total, unblocks="stop what scaled it (an autoscaler, or Git with replicas in"
-                f" it), and scale it back to {own}")
+def _scaled(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
+    """Somebody changed the number of pods. A slot that has settled has one pod, one that is being moved two at most: one of
+    the Deployment, one of its clone.
+    """
+    records = [picture.position.nodes[slot] for slot in picture.slots(workload.name)]
+    total, clone = len(records), picture.clone(workload.name)
+    if clone is None:
+        return _not_as_many(picture, source, total) if source.replicas != total else None
+    settled = [record.assigned == INTERMEDIATE for record in records if record.settled]
+    moving, cloned, own = total - len(settled), settled.count(True), settled.count(False)
+    if clone.replicas < cloned:
+        return _not_as_many(picture, clone, cloned)
+    if source.replicas < (fewest := max(own, total - clone.replicas)):
+        return _not_as_many(picture, source, fewest)
+    if clone.replicas > cloned + moving:
+        return _not_as_many(picture, clone, cloned + moving)
+    return _not_as_many(picture, source, own + moving) if source.replicas > own + moving else None
+
+
+def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
+    return fail("ReplicasChanged", f"{scaled} was scaled while pods are being moved: it has {scaled.replicas}, where by the"
+                f" record it has {wanted}; no pod is moved, forward or back", subject=scaled.name, observed=scaled.replicas,
+                threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in it); then"
+                f" kubectl --namespace {picture.namespace} scale {scaled.kind.lower()} {scaled.name} --replicas {wanted}")
 
 
 def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:
