@@ -283,6 +283,16 @@ def scaler(**changes: Any) -> Autoscaler:
     return replace(made, **changes)
 
 
+def kept(autoscaler: Autoscaler) -> Callable[[Picture], Picture]:
+    """It was there at Baseline."""
+    def change(picture: Picture) -> Picture:
+        fleet = value(picture.facts.fleet)
+        original = {**fleet.originals["orders"], "autoscalers": {str(autoscaler): autoscaler.settings}}
+        return with_fact(picture, "fleet", Known(replace(fleet, originals={"orders": original}), NOW))
+
+    return change
+
+
 def environment(**variables: str) -> dict[str, Any]:
     return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
 
@@ -476,8 +486,12 @@ FINDINGS = [
         instead(lambda: moment("Bridge", "OOOIII", spec=spec_of(workload_of("StatefulSet", **BRIDGED)))),
         with_source(replicas=5)), FAIL, "ReplicasChanged", "orders",
         "scale statefulset orders --replicas 6"),
-    Finding("WorkloadsAreOurs", "its autoscaler wakes", with_source(autoscalers=(scaler(),)), WAIT, "AutoscalerActive",
-            "HorizontalPodAutoscaler orders"),
+    Finding("WorkloadsAreOurs", "its autoscaler wakes", then(with_source(autoscalers=(scaler(),)), kept(scaler())), WAIT,
+            "AutoscalerActive", "HorizontalPodAutoscaler orders", "paused again"),
+    Finding("WorkloadsAreOurs", "an autoscaler that nobody knew", with_source(autoscalers=(scaler(),)), WAIT,
+            "AutoscalerActive", "HorizontalPodAutoscaler orders", "made since"),
+    Finding("WorkloadsAreOurs", "an autoscaler that cannot be paused", with_source(autoscalers=(VPA,)), WAIT,
+            "AutoscalerInTheWay", "VerticalPodAutoscaler orders", "delete it"),
     # C1
     Finding("NewPodsJoin", "a canary restarts", with_pod("orders-switchover-4", restarts=1, trouble="Error: 1"), FAIL,
             "NewPodRestarts", "orders-switchover-4", "kubectl logs --previous"),

@@ -35,7 +35,7 @@ def walk(*workloads: tuple[str, str, int], change: dict[str, Any] | None = None,
 
 
 PLANS: dict[str, Callable[..., Walk]] = {
-    "Deployment": lambda **more: walk((D, "orders", 4), autoscaled="orders", **more),
+    "Deployment": lambda **more: walk((D, "orders", 4), **{"autoscaled": "orders", **more}),
     "StatefulSet": lambda **more: walk((S, "orders", 4), **more),
     "both": lambda **more: walk((D, "orders", 3), (S, "payments", 3), **more),
     "Deployment bridged": lambda **more: walk((D, "orders", 4), change=BRIDGED, **more),
@@ -293,6 +293,54 @@ def test_whoever_scales_in_the_middle_is_told_and_nothing_moves_until_it_is_put_
         walk.world.workloads[told.subject].spec["replicas"] = int(told.threshold)
         decision = walk.step()
     check_there(walk.until(), "Deployment")
+
+
+def autoscaled(walk: Walk) -> dict[str, Any]:
+    assert walk.world.autoscaler is not None
+    settings: dict[str, Any] = walk.world.autoscaler["spec"]
+    return settings
+
+
+@pytest.mark.parametrize("plan", ["Deployment", "Deployment bridged", "strategy, Deployment", "offline, Deployment"])
+def test_an_autoscaler_that_is_applied_again_in_any_step_is_paused_again(plan):
+    """As a GitOps tool does it: with what Git says."""
+    walk = PLANS[plan](autoscaled="orders")
+    woken = {"Preflight", "Baseline", "HandOver"}
+    while not walk.ended():
+        at, paused = walk.position, "behavior" in autoscaled(walk)
+        if at.opened is not None and paused and at.step not in woken:
+            woken.add(at.step)
+            autoscaled(walk).clear()
+            autoscaled(walk)["minReplicas"] = 4
+            walk.step()
+            assert "behavior" in autoscaled(walk), f"not paused again in {at.step}"
+        walk.step()
+    assert woken == {step.name for step in plan_of(walk.migration.spec).steps}
+    check_there(walk, plan)
+
+
+def test_an_autoscaler_is_paused_again_in_a_pause_and_on_the_way_back():
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == "Promote" and walk.position.batch is not None)
+    for state in ("Paused", "RolledBack"):
+        walk.wants(desiredState=state)
+        walk.step()
+        autoscaled(walk).clear()
+        autoscaled(walk)["minReplicas"] = 4
+        walk.step()
+        walk.step()
+        assert "behavior" in autoscaled(walk)
+    check_back(walk.until(), "Deployment")
+
+
+def test_an_autoscaler_that_came_since_is_told_and_left_alone():
+    walk = PLANS["Deployment"](autoscaled="")
+    walk.until(lambda: walk.position.step == "Rollout" and walk.position.batch is not None)
+    walk.world.autoscaler = PLANS["Deployment"]().world.autoscaler
+    for _ in range(5):
+        decision = walk.step()
+    assert decision.judged["WorkloadsAreOurs"].verdict.reason == "AutoscalerActive"
+    assert autoscaled(walk) == {"minReplicas": 4}
 
 
 def test_under_policy_upgrade_a_group_that_nobody_assigns_is_cured_by_one_eviction():

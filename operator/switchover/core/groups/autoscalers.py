@@ -49,6 +49,11 @@ def _is_told(autoscaler: Autoscaler) -> bool:
     return disabled and autoscaler.settings.get("minReplicas", 1) == 1
 
 
+def is_kept(autoscaler: Autoscaler, original: Mapping[str, Any] | None) -> bool:
+    """Whether its settings of before are among what is kept of its workload (`change.original_manifest`)."""
+    return original is not None and str(autoscaler) in original["autoscalers"]
+
+
 def pause(autoscaler: Autoscaler) -> Patch | None:
     """Tell it to leave the replicas alone; None when it is told so."""
     assert not in_the_way(autoscaler), f"{autoscaler} cannot be paused"

@@ -43,6 +43,19 @@ def claim(picture: Picture) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
+def autoscalers_paused(picture: Picture) -> tuple[Effect, ...]:
+    """Each autoscaler that was paused is so still: whatever applied it again has woken it. One that came since is not
+    touched, as nothing is kept that it could be given back.
+    """
+    fleet = _fleet(picture)
+    if fleet is None:
+        return ()
+    return tuple(
+        pause for workload, source in _sources(picture) if source.claimed_by == picture.uid
+        for each in source.autoscalers if autoscalers.is_kept(each, fleet.originals.get(workload.name))
+        and not autoscalers.in_the_way(each) and (pause := autoscalers.pause(each)) is not None)
+
+
 def release(picture: Picture) -> tuple[Effect, ...]:
     """Clones go, update strategies and autoscalers are as they were, and the claims are taken off: in this order."""
     fleet = _fleet(picture)
@@ -55,7 +68,7 @@ def release(picture: Picture) -> tuple[Effect, ...]:
         if kept is None:                                # nothing was changed before it was kept
             effects.append(change.release(source))
             continue
-        resumed = [again for each in source.autoscalers if str(each) in kept["autoscalers"]
+        resumed = [again for each in source.autoscalers if autoscalers.is_kept(each, kept)
                    and (again := autoscalers.resume(each, kept["autoscalers"][str(each)])) is not None]
         if own is not None:
             if own.replicas == 0 and not own.pods:

@@ -36,6 +36,7 @@ BOTH = DEPLOYMENTS | STATEFUL_SETS
 
 WATCH: Gates = (OURS, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
+KEEP = goals.autoscalers_paused
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
@@ -72,7 +73,8 @@ BASELINE: Step[Picture] = Step(
     back=Leg(
         watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
-    "Settle", forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)), back=Leg())
+    "Settle", back=Leg(),
+    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), keep=KEEP, done=(SOAKED, ALL_MOVED, *HEALTHY)))
 HAND_OVER: Step[Picture] = Step(
     "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
 
@@ -88,43 +90,44 @@ def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
     rest = (to(INTERMEDIATE, DEPLOYMENTS, after_canary=True), to(there, STATEFUL_SETS, after_canary=True))
     return (
         Step(names[0],
-             forward=Leg(enter=enter, watch=WATCH, goal=goals.clones, rollouts=canary),
-             back=Leg(watch=(OURS,), goal=goals.originals, rollouts=(back_to(ORIGINAL),))),
-        Step(names[1], forward=Leg(watch=WATCH, goal=goals.clones, rollouts=rest), back=Leg()),
+             forward=Leg(enter=enter, watch=WATCH, keep=KEEP, goal=goals.clones, rollouts=canary),
+             back=Leg(watch=(OURS,), keep=KEEP, goal=goals.originals, rollouts=(back_to(ORIGINAL),))),
+        Step(names[1], forward=Leg(watch=WATCH, keep=KEEP, goal=goals.clones, rollouts=rest), back=Leg()),
     )
 
 
 def _second(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
     """From the intermediate to the target, back into the workload itself."""
     enter: Gates = (WITHIN_WINDOW, CAPACITY, CONVERGED, PLAIN_ASSIGNMENTS, READY)
-    back: Leg[Picture] = Leg(watch=(OURS,), goal=goals.intermediates, rollouts=(back_to(INTERMEDIATE),))
+    back: Leg[Picture] = Leg(watch=(OURS,), keep=KEEP, goal=goals.intermediates, rollouts=(back_to(INTERMEDIATE),))
     if spec.assignment_strategy is not None:
         forward: Leg[Picture] = Leg(
-            enter=(*enter, OFFERED), watch=WATCH, goal=goals.targets, done=(SELECTED,),
+            enter=(*enter, OFFERED), watch=WATCH, keep=KEEP, goal=goals.targets, done=(SELECTED,),
             rollouts=(to(TARGET, BOTH, before=(PROBE_EXPIRED, *BEFORE)),))
         return (Step("BounceTwo", forward=forward, back=back),)
     return (
         Step("Canary", back=back,
-             forward=Leg(enter=enter, watch=WATCH, goal=goals.targets, rollouts=(to(TARGET, BOTH, canary=True),))),
+             forward=Leg(enter=enter, watch=WATCH, keep=KEEP, goal=goals.targets,
+                         rollouts=(to(TARGET, BOTH, canary=True),))),
         Step("Rollout", back=Leg(),
-             forward=Leg(watch=WATCH, goal=goals.targets, rollouts=(to(TARGET, BOTH, after_canary=True),))),
+             forward=Leg(watch=WATCH, keep=KEEP, goal=goals.targets, rollouts=(to(TARGET, BOTH, after_canary=True),))),
     )
 
 
 PROMOTE: Step[Picture] = Step(
     "Promote",
-    forward=Leg(enter=(WITHIN_WINDOW, CONVERGED), watch=WATCH, goal=goals.targets,
+    forward=Leg(enter=(WITHIN_WINDOW, CONVERGED), watch=WATCH, keep=KEEP, goal=goals.targets,
                 rollouts=(to(TARGET, DEPLOYMENTS, after_canary=True),)),
-    back=Leg(watch=(OURS,), rollouts=(back_to(INTERMEDIATE, DEPLOYMENTS),)))
+    back=Leg(watch=(OURS,), keep=KEEP, rollouts=(back_to(INTERMEDIATE, DEPLOYMENTS),)))
 
 OFFLINE: tuple[Step[Picture], ...] = (
     Step("Stop",
-         forward=Leg(enter=(WITHIN_WINDOW,), goal=goals.stopped, done=(EMPTY,)),
-         back=Leg(goal=goals.started, done=RECOVERED)),
+         forward=Leg(enter=(WITHIN_WINDOW,), keep=KEEP, goal=goals.stopped, done=(EMPTY,)),
+         back=Leg(keep=KEEP, goal=goals.started, done=RECOVERED)),
     Step("Start",
-         forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), goal=goals.started_as_target,
+         forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), keep=KEEP, goal=goals.started_as_target,
                      done=(ALL_MOVED, *RECOVERED)),
-         back=Leg(assigns=slots.assign_all(ORIGINAL), goal=goals.stopped_as_original, done=(EMPTY,))),
+         back=Leg(assigns=slots.assign_all(ORIGINAL), keep=KEEP, goal=goals.stopped_as_original, done=(EMPTY,))),
 )
 
 

@@ -33,9 +33,13 @@ def check_ours(picture: Picture) -> Verdict:
         if (scaled := _scaled(picture, workload, source.value)) is not None:
             return scaled
         for each in source.value.autoscalers:
-            if not autoscalers.in_the_way(each) and not autoscalers.is_paused(each):
+            if why := autoscalers.in_the_way(each):
+                return wait("AutoscalerInTheWay", why, subject=str(each), unblocks=why)
+            if not autoscalers.is_paused(each):
+                kept = autoscalers.is_kept(each, fleet.originals.get(workload.name))
                 return wait("AutoscalerActive", f"{each} may change the number of pods of {source.value}", subject=str(each),
-                            unblocks="it is paused; if something sets it back, pause that")
+                            unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if kept
+                            else "it was made since Baseline: delete it until the migration has ended")
     return passed("the workloads are as this migration has them")
 
 
