@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from switchover.core.effects import DeletePod, Evict
+from switchover.core.effects import DeletePod, Evict, Patch
 from switchover.core.groups.change import container_of
 from switchover.core.groups.facts import GroupState, GroupType
 from switchover.core.groups.picture import Facts
@@ -293,6 +293,26 @@ def test_whoever_scales_in_the_middle_is_told_and_nothing_moves_until_it_is_put_
         walk.world.workloads[told.subject].spec["replicas"] = int(told.threshold)
         decision = walk.step()
     check_there(walk.until(), "Deployment")
+
+
+@pytest.mark.parametrize("plan", [plan for plan in PLANS if "Stateful" not in plan])
+def test_a_deployments_template_is_written_only_while_it_has_no_pod(plan, monkeypatch):
+    """So its own strategy has nothing to replace; under Recreate all pods would go at once."""
+    walk, written, perform = PLANS[plan](), [], World.perform
+
+    def performed(world: World, effect: Any) -> None:
+        if isinstance(effect, Patch) and any(each["path"].startswith("/spec/template") for each in effect.operations):
+            workload = world.workloads[effect.name]
+            assert workload.made["kind"] == S or not workload.alive, f"{effect} while it has pods"
+            written.append(effect.kind)
+        perform(world, effect)
+
+    monkeypatch.setattr(World, "perform", performed)
+    walk.wants(holds=["HandOver"])
+    walk.until(lambda: walk.position.step == "HandOver")
+    walk.wants(desiredState="RolledBack")
+    check_back(walk.until(), plan)
+    assert written.count(D) == 2, "there and back"
 
 
 def autoscaled(walk: Walk) -> dict[str, Any]:
