@@ -156,3 +156,19 @@ def test_figures_of_a_verdict_become_words():
 
 def test_unknown_says_what_would_unblock_it():
     assert unknown("NotObserved", "no answer").unblocks
+
+
+# --- what was proven ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("verdict", "spoils"), [(PASS, False), *zip(NOT_PASSING, (True, True, False), strict=True)])
+def test_what_is_found_makes_void_what_was_proven_and_what_cannot_be_seen_does_not(verdict, spoils):
+    assert Passes().judge(verdict).spoils is spoils
+
+
+def test_what_passes_by_itself_within_its_grace_makes_nothing_void_and_opens_nothing():
+    passes = Passes(grace=60.0)
+    judged = [passes.judge(verdict, now) for verdict, now in ((NOT_PASSING[0], 0.0), (NOT_PASSING[1], 59.0), (PASS, 60.0),
+                                                              (NOT_PASSING[0], 61.0), (NOT_PASSING[0], 121.0))]
+    assert [item.spoils for item in judged] == [False, False, False, False, True]
+    assert [item.open for item in judged] == [False, False, True, False, False]

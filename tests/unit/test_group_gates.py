@@ -616,6 +616,7 @@ def test_what_shuts_nothing_is_told_with_its_cure(warned):
 
 WELL = [
     ("Converged", "a static member is between two pods", with_member(2, epoch=LEFT)),
+    ("NoStrangers", "a static member whose pod has left", then(stranger, with_member(6, epoch=LEFT))),
     ("NewPodsJoin", "a canary is young", then(with_pod("orders-switchover-4", started_at=NOW - 30),
                                               with_member(4, host="10.9.9.9"))),
     ("NewPodsJoin", "an old pod restarted", with_pod("orders-1", restarts=4)),

@@ -11,10 +11,10 @@ import pytest
 from switchover.core.effects import DeletePod, Evict, Patch
 from switchover.core.groups.change import container_of
 from switchover.core.groups.facts import GroupState, GroupType
-from switchover.core.groups.picture import Facts
+from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
 from switchover.core.plan import decide
-from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, workload_of
+from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, member, pod, value, with_group, workload_of
 from unit.group_walk import FORWARD, KIND, Walk
 from unit.group_world import World
 from unit.small_plan import intent
@@ -293,6 +293,27 @@ def test_whoever_scales_in_the_middle_is_told_and_nothing_moves_until_it_is_put_
         walk.world.workloads[told.subject].spec["replicas"] = int(told.threshold)
         decision = walk.step()
     check_there(walk.until(), "Deployment")
+
+
+def with_member_of_a_pod_that_is_gone(picture: Picture) -> Picture:
+    group = value(picture.facts.group)
+    gone = member(pod("gone", "10.9.9.9", ""), group.members[0].protocol, (), group.epoch)
+    return with_group(members=(*group.members, gone))(picture)
+
+
+def test_the_member_of_a_pod_that_was_killed_makes_no_bake_void_until_its_session_must_have_ended():
+    walk = PLANS["Deployment"]()
+    walk.wants(rollout={"steps": [{"pods": 2, "bakeSeconds": 600}]})
+    walk.until(lambda: walk.position.batch is not None and walk.position.batch.proven is not None)
+    proven = walk.position.batch
+    for _ in range(20):
+        decision = walk.step(with_member_of_a_pod_that_is_gone)
+    assert (decision.judged["NoStrangers"].verdict.reason, walk.position.batch) == ("ForeignMembers", proven)
+    walk.step()
+    for _ in range(21):
+        assert walk.position.batch == proven
+        walk.step(with_member_of_a_pod_that_is_gone)
+    assert replace(proven, proven=None) == walk.position.batch
 
 
 @pytest.mark.parametrize("plan", [plan for plan in PLANS if "Stateful" not in plan])

@@ -101,7 +101,8 @@ class Gate(Generic[P]):
 
     With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled in its words. What it
     could not observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding
-    the steps are taken back without being asked: the cluster cannot stay as it is.
+    the steps are taken back without being asked: the cluster cannot stay as it is. What it found for less than `grace`
+    seconds shuts it like anything else, but may pass by itself: nothing that was proven is void for it.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Gate(Generic[P]):
     hold: Callable[[P], float] = lambda _: 0.0
     patience: Callable[[P], float] | None = None
     undo: Callable[[P], float] | None = None
+    grace: float = 0.0
 
 
 def _answer(outcome: Outcome) -> Outcome:
@@ -137,6 +139,8 @@ class Judgement:
     overdue: bool
     undo: bool | None = None
     """Whether it has found the same for so long that the steps must be taken back; None for a gate without that right."""
+    spoils: bool = False
+    """Whether what was proven before is void: something was found, for longer than the gate's grace."""
 
 
 @dataclass
@@ -153,17 +157,22 @@ class Judge(Generic[P]):
         judged = [self._judge(gate, picture) for gate in gates]
         return all(item.open for item in judged)
 
+    def spoilt(self, gates: Iterable[Gate[P]]) -> bool:
+        """Whether one of these, judged in this pass, found what makes void what was proven."""
+        return any(self.judged[gate.name].spoils for gate in gates)
+
     def add(self, name: str, verdict: Verdict) -> Judgement:
         """Judge something that is not a gate of its own, such as a bake, so that it is told like one."""
-        return self._record(name, verdict, samples=1, hold=0.0, patience=None, undo=None)
+        return self._record(name, verdict, samples=1, hold=0.0, patience=None, undo=None, grace=0.0)
 
     def _judge(self, gate: Gate[P], picture: P) -> Judgement:
         patience = gate.patience(picture) if gate.patience else None
         undo = gate.undo(picture) if gate.undo else None
-        return self._record(gate.name, gate.check(picture), gate.samples(picture), gate.hold(picture), patience, undo)
+        return self._record(gate.name, gate.check(picture), gate.samples(picture), gate.hold(picture), patience, undo,
+                            gate.grace)
 
     def _record(self, name: str, verdict: Verdict, samples: int, hold: float, patience: float | None,
-                undo: float | None) -> Judgement:
+                undo: float | None, grace: float) -> Judgement:
         before = self.streaks.get(f"{self.scope}/{name}")
         is_pass = verdict.outcome is Outcome.PASS
         unbroken = before is not None and _answer(before.outcome) is _answer(verdict.outcome)
@@ -174,7 +183,7 @@ class Judge(Generic[P]):
         lasted = self.now - since if found else -1.0
         overdue = patience is not None and lasted > patience
         judgement = Judgement(name, verdict, Streak(verdict.outcome, since, passes), opened, overdue,
-                              None if undo is None else lasted > undo)
+                              None if undo is None else lasted > undo, spoils=found and lasted >= grace)
         self.judged[name] = judgement
         return judgement
 

@@ -191,8 +191,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.opened is None:
         return _open(step, leg, picture, intent, judge, now)
     if not judge.all_open(leg.watch, picture):
-        ill = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in leg.watch)
-        if ill and at.batch is not None and at.batch.proven is not None:
+        if judge.spoilt(leg.watch) and at.batch is not None and at.batch.proven is not None:
             return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
         overdue = any(judge.judged[gate.name].overdue for gate in leg.rescue_from)
         return _rescue(leg.rescue, picture, judge, now) if leg.rescue is not None and overdue else (at, (), "")
@@ -226,7 +225,7 @@ def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Ef
     if at.opened is None:
         judge.all_open(leg.enter, picture)
     judge.all_open(leg.watch, picture)
-    spoilt = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in leg.watch)
+    spoilt = judge.spoilt(leg.watch)
     if at.opened is not None:
         moves = (roll(rollout, picture, judge, now) for rollout in _in_turn(leg, at))
         batch = next((move.position.batch for move in moves if not move.complete), None)

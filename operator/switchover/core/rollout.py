@@ -162,7 +162,7 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
 def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: float) -> Move:
     at = picture.position
     everything_open = judge.all_open(rollout.after, picture)
-    ill = any(judge.judged[gate.name].verdict.outcome in ("Wait", "Fail") for gate in rollout.after)
+    ill = judge.spoilt(rollout.after)
     nodes = ", ".join(batch.nodes)
     if batch.proven is None:
         if not everything_open:

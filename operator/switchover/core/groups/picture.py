@@ -17,7 +17,16 @@ from typing import Any
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload, WorkloadKind
 from switchover.core.groups.change import Unsupported, changed, differing
-from switchover.core.groups.facts import BrokerGroups, Group, GroupSample, Member, MemberProtocol, OffsetsTopic, Readiness
+from switchover.core.groups.facts import (
+    LEFT,
+    BrokerGroups,
+    Group,
+    GroupSample,
+    Member,
+    MemberProtocol,
+    OffsetsTopic,
+    Readiness,
+)
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.position import Position
@@ -190,11 +199,12 @@ class Picture:
         return Counter(pod.ip for _, _, pod in self.pods())
 
     def strangers(self) -> tuple[Member, ...]:
-        """Members that run in no pod of the managed workloads."""
+        """Members that run in no pod of the managed workloads. A static one that has left runs nowhere."""
         if not isinstance(self.facts.group, Known):
             return ()
         known = {member.member_id for _, _, pod in self.pods() for member in self.members_of(pod)}
-        return tuple(member for member in self.facts.group.value.members if member.member_id not in known)
+        return tuple(member for member in self.facts.group.value.members
+                     if member.member_id not in known and member.epoch != LEFT)
 
     # --- what is expected ---------------------------------------------------------------------------------------------
 

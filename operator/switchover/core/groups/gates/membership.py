@@ -12,6 +12,10 @@ from switchover.core.groups.workloads import MemberPod
 JOIN_SECONDS = 60.0
 """How long a Ready pod may take to become a member (C1): a canary that is refused in silence never does."""
 
+SESSION_SECONDS = 60.0
+"""How long a member may stay whose pod was killed: sessions last 45 s by default, under the consumer protocol 60 s at most
+(group-protocol.md 1.1). Until then a member without a pod may be such a one."""
+
 
 def _new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
     """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
@@ -88,7 +92,8 @@ def check_no_strangers(picture: Picture) -> Verdict:
     return wait("ForeignMembers", f"members of group {group.name} run in no pod of spec.workloads: {named}{more}; a"
                 " migration"
                 " cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
-                unblocks="add their workload to spec.workloads before the migration, or stop them")
+                unblocks="if their pods have just gone, their sessions end; else add their workload to spec.workloads before"
+                " the migration, or stop them")
 
 
 def check_all_moved(picture: Picture) -> Verdict:
@@ -134,6 +139,6 @@ def check_new_members_there(picture: Picture) -> Verdict:
 
 NEW_PODS_JOIN: Gate[Picture] = Gate("NewPodsJoin", check_new_pods_join)
 PODS_ARE_MEMBERS: Gate[Picture] = Gate("PodsAreMembers", check_pods_are_members, samples=samples)
-NO_STRANGERS: Gate[Picture] = Gate("NoStrangers", check_no_strangers)
+NO_STRANGERS: Gate[Picture] = Gate("NoStrangers", check_no_strangers, grace=SESSION_SECONDS)
 ALL_MOVED: Gate[Picture] = Gate("AllMoved", check_all_moved, samples=samples)
 GROUP_CONVERTED: Gate[Picture] = Gate("GroupConverted", check_new_members_there, samples=samples)
