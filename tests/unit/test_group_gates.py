@@ -455,7 +455,9 @@ FINDINGS = [
     # nobody else writes
     Finding("WorkloadsAreOurs", "gone", without_source, FAIL, "WorkloadMissing", "orders"),
     Finding("WorkloadsAreOurs", "claimed by another", with_source(claimed_by="uid-2"), FAIL, "NotClaimed", "orders",
-            "RolledBack"),
+            "let the migration with that uid end"),
+    Finding("WorkloadsAreOurs", "its claim taken off", with_source(claimed_by=""), FAIL, "NotClaimed", "orders",
+            f"kubectl --namespace shop annotate deployment orders --overwrite switchover.dev/claimed-by={UID}"),
     Finding("WorkloadsAreOurs", "a template of nobody's", with_source(template=value(
         moment("Canary", spec=spec_of(workload_of(template=NEW_CLIENT))).facts.fleet).sources["orders"].template | {
             "spec": {"containers": [{"name": "app", "image": "orders:9"}]}}), FAIL, "RevertedByGitOps", "Deployment orders",

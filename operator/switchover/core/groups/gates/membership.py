@@ -11,7 +11,6 @@ from switchover.core.groups.workloads import MemberPod
 
 JOIN_SECONDS = 60.0
 """How long a Ready pod may take to become a member (C1): a canary that is refused in silence never does."""
-
 SESSION_SECONDS = 60.0
 """How long a member may stay whose pod was killed: sessions last 45 s by default, under the consumer protocol 60 s at most
 (group-protocol.md 1.1). Until then a member without a pod may be such a one."""

@@ -21,9 +21,7 @@ def check_ours(picture: Picture) -> Verdict:
         if not isinstance(source, Known):
             return fail("WorkloadMissing", source.why, subject=workload.name, unblocks="create it again as it was")
         if source.value.claimed_by != picture.uid:
-            return fail("NotClaimed", f"{source.value} is not claimed by this migration any more", subject=workload.name,
-                        observed=source.value.claimed_by or "nobody", threshold=picture.uid,
-                        unblocks="let the other migration end, or set desiredState to RolledBack")
+            return _not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
             return _reverted(picture, source.value, change.FIELDS)
         if source.value.paused:
@@ -41,6 +39,15 @@ def check_ours(picture: Picture) -> Verdict:
                             unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if kept
                             else "it was made since Baseline: delete it until the migration has ended")
     return passed("the workloads are as this migration has them")
+
+
+def _not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
+    first = ("let the migration with that uid end, or delete it" if source.claimed_by
+             else "stop what takes annotations off that Git does not have")
+    return fail("NotClaimed", f"{source} is not claimed by this migration any more: no pod is moved, forward or back",
+                subject=source.name, observed=source.claimed_by or "nobody", threshold=picture.uid,
+                unblocks=f"{first}; then kubectl --namespace {picture.namespace} annotate {source.kind.lower()}"
+                         f" {source.name} --overwrite {names.CLAIM}={picture.uid}")
 
 
 def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
