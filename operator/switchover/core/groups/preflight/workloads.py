@@ -46,9 +46,11 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                        unblocks="its pods are Ready; look at the first that is not")
         for budget, allowed in source.budgets.items():
             if allowed < 1:
-                yield warn("StrictBudget", f"PodDisruptionBudget {budget} allows no disruption of {source}: a batch does"
-                           " not ask"
-                           " it, a node drain would", subject=budget, cure="nothing to do for the migration")
+                yield warn("StrictBudget", f"PodDisruptionBudget {budget} allows no disruption of {source}: batches do not"
+                           " ask it, but it refuses evictions: that of a node drain, and of the one pod that heals a"
+                           " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
+                           subject=budget,
+                           cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
 
 
 def _changes_nothing(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
