@@ -465,6 +465,9 @@ FINDINGS = [
     Finding("WorkloadsAreOurs", "put back to what it was, while its pods are promoted",
             then(instead(promoting), rewritten("argocd-controller", NOW - 1, NOW - 50)), FAIL, "RevertedByGitOps",
             "Deployment orders", "rollout undo"),
+    Finding("WorkloadsAreOurs", "put back by a helm upgrade", then(
+        instead(promoting), rewritten("helm", NOW - 1, NOW - 50), with_source(marks={"meta.helm.sh/release-name": "shop"})),
+        FAIL, "RevertedByGitOps", "Deployment orders", "no helm upgrade of shop before HandOver, and then only with"),
     Finding("WorkloadsAreOurs", "paused under way", with_source(paused=True), FAIL, "WorkloadUnsupported", "orders",
             "kubectl rollout resume"),
     Finding("WorkloadsAreOurs", "scaled away", with_source(replicas=3), FAIL, "ReplicasChanged", "orders",
@@ -600,7 +603,7 @@ WARNINGS = [
     Warned("Canary", "one alone", specced(rollout={"steps": [{"pods": 1}]}), "OneCanary", "to 2"),
     Warned("Autoscalers", "P20", with_source(autoscalers=(scaler(),)), "AutoscalerIsPaused", "nothing"),
     Warned("GitOps", "Argo CD", with_source(marks=ARGO), "GitOpsOwnsIt", "RespectIgnoreDifferences"),
-    Warned("Workloads", "a strict budget", with_source(budgets={"orders": 0}), "StrictBudget", "nothing"),
+    Warned("Workloads", "a strict budget", with_source(budgets={"orders": 0}), "StrictBudget", "delete that pod"),
     Warned("Tools", "always", lambda picture: picture, "OldToolsGoBlind", "", Severity.INFO),
 ]
 

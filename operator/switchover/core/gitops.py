@@ -59,7 +59,7 @@ def tool_of(workload: Kept, namespace: str) -> Tool | None:
         there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
         return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)
     if release := marks.get(HELM):
-        wait = f"no helm upgrade of {release} until HandOver is done"
+        wait = f"no helm upgrade of {release} before HandOver, and then only with what runs in its templates or values"
         return Tool("Helm release", release, reverts=False, quiet=False, tolerate=wait, suspend=wait)
     return None
 
