@@ -87,7 +87,7 @@ class GroupObserver:
         self._clock = clock
         self._samples: deque[GroupSample] = deque()
         self._collector: LagCollector | None = None
-        self._offsets: GroupOffsets | None = None
+        self._judged_by: object = None
         self._lag: Observed[Assessment] = NOT_ASKED
         self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
         self._cluster: _Kept[Cluster] = _Kept(clock, SETTINGS_SECONDS)
@@ -205,23 +205,25 @@ class GroupObserver:
         now = self._clock.now()
         if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
             return
-        if self._collector is None or self._offsets is not offsets:
-            self._collector, self._offsets = LagCollector(offsets, self._clock, thresholds(picture)), offsets
-        name, topics = picture.spec.group, _topics(group.value)
-        sweep = await self._known(self._collector.sweep({name: Asked(topics)}))
+        name, topics, limits = picture.spec.group, _topics(group.value), thresholds(picture)
+        read_committed = picture.spec.gates.isolation == "ReadCommitted"
+        if self._collector is None or self._judged_by != (offsets, limits, read_committed):
+            self._collector = LagCollector(offsets, self._clock, limits)
+            self._judged_by = (offsets, limits, read_committed)
+        sweep = await self._known(self._collector.sweep({name: Asked(topics, read_committed)}))
         if not isinstance(sweep, Known) or sweep.value.readings[name].why:
             self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
             self._lag = self._partitions
             return
-        self._keep(sweep.value, group.value, now)
+        self._keep(sweep.value, group.value, now, limits.marker_slack if read_committed else 0)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = _lag_group(group.value, self._partitions.value)
         self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
 
-    def _keep(self, sweep: Sweep, group: Group, now: float) -> None:
+    def _keep(self, sweep: Sweep, group: Group, now: float, markers: int) -> None:
         reading = sweep.readings[group.name]
-        found = {partition: (None if each.committed == NONE else each.committed, each.end)
+        found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
                  for partition, each in reading.offsets.items()}
         self._samples.append(GroupSample(now, group.epoch, found))
         while now - self._samples[0].at > WINDOW_SECONDS:

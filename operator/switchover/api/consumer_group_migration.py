@@ -102,6 +102,8 @@ class ConsumerGroupMigrationGates(MigrationGates):
     """How long the lag must have been healthy, after each rebalance anew, before a batch follows."""
     max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
     """Longest time in which a partition that has lag may stand without a new committed offset."""
+    isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
+    """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
     max_consumers_per_coordinator: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
     """Consumers of all groups that one broker may coordinate."""
 

@@ -142,7 +142,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class GroupSample:
-    """One sweep over a group's offsets: the offset committed, None for none, and the end of the log."""
+    """One sweep over a group's offsets: the offset committed, None for none, and up to where its members are to commit."""
 
     at: float                                     # seconds since the epoch
     epoch: int                                    # the group's
