@@ -88,11 +88,12 @@ WAITING = {"AllInSync": wait("OutOfSync", "not yet")}
     (decision(**WAITING), Spent(gates=5)),
     (decision(Approval=wait("AwaitingApproval", "held")), Spent(human=5)),
     (decision(BackupsTaken=wait("BackupsMissing", "nobody said so")), Spent(human=5)),
+    (decision(Steps=wait("NoSuchStep", "misspelled")), Spent(human=5)),
     (decision(Paused=wait("Paused", "paused"), **WAITING), Spent(human=5)),
     (decision(WithinWindow=wait("OutsideWindow", "closed"), **WAITING), Spent(human=5)),
     (decision(WithinWindow=wait("WindowTooShort", "closes soon")), Spent(human=5)),
     (decision(replace(AT, finished=True)), Spent()),
-], ids=["acting", "moving", "a gate", "a hold", "backups", "a pause", "outside of windows", "too late in a window",
-        "at the end"])
+], ids=["acting", "moving", "a gate", "a hold", "backups", "a misspelled hold", "a pause", "outside of windows",
+        "too late in a window", "at the end"])
 def test_time_goes_where_it_was_spent(decided, spent):
     assert spend(Spent(), 5.0, AT, decided) == spent
