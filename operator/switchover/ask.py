@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from switchover.core.observed import Known, Observed, Unknown
-from switchover.ports import Clock, Fenced, Refused, Unreachable
+from switchover.ports import Clock, Fenced, Malformed, Refused, Unreachable
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed
         async with asyncio.timeout(seconds):
             return Known(await reading, at)
     except Refused as error:
-        return Unknown(str(error), refused=True)
+        return Unknown(str(error), refused=True, malformed=isinstance(error, Malformed))
     except (Unreachable, Fenced) as error:
         return Unknown(str(error))
     except TimeoutError:

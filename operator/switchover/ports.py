@@ -40,6 +40,10 @@ class Refused(Exception):
     """The other side understood and said no (rights, bad input): a person must act. The message says what to do."""
 
 
+class Malformed(Refused):
+    """What was read breaks the protocol that it should follow: whoever wrote it must change, no right helps."""
+
+
 class Fenced(Exception):
     """Somebody else changed it since we read it: do nothing, read again."""
 

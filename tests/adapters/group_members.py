@@ -1,5 +1,6 @@
 """Members of consumer groups that tests make: real clients as processes, and members request by request."""
 
+import asyncio
 import contextlib
 import os
 import subprocess
@@ -27,8 +28,11 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from adapters.eventually import eventually
 from switchover.adapters.wire_connection import connected
+from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_security import security
+from switchover.core.groups.facts import GroupState
 from switchover.core.kraft.facts import Address
+from switchover.ports import Access
 
 SESSION = i32Timedelta.parse(timedelta(minutes=5))      # longer than any test: nobody sends heartbeats
 NO_USER_DATA = "ffffffff"
@@ -56,13 +60,14 @@ async def create_topic(node: Address, name: str, partitions: int, properties: Ma
 
 async def heartbeat(
     node: Address, group: str, topic: str, *, member: str = "", epoch: int = 0, instance: str | None = None,
-    regex: str | None = None, owned: tuple[TopicPartitions, ...] = (), properties: Mapping[str, str] | None = None,
+    regex: str | None = None, assignor: str | None = None, owned: tuple[TopicPartitions, ...] = (),
+    properties: Mapping[str, str] | None = None,
 ) -> ConsumerGroupHeartbeatResponse:
     """ConsumerGroupHeartbeat v1: epoch 0 joins, -1 leaves, -2 leaves for a successor."""
     return await ask(node, ConsumerGroupHeartbeatRequest(
         group_id=GroupId(group), member_id=member or str(uuid.uuid4()), member_epoch=i32(epoch), instance_id=instance,
         rebalance_timeout=SESSION, subscribed_topic_names=(TopicName(topic),) if topic else (),
-        subscribed_topic_regex=regex, topic_partitions=owned,
+        subscribed_topic_regex=regex, server_assignor=assignor, topic_partitions=owned,
     ), ConsumerGroupHeartbeatResponse, properties)
 
 
@@ -106,24 +111,60 @@ async def classic_member(
     protocol_type: str = "consumer", instance: str | None = None, properties: Mapping[str, str] | None = None,
 ) -> str:
     """The only member of a classic group, which is Stable when this returns; its id."""
-    def join(member: str) -> JoinGroupRequest:
-        return JoinGroupRequest(
-            group_id=GroupId(group), session_timeout=SESSION, rebalance_timeout=SESSION, member_id=member,
-            group_instance_id=instance, protocol_type=protocol_type,
-            protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in strategies))
+    answer = await join(node, group, metadata, strategies=strategies, protocol_type=protocol_type, instance=instance,
+                        properties=properties)
+    await sync(node, group, answer, {answer.member_id: given}, protocol_type=protocol_type, instance=instance,
+               properties=properties)
+    return answer.member_id
 
-    first = await ask(node, join(""), JoinGroupResponse, properties)
-    answer = first
-    if first.error_code is ErrorCode.member_id_required:
-        answer = await ask(node, join(first.member_id), JoinGroupResponse, properties)
+
+async def classic_pair(node: Address, group: str, metadata: bytes, first: bytes, second: bytes) -> tuple[str, str]:
+    """Two members of a classic group, which is Stable when this returns; their ids. What each is given."""
+    one = await classic_member(node, group, metadata, first)
+    joining = await joining_beside(node, group, metadata)
+    leader = await join(node, group, metadata, member=one)
+    two = (await joining).member_id
+    await sync(node, group, leader, {one: first, two: second})
+    await sync(node, group, await joining, {})
+    return one, two
+
+
+async def joining_beside(node: Address, group: str, metadata: bytes) -> asyncio.Task[JoinGroupResponse]:
+    """Another member joins a classic group, which waits for those that it has: PreparingRebalance when this returns."""
+    task = asyncio.create_task(join(node, group, metadata))
+    groups = WireGroups(Access(str(node)))
+    await eventually(lambda: groups.describe(group), lambda seen: seen.state is GroupState.PREPARING_REBALANCE, 30)
+    return task
+
+
+async def join(
+    node: Address, group: str, metadata: bytes, *, member: str = "", strategies: tuple[str, ...] = ("range",),
+    protocol_type: str = "consumer", instance: str | None = None, properties: Mapping[str, str] | None = None,
+) -> JoinGroupResponse:
+    """JoinGroup, twice for who has no id yet. It is answered when every member of the group has joined again."""
+    answer = await ask(node, JoinGroupRequest(
+        group_id=GroupId(group), session_timeout=SESSION, rebalance_timeout=SESSION, member_id=member,
+        group_instance_id=instance, protocol_type=protocol_type,
+        protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in strategies),
+    ), JoinGroupResponse, properties)
+    if answer.error_code is ErrorCode.member_id_required:
+        return await join(node, group, metadata, member=answer.member_id, strategies=strategies, protocol_type=protocol_type,
+                          instance=instance, properties=properties)
     assert answer.error_code is ErrorCode.none, answer.error_code
+    return answer
+
+
+async def sync(
+    node: Address, group: str, answer: JoinGroupResponse, given: Mapping[str, bytes], *, protocol_type: str = "consumer",
+    instance: str | None = None, properties: Mapping[str, str] | None = None,
+) -> None:
+    """SyncGroup after that answer; what is `given` to each member counts from the leader alone."""
     synced = await ask(node, SyncGroupRequest(
         group_id=GroupId(group), generation_id=answer.generation_id, member_id=answer.member_id, group_instance_id=instance,
         protocol_type=protocol_type, protocol_name=answer.protocol_name,
-        assignments=(SyncGroupRequestAssignment(member_id=answer.member_id, assignment=given),),
+        assignments=tuple(SyncGroupRequestAssignment(member_id=each, assignment=what) for each, what in given.items()),
     ), SyncGroupResponse, properties)
     assert synced.error_code is ErrorCode.none, synced.error_code
-    return answer.member_id
 
 
 async def leave(node: Address, group: str, member: str) -> None:

@@ -48,7 +48,7 @@ from switchover.core.groups.facts import (
 )
 from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
-from switchover.ports import Access, Refused, Unreachable
+from switchover.ports import Access, Malformed, Unreachable
 
 PARTITIONS = 6
 USER_DATA = "00000003 010203"
@@ -293,7 +293,7 @@ async def test_what_facts_forbid_the_broker_refuses(which: str, request: pytest.
     assert "an unsupported custom assignor is in use" in (refusal.error_message or "")
 
     member = await classic_member(server, "malformed", b"\0\0\xff", assignment("refused", 1))
-    with pytest.raises(Refused, match=f"group malformed: member {member} at 127.0.0.1 does not speak the consumer protocol"):
+    with pytest.raises(Malformed, match=f"group malformed: member {member} at 127.0.0.1 does not speak"):
         await groups.describe("malformed")
     refusal = await heartbeat(server, "malformed", "refused")
     assert "the embedded consumer protocol is malformed" in (refusal.error_message or "")

@@ -4,56 +4,22 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 import pytest
-from kio.schema.create_acls.v3.request import AclCreation, CreateAclsRequest
-from kio.schema.create_acls.v3.response import CreateAclsResponse
 from kio.schema.errors import ErrorCode
-from kio.static.primitive import i8
 
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
-from adapters.group_members import ask, assignment, classic_member, create_topic, heartbeat, joined, subscription
+from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
+from adapters.guarded import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
 from switchover.adapters.wire_groups import WireGroups
 from switchover.core.groups.facts import OffsetsTopic, Readiness
 from switchover.ports import Access, Refused
-
-TOPIC, GROUP, CLUSTER = 2, 3, 4
-READ, DESCRIBE, DESCRIBE_CONFIGS = 3, 8, 10
-ALLOW = 3
-
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-
-
-def user(name: str) -> dict[str, str]:
-    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": f'{PLAIN} username="{name}" password="{name}-secret";'}
-
-
-def settings(server: KRaftNode) -> str:
-    """Two users; what the node itself does goes over the controllers' listener, where everybody is ANONYMOUS."""
-    users = " ".join(f'user_{name}="{name}-secret"' for name in ("admin", "switchover"))
-    return (
-        f"listeners=SASL_PLAINTEXT://{server.address},CONTROLLER://{server.address.host}:9093\n"
-        "listener.security.protocol.map=SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT\n"
-        "security.inter.broker.protocol=SASL_PLAINTEXT\nsasl.mechanism.inter.broker.protocol=PLAIN\n"
-        "sasl.enabled.mechanisms=PLAIN\nauthorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
-        "super.users=User:admin;User:ANONYMOUS\n"
-        f'listener.name.sasl_plaintext.plain.sasl.jaas.config={PLAIN} username="admin" password="admin-secret" {users};\n'
-        "group.consumer.max.size=1\n"
-    )
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
     with node(tmp_path_factory.mktemp("guarded"), "4.4") as server:
-        server.begin(settings(server))
+        server.begin(settings(server) + "group.consumer.max.size=1\n")
         yield server
-
-
-async def allow(server: KRaftNode, kind: int, name: str, operation: int) -> None:
-    answer = await ask(server.address, CreateAclsRequest(creations=(AclCreation(
-        resource_type=i8(kind), resource_name=name, principal="User:switchover", host="*", operation=i8(operation),
-        permission_type=i8(ALLOW)),)), CreateAclsResponse, user("admin"))
-    assert answer.results[0].error_code is ErrorCode.none, answer.results[0].error_message
 
 
 async def said(question: Callable[[], Awaitable[object]]) -> object:
@@ -80,7 +46,7 @@ async def test_each_missing_right_is_named(guarded: KRaftNode) -> None:
     for group in ("modern", "classic"):
         await comes_to(partial(ours.describe, group), f"{server}: the user may not find the coordinator of group {group}; "
                                                       f"grant it Describe on group {group}")
-        await allow(guarded, GROUP, group, DESCRIBE)
+        await allow(server, GROUP, group, DESCRIBE)
     await comes_to(lambda: ours.describe("classic"), await all_may.describe("classic"))
     await comes_to(lambda: ours.describe("modern"), f"{server}: the user may not describe group modern; grant it Describe "
                                                     "on every topic that group modern reads")
@@ -92,29 +58,29 @@ async def test_each_missing_right_is_named(guarded: KRaftNode) -> None:
     await comes_to(lambda: ours.broker(server, 1), no_settings)
     await comes_to(lambda: ours.all_support("classic", "range"), no_settings)
 
-    await allow(guarded, CLUSTER, "kafka-cluster", DESCRIBE_CONFIGS)
+    await allow(server, CLUSTER, "kafka-cluster", DESCRIBE_CONFIGS)
     await comes_to(lambda: ours.broker(server, 1), await all_may.broker(server, 1))
     await comes_to(lambda: ours.all_support("classic", "range"),
                    f"{server}: the user may not ask group classic what its members support; grant it Read on group classic")
-    await allow(guarded, GROUP, "classic", READ)
+    await allow(server, GROUP, "classic", READ)
     await comes_to(lambda: ours.all_support("classic", "range"), True)
     await comes_to(lambda: ours.readiness("classic", ["orders"]), Readiness("TOPIC_AUTHORIZATION_FAILED"))
-    await allow(guarded, TOPIC, "orders", DESCRIBE)
+    await allow(server, TOPIC, "orders", DESCRIBE)
     await comes_to(lambda: ours.readiness("classic", ["orders"]), Readiness("", ("uniform", "range")))
     await comes_to(lambda: ours.describe("modern"), await all_may.describe("modern"))
     await comes_to(lambda: ours.partitions(["orders"]), {"orders": 2})
 
     await comes_to(ours.offsets_topic, f"{server}: the user may not describe topic __consumer_offsets; grant it Describe on "
                                        "topic __consumer_offsets")
-    await allow(guarded, TOPIC, "__consumer_offsets", DESCRIBE)
+    await allow(server, TOPIC, "__consumer_offsets", DESCRIBE)
     await comes_to(ours.offsets_topic, f"{server}: the user may not read the settings of topic __consumer_offsets; grant it "
                                        "DescribeConfigs on topic __consumer_offsets")
-    await allow(guarded, TOPIC, "__consumer_offsets", DESCRIBE_CONFIGS)
+    await allow(server, TOPIC, "__consumer_offsets", DESCRIBE_CONFIGS)
     await comes_to(ours.offsets_topic, OffsetsTopic(max_message_bytes=1048588, compressed=False, replicas_short=0))
 
     await comes_to(ours.coordinated, f"{server}: shows our user only groups that it has rights on; grant it Describe on the "
                                      "Cluster resource")
-    await allow(guarded, CLUSTER, "kafka-cluster", DESCRIBE)
+    await allow(server, CLUSTER, "kafka-cluster", DESCRIBE)
     await comes_to(ours.coordinated, {1: 2})
 
 

@@ -240,6 +240,10 @@ def stranger(picture: Picture) -> Picture:
     return with_group(members=(*members, member(pod("legacy", "10.9.9.9", ""), CLASSIC, (), 17)))(picture)
 
 
+def malformed(picture: Picture) -> Picture:
+    return with_fact(picture, "group", Unknown("member m breaks the protocol", refused=True, malformed=True))
+
+
 def sampled(*found: GroupSample) -> Callable[[Picture], Picture]:
     return known("samples", found)
 
@@ -346,6 +350,7 @@ FINDINGS = [
     Finding("Group", "P5: Kafka Streams", with_group(assignor="stream"), FAIL, "KafkaStreams", "orders",
             "group.protocol=streams"),
     Finding("Group", "a share group", with_group(type=GroupType.OTHER), FAIL, "GroupTypeUnsupported", "orders"),
+    Finding("Group", "a member that speaks another protocol", malformed, FAIL, "MalformedMember", "orders", "stop that"),
     Finding("Assignments", "P5, F1: user data", with_member(1, user_data=8), FAIL, "AssignmentUserData",
             "client-of-orders-1", "Offline"),
     Finding("PlainAssignments", "F1 right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
@@ -366,8 +371,8 @@ FINDINGS = [
             "orders", "group.version=1"),
     Finding("ProtocolReady", "P7: no such assignor", known("readiness", Readiness("", ("range",))), FAIL, "AssignorUnknown",
             "uniform", "remoteAssignor"),
-    Finding("ProtocolReady", "P19: no right", known("readiness", Readiness("TOPIC_AUTHORIZATION_FAILED")), FAIL,
-            "ProtocolRefused", "orders", "Describe"),
+    *(Finding("ProtocolReady", f"P19: {code}", known("readiness", Readiness(code)), FAIL, "GroupRightMissing", "orders",
+              "Describe") for code in ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")),
     Finding("MigrationPolicy", "P9: off", policies("disabled", "disabled"), FAIL, "PolicyForbids", POLICY, "bidirectional"),
     Finding("MigrationPolicy", "P9: not told", policies("", ""), FAIL, "PolicyForbids", POLICY, "bidirectional"),
     Finding("MigrationPolicy", "P9: they differ", policies("bidirectional", "upgrade"), FAIL, "PoliciesDiffer", POLICY,
@@ -377,9 +382,9 @@ FINDINGS = [
     Finding("MigrationPolicy", "P9: no way to classic", then(instead(downgrading), policies("upgrade")), FAIL,
             "PolicyForbids", POLICY),
     # sizes, P10 and P11
-    Finding("GroupSize", "P10: forward", limits("group.consumer.max.size", 7), FAIL, "GroupTooLarge",
-            "group.consumer.max.size", "raise group.consumer.max.size"),
-    Finding("GroupSize", "P10: the way back", limits("group.max.size", 7), FAIL, "GroupTooLarge", "group.max.size"),
+    *(Finding("GroupSize", f"P10: {setting} {limit}", limits(setting, limit), FAIL, reason, setting, f"raise {setting}")
+      for setting in ("group.consumer.max.size", "group.max.size")
+      for limit, reason in ((5, "GroupTooLarge"), (6, "NoRoomForBatch"), (7, "NoRoomForBatch"))),
     Finding("GroupSize", "the coordinator is silent", lambda picture: with_fact(picture, "brokers", {
         **picture.facts.brokers, 1: Unknown("no answer")}), UNKNOWN, "CoordinatorUnknown", "orders"),
     Finding("RecordSize", "P11", known("offsets_topic", OffsetsTopic(100, False, 0)), FAIL, "RecordTooLarge",
@@ -600,6 +605,9 @@ WARNINGS = [
     Warned("Patterns", "P16", then(with_source(template={"spec": {"containers": [
         {"name": "app", "image": "orders:1", "env": [{"name": "TOPICS", "value": "^orders"}]}]}})), "PatternMeansLess",
         "^orders.*"),
+    *(Warned("Patterns", f"P16: {pattern}", with_source(template={"spec": {"containers": [
+        {"name": "app", "image": "orders:1", "env": [{"name": "TOPICS", "value": pattern}]}]}}), "PatternUnsupported",
+        "subscribe(Pattern)") for pattern in ("^(?!internal).*", r"^(a)\1.*", "^a*+.*")),
     Warned("Canary", "one alone", specced(rollout={"steps": [{"pods": 1}]}), "OneCanary", "to 2"),
     Warned("Autoscalers", "P20", with_source(autoscalers=(scaler(),)), "AutoscalerIsPaused", "nothing"),
     Warned("GitOps", "Argo CD", with_source(marks=ARGO), "GitOpsOwnsIt", "RespectIgnoreDifferences"),
@@ -643,6 +651,9 @@ WELL = [
                                          limits("group.consumer.max.size", 2))),
     ("StaticMembers", "in a StatefulSet", then(instead(lambda: moment("Preflight", spec=spec_of(
         workload_of("StatefulSet")))), with_member(0, instance_id="orders-0"))),
+    ("MigrationPolicy", "3.9 tells none", with_brokers(metadata_version=21, settings={})),
+    ("GroupSize", "exactly", limits("group.consumer.max.size", 8)),
+    ("Readings", "no right helps against what is malformed", malformed),
     ("ProtocolReady", "the other way", instead(downgrading)),
     ("Calm", "each pod that was replaced moved it", epochs(17, 17, 17, 18, 19)),
     ("Progressed", "a partition without records", sampled(*(

@@ -13,7 +13,7 @@ from switchover.adapters.consumer_protocol import NO_GENERATION, PROTOCOL_TYPE
 from switchover.adapters.wire_coordinator import DescribedConsumer
 from switchover.core.groups.facts import UNTOLD, Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
-from switchover.ports import Refused, Unreachable
+from switchover.ports import Malformed, Unreachable
 
 _CLASSIC_MEMBER = 0         # ConsumerGroupDescribe v1: member_type
 
@@ -34,7 +34,7 @@ def consumer_group(told: DescribedConsumer, coordinator: int) -> Group:
 
 
 def classic_group(told: DescribedClassic, coordinator: int) -> Group:
-    """A classic group. Raises Refused, naming the member, when what it exchanges is not the consumer protocol."""
+    """A classic group. Raises Malformed, naming the member, when what it exchanges is not the consumer protocol."""
     epoch = UNTOLD
     members: tuple[Member, ...] = ()
     if told.protocol_type == PROTOCOL_TYPE:
@@ -88,8 +88,8 @@ def _exchanged(
         return (consumer_protocol.subscription(member.member_metadata),
                 consumer_protocol.assignment(member.member_assignment))
     except consumer_protocol.Malformed as error:
-        raise Refused(f"group {group}: member {member.member_id} at {_address(member.client_host)} does not speak the "
-                      f"consumer protocol, {error}; such a group cannot be migrated while it is a member") from error
+        raise Malformed(f"group {group}: member {member.member_id} at {_address(member.client_host)} does not speak the "
+                        f"consumer protocol, {error}; such a group cannot be migrated while it is a member") from error
 
 
 def _classic_member(

@@ -18,11 +18,13 @@ class Known(Generic[T_co]):
 class Unknown:
     """Nothing could be observed; `why` names the culprit in words that a person on call can use.
 
-    `refused` when the other side understood and said no: it will go on saying so until a person acts.
+    `refused` when the other side understood and said no: it will go on saying so until a person acts. `malformed` as well
+    when it told something that breaks its protocol.
     """
 
     why: str
     refused: bool = False
+    malformed: bool = False
 
 
 Observed = Known[T_co] | Unknown

@@ -5,6 +5,7 @@ from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
 
+NO_RIGHT = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
 PENDING_SECONDS = 8.0
 """A little more than the brokers' default of group.min.session.timeout.ms, 6 s."""
 
@@ -41,11 +42,17 @@ def check_ready(picture: Picture) -> Verdict:
     if not isinstance(told, Known):
         return unknown("ReadinessUnknown", told.why, subject=picture.spec.group)
     assert picture.spec.protocol is not None
+    if told.value.refused in NO_RIGHT:
+        return fail("GroupRightMissing", f"the coordinator refuses our user a heartbeat: {told.value.refused}",
+                    subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
+                    unblocks="grant our user Read on the group and Describe on every topic that it subscribes to; the"
+                             " members' own users need the same")
     if told.value.refused:
         return fail("ProtocolRefused", f"the coordinator does not serve the consumer protocol: {told.value.refused}",
                     subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
                     unblocks="for UNSUPPORTED_VERSION finalize the feature: kafka-features.sh --bootstrap-server … upgrade"
-                             " --feature group.version=1; else grant our user Read on the group and Describe on its topics")
+                             " --feature group.version=1; if it is, add consumer to the brokers'"
+                             " group.coordinator.rebalance.protocols")
     assignor = picture.spec.protocol.remote_assignor
     if assignor not in told.value.assignors:
         return fail("AssignorUnknown", f"the brokers have no assignor {assignor}", subject=assignor,

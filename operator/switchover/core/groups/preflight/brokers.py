@@ -38,7 +38,10 @@ def find_policy(picture: Picture) -> Iterator[Verdict]:
     """Only the coordinator's value counts, and any broker may become it: all must say the same."""
     if picture.spec.protocol is None or offline(picture):
         return
-    policies = {broker_id: told.settings.get(POLICY, "").lower() for broker_id, told in brokers(picture).items()}
+    policies = {broker_id: told.settings.get(POLICY, "").lower() for broker_id, told in brokers(picture).items()
+                if told.release >= FIRST}                             # older ones have a finding of their own
+    if not policies:
+        return
     told = ", ".join(f"{broker_id}: {policy or 'none'}" for broker_id, policy in policies.items())
     if len(set(policies.values())) > 1:
         yield fail("PoliciesDiffer", f"the brokers do not have the same {POLICY}", subject=POLICY, observed=told,

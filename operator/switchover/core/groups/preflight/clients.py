@@ -17,6 +17,8 @@ FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignmen
 """Settings with which no client of either family starts under the consumer protocol (group-protocol.md 2.1, 2.2)."""
 ONLY_CONSUMER = ("group.remote.assignor",)
 """Java does not start with it under the classic protocol."""
+NOT_RE2 = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|[*+?}]\+")
+"""Look-around, atomic groups, back-references, possessive quantifiers: RE2/J, by which brokers match, has none of them."""
 
 
 def settings_in(container: Mapping[str, Any]) -> frozenset[str]:
@@ -82,7 +84,12 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
             continue
         patterns = [str(item["value"]) for item in container.get("env", ()) if str(item.get("value") or "").startswith("^")]
         for pattern in patterns:
-            if not pattern.endswith((".*", "$")):
+            if unknown := NOT_RE2.search(pattern):
+                yield warn("PatternUnsupported", f"{source} seems to subscribe to {pattern}: brokers do not know"
+                           f" {unknown[0]} and refuse a member that leaves the pattern to them"
+                           " (INVALID_REGULAR_EXPRESSION)", subject=source.name, observed=pattern, threshold="RE2",
+                           cure="write the pattern without it; Java's subscribe(Pattern) may stay as it is")
+            elif not pattern.endswith((".*", "$")):
                 yield warn("PatternMeansLess", f"{source} seems to subscribe to {pattern}: under the consumer protocol"
                            " brokers"
                            " match the whole name, so that it means only a topic of exactly that name", subject=source.name,

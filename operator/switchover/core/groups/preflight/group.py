@@ -25,6 +25,11 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
         yield fail("CoordinationUnsupported", "this version of Switchover does not move a group between ZooKeeper and Kafka",
                    subject="spec.coordination", unblocks="use protocol or assignmentStrategy; nothing was touched")
         return
+    told = picture.facts.group
+    if not isinstance(told, Known) and told.malformed:
+        yield fail("MalformedMember", told.why, subject=picture.spec.group,
+                   unblocks="stop that member, or give it a client that speaks the consumer protocol")
+        return
     found = group(picture)
     if found.type is GroupType.OTHER:
         yield fail("GroupTypeUnsupported", f"group {found.name} is of a type that only Kafka Streams or share consumers use",

@@ -22,7 +22,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
         raise Unseen(unknown("NotObserved", "nothing could be read yet"))
     refused: dict[str, list[str]] = {}
     for subject, reading in readings.items():
-        if not isinstance(reading, Known) and reading.refused:
+        if not isinstance(reading, Known) and reading.refused and not reading.malformed:
             refused.setdefault(reading.why, []).append(subject)
     for why, subjects in refused.items():
         yield fail("ReadingRefused", why, subject=", ".join(subjects[:5]), unblocks="give what the message asks for")

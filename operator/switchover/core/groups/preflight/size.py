@@ -27,13 +27,19 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
         return
     new, old = ("group.consumer.max.size", "group.max.size") if to_consumer(picture) else (
         "group.max.size", "group.consumer.max.size")
-    peak = len(found.members) + max(size.pods for size in sizes(picture))
-    for setting, why in ((new, "the new members would be refused"), (old, "the way back would be refused")):
+    here, batch = len(found.members), max(size.pods for size in sizes(picture))
+    for setting, why in ((new, "the coordinator would refuse"), (old, "on the way back it would refuse")):
         limit = int(broker.settings.get(setting, UNLIMITED))
-        if picture.spec.protocol is not None and peak > limit:
-            yield fail("GroupTooLarge", f"{len(found.members)} members and a batch on top are more than {setting}: {why}",
-                       subject=setting, observed=peak, threshold=limit,
-                       unblocks=f"raise {setting} on every broker, make the batches of spec.rollout smaller, or {OFFLINE}")
+        if picture.spec.protocol is None or here + batch <= limit:
+            continue
+        if here > limit:
+            yield fail("GroupTooLarge", f"{here} members are more than {setting}: {why} to convert the group",
+                       subject=setting, observed=here, threshold=limit,
+                       unblocks=f"raise {setting} on every broker, or {OFFLINE}")
+        else:
+            yield fail("NoRoomForBatch", f"{here} members and a batch of {batch} on top are more than {setting}: {why}"
+                       " members of the batch", subject=setting, observed=here + batch, threshold=limit,
+                       unblocks=f"make the batches of spec.rollout smaller, raise {setting} on every broker, or {OFFLINE}")
 
 
 def conversion_bytes(found: Group) -> int:

@@ -1,0 +1,62 @@
+"""What our adapters read of a group on a real broker, laid into a picture, so that the project's own gates judge it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from switchover.adapters.clock import WallClock
+from switchover.adapters.wire_groups import WireGroups
+from switchover.api.status import Severity
+from switchover.ask import known
+from switchover.core.gate import Gate, Verdict
+from switchover.core.groups import preflight
+from switchover.core.groups.gates.protocol import to_consumer
+from switchover.core.groups.picture import Picture
+from switchover.core.kraft.facts import Address
+from switchover.core.observed import NOT_ASKED, Known
+from switchover.ports import Access
+from unit.group_pictures import moment, spec_of, value, with_fact, with_pod
+
+SECONDS = 30.0
+
+
+async def sight(
+    server: Address, group: str, *, step: str = "Preflight", modes: str = "O", properties: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Picture:
+    """A healthy Deployment of pods that all are at 127.0.0.1, as clients on loopback seem to be; all of Kafka is read.
+
+    With one pod every member runs in it; of several each has those whose client id contains the pod's name.
+    """
+    picture = moment(step, modes, spec=spec_of(group=group, **spec))
+    fleet = value(picture.facts.fleet)
+    workloads = [workload for workload in (*fleet.sources.values(), *fleet.clones.values()) if workload is not None]
+    for each in [name for workload in workloads for name in workload.pods]:
+        picture = with_pod(each, ip="127.0.0.1")(picture)
+    groups, clock = WireGroups(Access(str(server), properties or {}), seconds=SECONDS), WallClock()
+    cluster = await groups.cluster()
+    seen = await known(groups.describe(group), SECONDS, clock)
+    topics = sorted({topic for member in seen.value.members for topic in (*member.topics, *(
+        partition.topic for partition in member.target))}) if isinstance(seen, Known) else []
+    brokers = {number: await known(groups.broker(address, number), SECONDS, clock)
+               for number, address in cluster.brokers.items()}
+    readiness = await known(groups.readiness(group, topics), SECONDS, clock) if to_consumer(picture) else NOT_ASKED
+    for fact, found in {
+        "group": seen, "brokers": brokers, "readiness": readiness,
+        "partitions": await known(groups.partitions(topics), SECONDS, clock),
+        "coordinated": await known(groups.coordinated(), SECONDS, clock),
+        "offsets_topic": await known(groups.offsets_topic(), SECONDS, clock),
+    }.items():
+        picture = with_fact(picture, fact, found)
+    return picture
+
+
+def told(picture: Picture) -> set[str]:
+    """The reasons of all that Preflight finds and the status would tell, but for what is merely good to know."""
+    return {found.reason for gate in preflight.GATES for found in _all(gate, picture)
+            if found.severity in (Severity.BLOCKER, Severity.WARNING)}
+
+
+def _all(gate: Gate[Picture], picture: Picture) -> tuple[Verdict, ...]:
+    verdict = gate.check(picture)
+    return verdict.findings or (replace(verdict, findings=()),)

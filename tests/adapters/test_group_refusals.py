@@ -1,0 +1,294 @@
+"""Each way in which a coordinator refuses a member of the consumer protocol, made to happen on a real broker.
+
+The table of group-protocol.md 1.4: how it is made, what the broker answers the newcomer, and what Preflight tells of the
+facts that our adapters read from that very broker before the newcomer came: a reason for each row that no other row has.
+
+Not in it:
+* a client's own user that lacks a right (30, 29): nothing tells us whose user a member has. The same rights are asked for
+  our own user; the pod of such a client is NotAMember after a minute.
+* a bad pattern in a client's code or file: only variables and arguments of its pods are seen. It ends as NotAMember too.
+* groups of Kafka Streams' own protocol: share groups stand for them, the coordinator's answer and ours are the same.
+* KAFKA-20640 (a classic member that is kicked out of a mixed group under policy disabled): it takes a policy that changes
+  while the group is mixed, which no plan of ours does.
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from kio.schema.consumer_group_heartbeat import v0
+from kio.schema.consumer_group_heartbeat.v1 import ConsumerGroupHeartbeatResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.share_group_heartbeat.v1 import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import i32
+
+from adapters import guarded
+from adapters.clusters import KRaftNode, node
+from adapters.eventually import eventually
+from adapters.group_members import (
+    SESSION,
+    ask,
+    assignment,
+    classic_member,
+    classic_pair,
+    create_topic,
+    heartbeat,
+    joined,
+    subscription,
+)
+from adapters.group_sight import sight, told
+from switchover.adapters.wire_groups import WireGroups
+from switchover.core.groups.picture import Picture
+from switchover.core.kraft.facts import Address
+from switchover.ports import Access
+from unit.group_pictures import template, with_source
+
+TOPIC = "orders"
+LARGE = 540_000
+"""Bytes of user data in a subscription: once in the record of a rebalance, for each of two strategies in a conversion's."""
+
+Make = Callable[[Address, str], Awaitable[object]]
+Meet = Callable[[Address, str], Awaitable[ConsumerGroupHeartbeatResponse]]
+Spoil = Callable[[Picture], Picture]
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A node and how it is configured; one that has users is asked as switchover, and what is made is made by admin."""
+
+    version: str
+    settings: str = ""
+    feature: int | None = None
+    users: bool = False
+
+    def __str__(self) -> str:
+        return " ".join([self.version, self.settings.strip(), "without group.version" if self.feature == 0 else ""]).strip()
+
+    def begin(self, server: KRaftNode) -> None:
+        server.begin(self.settings + (guarded.settings(server) if self.users else ""),
+                     features=None if self.feature is None else {"group.version": self.feature})
+
+
+@dataclass(frozen=True)
+class Row:
+    cause: str
+    make: Make
+    error: ErrorCode
+    words: str
+    reasons: frozenset[str]
+    meet: Meet = lambda server, group: heartbeat(server, group, TOPIC)
+    spoil: Spoil = lambda picture: picture
+    assignor: str = "uniform"
+
+    def __str__(self) -> str:
+        return self.cause
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+async def plain(server: Address, group: str) -> None:
+    await classic_member(server, group, subscription(TOPIC), assignment(TOPIC, 0, 1))
+
+
+async def pair(server: Address, group: str) -> None:
+    await classic_pair(server, group, subscription(TOPIC), assignment(TOPIC, 0), assignment(TOPIC, 1))
+
+
+async def of_connect(server: Address, group: str) -> None:
+    await classic_member(server, group, b"\xff", b"\xff", protocol_type="connect", strategies=("sessioned",))
+
+
+async def malformed(server: Address, group: str) -> None:
+    await classic_member(server, group, b"\0\0\xff", assignment(TOPIC, 0, 1))
+
+
+def with_user_data(strategy: str) -> Make:
+    async def make(server: Address, group: str) -> None:
+        given = assignment(TOPIC, 0, 1, user_data="00000003 010203")
+        await classic_member(server, group, subscription(TOPIC), given, strategies=(strategy,))
+
+    return make
+
+
+def large(size: int) -> Make:
+    async def make(server: Address, group: str) -> None:
+        wanted = bytes.fromhex(f"0000 00000001 {len(TOPIC):04x}") + TOPIC.encode() + size.to_bytes(4) + bytes(size)
+        await classic_member(server, group, wanted, assignment(TOPIC, 0, 1), strategies=("range", "roundrobin"))
+
+    return make
+
+
+async def static(server: Address, group: str) -> None:
+    await classic_member(server, group, subscription(TOPIC), assignment(TOPIC, 0, 1), instance="orders-a")
+
+
+async def of_shares(server: Address, group: str) -> None:
+    await eventually(lambda: ask(server, ShareGroupHeartbeatRequest(
+        group_id=GroupId(group), member_id=str(uuid4()), member_epoch=i32(0), rack_id=None,
+        subscribed_topic_names=(TopicName(TOPIC),)), ShareGroupHeartbeatResponse),
+        lambda answer: answer.error_code is ErrorCode.none)
+
+
+# --- newcomers --------------------------------------------------------------------------------------------------------
+
+
+async def by_version_0(server: Address, group: str) -> v0.ConsumerGroupHeartbeatResponse:
+    """3.9 closes the connection on version 1."""
+    return await ask(server, v0.ConsumerGroupHeartbeatRequest(
+        group_id=GroupId(group), member_id="", member_epoch=i32(0), rebalance_timeout=SESSION,
+        subscribed_topic_names=(TopicName(TOPIC),), topic_partitions=()), v0.ConsumerGroupHeartbeatResponse)
+
+
+async def second_of_one_place(server: Address, group: str) -> ConsumerGroupHeartbeatResponse:
+    """The first takes the place of the classic member, the second stands beside it as a clone's pod beside its source's."""
+    await joined(server, group, TOPIC, instance="orders-a")
+    return await heartbeat(server, group, TOPIC, instance="orders-a")
+
+
+def subscribing(pattern: str) -> Meet:
+    return lambda server, group: heartbeat(server, group, "", regex=pattern)
+
+
+def of_pattern(pattern: str) -> Spoil:
+    """The pods have it in a variable."""
+    container = {"name": "app", "image": "orders:1", "env": [{"name": "TOPICS", "value": pattern}]}
+    return with_source(template={**template(), "spec": {"containers": [container]}})
+
+
+REFUSED = ErrorCode.group_id_not_found
+
+
+def row(cause: str, make: Make, error: ErrorCode, words: str, *reasons: str, **more: object) -> Row:
+    return Row(cause, make, error, words, frozenset(reasons), **more)  # type: ignore[arg-type]
+
+
+ANYWHERE = (
+    row("nothing forbids it", plain, ErrorCode.none, ""),
+    row("a large group that still fits", large(LARGE - 40_000), ErrorCode.none, "", "RecordLarge"),
+    row("Connect's workers", of_connect, REFUSED, "does not use the consumer embedded protocol", "NotConsumers"),
+    row("bytes of no protocol", malformed, REFUSED, "the embedded consumer protocol is malformed", "MalformedMember"),
+    row("user data in an assignment", with_user_data("range"), REFUSED, "an unsupported custom assignor is in use",
+        "AssignmentUserData"),
+    row("Kafka Streams", with_user_data("stream"), REFUSED, "an unsupported custom assignor is in use",
+        "AssignmentUserData", "KafkaStreams"),
+    row("a conversion too large for one batch", large(LARGE), ErrorCode.unknown_server_error, "", "RecordTooLarge"),
+    row("no such assignor", plain, ErrorCode.unsupported_assignor, "Supported assignors: uniform, range", "AssignorUnknown",
+        meet=lambda server, group: heartbeat(server, group, TOPIC, assignor="sticky"), assignor="sticky"),
+    row("an instance id that another has", static, ErrorCode.unreleased_instance_id, "", "StaticMembersInDeployment",
+        meet=second_of_one_place),
+    *(row(f"pattern {pattern}", plain, ErrorCode.invalid_regular_expression, "", "PatternUnsupported",
+          meet=subscribing(pattern), spoil=of_pattern(pattern))
+      for pattern in ("^(?!internal).*", "^(?<=a)b.*", r"^(a)\1.*", "^a*+.*", "^(?>a).*")),
+    row("a pattern that brokers know", plain, ErrorCode.none, "", meet=subscribing("^ord(ers|inary)+.*"),
+        spoil=of_pattern("^ord(ers|inary)+.*")),
+)
+SHARES = row("a group of share consumers", of_shares, REFUSED, "is not a consumer group", "GroupTypeUnsupported",
+             "MemberMissing")
+POLICY = row("the policy", plain, REFUSED, "online upgrade is disabled", "PolicyForbids")
+SMALL = (
+    row("more members than fit", pair, REFUSED, "exceeds the consumer group maximum size", "GroupTooLarge"),
+    row("no room for one more", plain, ErrorCode.group_max_size_reached, "", "NoRoomForBatch"),
+)
+OFF = row("the feature is not finalized", plain, ErrorCode.unsupported_version, "", "FeatureNotFinalized", "ProtocolRefused")
+NOT_LISTED = row("the protocol is not listed", plain, ErrorCode.unsupported_version, "", "ProtocolRefused")
+PREVIEW = row("the preview of 3.9", plain, REFUSED, "is not a consumer group", "WrongKafkaVersion",
+              meet=by_version_0)  # type: ignore[arg-type]
+
+SETTING = "group.consumer.migration.policy={}\n".format
+ROWS: tuple[tuple[Broker, Row], ...] = (
+    *((Broker("4.4"), each) for each in (*ANYWHERE, SHARES)),
+    *((Broker("4.0"), each) for each in ANYWHERE),
+    *((Broker(version, SETTING(policy)), POLICY) for version in ("4.4", "4.0") for policy in ("disabled", "downgrade")),
+    *((Broker(version, "group.consumer.max.size=1\n"), each) for version in ("4.4", "4.0") for each in SMALL),
+    *((Broker(version, feature=0), OFF) for version in ("4.4", "4.0")),
+    *((Broker(version, "group.coordinator.rebalance.protocols=classic\n"), NOT_LISTED) for version in ("4.4", "4.0")),
+    (Broker("3.9", "group.coordinator.rebalance.protocols=classic,consumer\n"), PREVIEW),
+)
+OFTEN = {broker for broker, _ in ROWS if broker.version != "4.0"} - {Broker("4.4", SETTING("downgrade"))} | {Broker("4.0")}
+"""Brokers that every run starts; the others are for the long list."""
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Broker], Address]]:
+    """One node at a time: it ends when another is asked for, so rows of one broker stand together."""
+    running: dict[Broker, Address] = {}
+    with contextlib.ExitStack() as last:
+        def serve(broker: Broker) -> Address:
+            if broker not in running:
+                last.close()
+                running.clear()
+                made = last.enter_context(node(tmp_path_factory.mktemp("refusing"), broker.version))
+                broker.begin(made)
+                running[broker] = made.address
+            return running[broker]
+
+        yield serve
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, serving: Callable[[Broker], Address]) -> Address:
+    return serving(request.param)
+
+
+async def ready(server: Address, group: str, properties: dict[str, str] | None = None) -> None:
+    """The topic is there, and so is the coordinator: the first question makes Kafka create __consumer_offsets."""
+    groups = WireGroups(Access(str(server), properties or {}))
+    if not await groups.partitions([TOPIC]):
+        await create_topic(server, TOPIC, 2, properties)
+    await eventually(lambda: groups.describe(group), lambda _: True)
+
+
+@pytest.mark.parametrize(("server", "row"), [
+    pytest.param(broker, each, id=f"{broker}: {each}", marks=[] if broker in OFTEN else [pytest.mark.long])
+    for broker, each in ROWS
+], indirect=["server"])
+async def test_what_the_broker_refuses_preflight_tells_by_its_own_reason(server: Address, row: Row) -> None:
+    group = uuid4().hex
+    await ready(server, group)
+    await row.make(server, group)
+    picture = row.spoil(await sight(server, group, protocol={"to": "Consumer", "remoteAssignor": row.assignor}))
+    assert told(picture) == row.reasons
+    answer = await row.meet(server, group)
+    assert answer.error_code is row.error, answer.error_message
+    assert row.words in (answer.error_message or "")
+
+
+@pytest.mark.parametrize("server", [pytest.param(Broker("4.4", users=True), id="4.4 with an authorizer")], indirect=True)
+async def test_a_missing_right_is_told_by_its_own_reason(server: Address) -> None:
+    """Our user has the rights that reading needs, and those of a member one after the other."""
+    admin, ours, group = guarded.user("admin"), guarded.user("switchover"), "guarded"
+    await ready(server, group, admin)
+    await classic_member(server, group, subscription(TOPIC), assignment(TOPIC, 0, 1), properties=admin)
+    for kind, name, operation in (
+        (guarded.CLUSTER, "kafka-cluster", guarded.DESCRIBE), (guarded.CLUSTER, "kafka-cluster", guarded.DESCRIBE_CONFIGS),
+        (guarded.TOPIC, "__consumer_offsets", guarded.DESCRIBE), (guarded.GROUP, group, guarded.DESCRIBE),
+        (guarded.TOPIC, "__consumer_offsets", guarded.DESCRIBE_CONFIGS),
+    ):
+        await guarded.allow(server, kind, name, operation)
+    for right, code in (
+        ((guarded.GROUP, group, guarded.READ), ErrorCode.group_authorization_failed),
+        ((guarded.TOPIC, TOPIC, guarded.DESCRIBE), ErrorCode.topic_authorization_failed),
+    ):
+        # A right takes effect a moment after it was granted.
+        await eventually(partial(met, server, group, ours), lambda answer, code=code: answer is code, 30)
+        assert told(await sight(server, group, properties=ours)) == {"GroupRightMissing"}
+        await guarded.allow(server, *right)
+    await eventually(lambda: sight(server, group, properties=ours), lambda seen: told(seen) == set(), 30)
+    assert await met(server, group, ours) is ErrorCode.none
+
+
+async def met(server: Address, group: str, properties: dict[str, str]) -> ErrorCode:
+    return (await heartbeat(server, group, TOPIC, properties=properties)).error_code
+
+
+def test_every_row_has_a_reason_that_no_other_row_has() -> None:
+    """One that is told of the same group as another's counts for that other: user data for Streams, say."""
+    refused = {row.cause.partition(" ^")[0]: row.reasons for _, row in ROWS if row.error is not ErrorCode.none}
+    refused["a missing right"] = frozenset({"GroupRightMissing"})
+    assert all(refused.values())
+    assert len(set(refused.values())) == len(refused)
