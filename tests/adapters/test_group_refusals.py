@@ -164,7 +164,7 @@ REFUSED = ErrorCode.group_id_not_found
 
 
 def row(cause: str, make: Make, error: ErrorCode, words: str, *reasons: str, **more: object) -> Row:
-    return Row(cause, make, error, words, frozenset(reasons), **more)  # type: ignore[arg-type]
+    return Row(cause, make, error, words, frozenset(reasons), **more)
 
 
 ANYWHERE = (
@@ -197,7 +197,7 @@ SMALL = (
 OFF = row("the feature is not finalized", plain, ErrorCode.unsupported_version, "", "FeatureNotFinalized", "ProtocolRefused")
 NOT_LISTED = row("the protocol is not listed", plain, ErrorCode.unsupported_version, "", "ProtocolRefused")
 PREVIEW = row("the preview of 3.9", plain, REFUSED, "is not a consumer group", "WrongKafkaVersion",
-              meet=by_version_0)  # type: ignore[arg-type]
+              meet=by_version_0)
 
 SETTING = "group.consumer.migration.policy={}\n".format
 ROWS: tuple[tuple[Broker, Row], ...] = (

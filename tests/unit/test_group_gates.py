@@ -126,7 +126,6 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
 
 BY_CLOCK_OR_SPEC = {
     "Soaked": "compares the clock with the record alone",
-    "ProbeExpired": "does so too",
     "WithinWindow": "has nothing to compare while there are no windows",
     "Tools": "tells what is so by the spec alone",
 }
@@ -414,7 +413,9 @@ FINDINGS = [
     Finding("StrategyOffered", "P24", known("offered", {"cooperative-sticky": False}), WAIT, "StrategyNotOffered",
             "cooperative-sticky", "bridge"),
     Finding("ProbeExpired", "just asked", lambda picture: replace(
-        picture, position=replace(picture.position, opened=NOW - 2)), WAIT, "ProbePending", "orders"),
+        picture, position=replace(picture.position, opened=NOW - 7)), WAIT, "ProbePending", "orders"),
+    Finding("ProbeExpired", "no session may be short", with_brokers(settings={"group.min.session.timeout.ms": "60000"}), WAIT,
+            "ProbePending", "orders"),
     Finding("Group", "Kafka Streams offline", then(
         specced(protocol={"to": "Consumer", "strategy": "Offline"}), with_group(assignor="stream")), FAIL, "KafkaStreams",
         "orders", "committed offsets"),

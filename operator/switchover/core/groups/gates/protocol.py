@@ -3,11 +3,13 @@
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
+from switchover.core.groups.refusals import coordinator
 from switchover.core.observed import Known
 
 NO_RIGHT = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
-PENDING_SECONDS = 8.0
-"""A little more than the brokers' default of group.min.session.timeout.ms, 6 s."""
+SHORTEST_SESSION, ITS_DEFAULT = "group.min.session.timeout.ms", "6000"
+"""How long the coordinator keeps the pending member of a probe: the probe asks for the shortest session that is allowed."""
+MARGIN_SECONDS = 2.0
 
 
 def to_consumer(picture: Picture) -> bool:
@@ -75,11 +77,14 @@ def check_offered(picture: Picture) -> Verdict:
 
 def check_probe_expired(picture: Picture) -> Verdict:
     """The pending member that the probe left behind is gone: a rebalance would wait for it (feasibility-groups.md F3)."""
-    opened = picture.position.opened
+    broker, opened = coordinator(picture), picture.position.opened
+    if broker is None:
+        return unknown("CoordinatorUnknown", "the group's coordinator did not tell its settings", subject=picture.spec.group)
+    pending = int(broker.settings.get(SHORTEST_SESSION, ITS_DEFAULT)) / 1000 + MARGIN_SECONDS
     since = 0.0 if opened is None else picture.now - opened
-    if since < PENDING_SECONDS:
+    if since < pending:
         return wait("ProbePending", "the question which strategies the members offer left a pending member behind",
-                    subject=picture.spec.group, observed=f"{since:.0f} s", threshold=f"{PENDING_SECONDS:.0f} s",
+                    subject=picture.spec.group, observed=f"{since:.0f} s", threshold=f"{pending:.0f} s",
                     unblocks="nothing to do: the coordinator forgets it")
     return passed("no probe is under way")
 
