@@ -12,7 +12,6 @@ Not in it:
   while the group is mixed, which no plan of ours does.
 """
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -27,8 +26,8 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32
 
 from adapters import guarded
-from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
+from adapters.group_brokers import Broker, Serve, one_at_a_time, policy
 from adapters.group_members import (
     SESSION,
     ask,
@@ -54,23 +53,6 @@ LARGE = 540_000
 Make = Callable[[Address, str], Awaitable[object]]
 Meet = Callable[[Address, str], Awaitable[ConsumerGroupHeartbeatResponse]]
 Spoil = Callable[[Picture], Picture]
-
-
-@dataclass(frozen=True)
-class Broker:
-    """A node and how it is configured; one that has users is asked as switchover, and what is made is made by admin."""
-
-    version: str
-    settings: str = ""
-    feature: int | None = None
-    users: bool = False
-
-    def __str__(self) -> str:
-        return " ".join([self.version, self.settings.strip(), "without group.version" if self.feature == 0 else ""]).strip()
-
-    def begin(self, server: KRaftNode) -> None:
-        server.begin(self.settings + (guarded.settings(server) if self.users else ""),
-                     features=None if self.feature is None else {"group.version": self.feature})
 
 
 @dataclass(frozen=True)
@@ -199,39 +181,27 @@ NOT_LISTED = row("the protocol is not listed", plain, ErrorCode.unsupported_vers
 PREVIEW = row("the preview of 3.9", plain, REFUSED, "is not a consumer group", "WrongKafkaVersion",
               meet=by_version_0)
 
-SETTING = "group.consumer.migration.policy={}\n".format
 ROWS: tuple[tuple[Broker, Row], ...] = (
     *((Broker("4.4"), each) for each in (*ANYWHERE, SHARES)),
     *((Broker("4.0"), each) for each in ANYWHERE),
-    *((Broker(version, SETTING(policy)), POLICY) for version in ("4.4", "4.0") for policy in ("disabled", "downgrade")),
+    *((Broker(version, policy(name)), POLICY) for version in ("4.4", "4.0") for name in ("disabled", "downgrade")),
     *((Broker(version, "group.consumer.max.size=1\n"), each) for version in ("4.4", "4.0") for each in SMALL),
     *((Broker(version, feature=0), OFF) for version in ("4.4", "4.0")),
     *((Broker(version, "group.coordinator.rebalance.protocols=classic\n"), NOT_LISTED) for version in ("4.4", "4.0")),
     (Broker("3.9", "group.coordinator.rebalance.protocols=classic,consumer\n"), PREVIEW),
 )
-OFTEN = {broker for broker, _ in ROWS if broker.version != "4.0"} - {Broker("4.4", SETTING("downgrade"))} | {Broker("4.0")}
+OFTEN = {broker for broker, _ in ROWS if broker.version != "4.0"} - {Broker("4.4", policy("downgrade"))} | {Broker("4.0")}
 """Brokers that every run starts; the others are for the long list."""
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Broker], Address]]:
-    """One node at a time: it ends when another is asked for, so rows of one broker stand together."""
-    running: dict[Broker, Address] = {}
-    with contextlib.ExitStack() as last:
-        def serve(broker: Broker) -> Address:
-            if broker not in running:
-                last.close()
-                running.clear()
-                made = last.enter_context(node(tmp_path_factory.mktemp("refusing"), broker.version))
-                broker.begin(made)
-                running[broker] = made.address
-            return running[broker]
-
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    with one_at_a_time(tmp_path_factory) as serve:
         yield serve
 
 
 @pytest.fixture
-def server(request: pytest.FixtureRequest, serving: Callable[[Broker], Address]) -> Address:
+def server(request: pytest.FixtureRequest, serving: Serve) -> Address:
     return serving(request.param)
 
 

@@ -414,8 +414,8 @@ FINDINGS = [
             "cooperative-sticky", "bridge"),
     Finding("ProbeExpired", "just asked", lambda picture: replace(
         picture, position=replace(picture.position, opened=NOW - 7)), WAIT, "ProbePending", "orders"),
-    Finding("ProbeExpired", "no session may be short", with_brokers(settings={"group.min.session.timeout.ms": "60000"}), WAIT,
-            "ProbePending", "orders"),
+    Finding("ProbeExpired", "no session may be short", with_brokers(settings={"group.min.session.timeout.ms": "60000"}),
+            WAIT, "ProbePending", "orders"),
     Finding("Group", "Kafka Streams offline", then(
         specced(protocol={"to": "Consumer", "strategy": "Offline"}), with_group(assignor="stream")), FAIL, "KafkaStreams",
         "orders", "committed offsets"),
