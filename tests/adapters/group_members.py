@@ -139,18 +139,18 @@ async def joining_beside(node: Address, group: str, metadata: bytes) -> asyncio.
 
 async def join(
     node: Address, group: str, metadata: bytes, *, member: str = "", strategies: tuple[str, ...] = ("range",),
-    protocol_type: str = "consumer", instance: str | None = None, properties: Mapping[str, str] | None = None,
+    protocol_type: str = "consumer", instance: str | None = None, session: i32Timedelta = SESSION,
+    rebalance: i32Timedelta = SESSION, properties: Mapping[str, str] | None = None,
 ) -> JoinGroupResponse:
     """JoinGroup, twice for who has no id yet. It is answered when every member of the group has joined again."""
     answer = await ask(node, JoinGroupRequest(
-        group_id=GroupId(group), session_timeout=SESSION, rebalance_timeout=SESSION, member_id=member,
+        group_id=GroupId(group), session_timeout=session, rebalance_timeout=rebalance, member_id=member,
         group_instance_id=instance, protocol_type=protocol_type,
         protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in strategies),
     ), JoinGroupResponse, properties)
     if answer.error_code is ErrorCode.member_id_required:
         return await join(node, group, metadata, member=answer.member_id, strategies=strategies, protocol_type=protocol_type,
-                          instance=instance, properties=properties)
-    assert answer.error_code is ErrorCode.none, answer.error_code
+                          instance=instance, session=session, rebalance=rebalance, properties=properties)
     return answer
 
 
@@ -159,6 +159,7 @@ async def sync(
     instance: str | None = None, properties: Mapping[str, str] | None = None,
 ) -> None:
     """SyncGroup after that answer; what is `given` to each member counts from the leader alone."""
+    assert answer.error_code is ErrorCode.none, answer.error_code
     synced = await ask(node, SyncGroupRequest(
         group_id=GroupId(group), generation_id=answer.generation_id, member_id=answer.member_id, group_instance_id=instance,
         protocol_type=protocol_type, protocol_name=answer.protocol_name,
@@ -167,11 +168,11 @@ async def sync(
     assert synced.error_code is ErrorCode.none, synced.error_code
 
 
-async def leave(node: Address, group: str, member: str) -> None:
-    """LeaveGroup of a classic member."""
-    answer = await ask(node, LeaveGroupRequest(
-        group_id=GroupId(group), members=(MemberIdentity(member_id=member, group_instance_id=None),)), LeaveGroupResponse)
-    assert answer.error_code is ErrorCode.none, answer.error_code
+async def leave(node: Address, group: str, *members: str) -> None:
+    """LeaveGroup of classic members, all in one request."""
+    answer = await ask(node, LeaveGroupRequest(group_id=GroupId(group), members=tuple(
+        MemberIdentity(member_id=member, group_instance_id=None) for member in members)), LeaveGroupResponse)
+    assert {answer.error_code, *(each.error_code for each in answer.members)} == {ErrorCode.none}, answer
 
 
 # --- Real clients -----------------------------------------------------------------------------------------------------

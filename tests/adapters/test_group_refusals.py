@@ -8,8 +8,7 @@ Not in it:
   our own user; the pod of such a client is NotAMember after a minute.
 * a bad pattern in a client's code or file: only variables and arguments of its pods are seen. It ends as NotAMember too.
 * groups of Kafka Streams' own protocol: share groups stand for them, the coordinator's answer and ours are the same.
-* KAFKA-20640 (a classic member that is kicked out of a mixed group under policy disabled): it takes a policy that changes
-  while the group is mixed, which no plan of ours does.
+* classic members that a group of the consumer protocol refuses (23): test_group_conversions.py.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
