@@ -112,21 +112,21 @@ def of_policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         yield Node(server.address, version, name)
 
 
-async def test_what_each_policy_converts(of_policy: Node) -> None:
-    """An empty group under every one, in both directions; one with members as our constants say."""
-    server, name = of_policy.server, of_policy.policy
-
-    case = await Case.on(server)                        # empty
-    await leave(server, case.name, await case.classic())
+async def test_an_empty_group_goes_both_ways_under_any_policy(of_policy: Node) -> None:
+    case = await Case.on(of_policy.server)
+    await leave(case.server, case.name, await case.classic())
     assert ((await case.seen()).state, await case.type()) == (GroupState.EMPTY, CLASSIC)
-    member = (await joined(server, case.name, TOPIC)).member_id or ""
+    member = (await joined(case.server, case.name, TOPIC)).member_id or ""
     assert await case.type() is CONSUMER
     await case.gone(member)
     assert ((await case.seen()).state, await case.type()) == (GroupState.EMPTY, CONSUMER)
     await case.classic()
     assert await case.type() is CLASSIC
 
-    case = await Case.on(server)                        # a classic member, and a newcomer
+
+async def test_a_newcomer_beside_a_classic_member_is_let_in_as_our_constants_say(of_policy: Node) -> None:
+    """And what the group becomes when it leaves again."""
+    case, name = await Case.on(of_policy.server), of_policy.policy
     await case.classic()
     code, member = await case.newcomer()
     assert code is (ErrorCode.none if name in UPGRADES else ErrorCode.group_id_not_found)
@@ -137,9 +137,11 @@ async def test_what_each_policy_converts(of_policy: Node) -> None:
         assert left.type is (CLASSIC if name in DOWNGRADES else CONSUMER)
         assert [each.protocol for each in left.members] == [MemberProtocol.CLASSIC]
 
-    case = await Case.on(server)                        # a member of the consumer protocol, and a classic newcomer
+
+async def test_a_classic_newcomer_beside_a_member_of_the_consumer_protocol(of_policy: Node) -> None:
+    case, name = await Case.on(of_policy.server), of_policy.policy
     _, member = await case.newcomer()
-    beside = await join(server, case.name, WANTED)
+    beside = await join(case.server, case.name, WANTED)
     refused = name == "disabled" and of_policy.version == "4.4"                     # not before 4.0.3: KAFKA-20640
     assert beside.error_code is (ErrorCode.inconsistent_group_protocol if refused else ErrorCode.none)
     assert await case.type() is CONSUMER
@@ -151,16 +153,15 @@ async def test_what_each_policy_converts(of_policy: Node) -> None:
 
 async def test_offsets_without_a_member_are_taken_along(of_policy: Node) -> None:
     """A group that only has offsets, committed by somebody who assigns partitions to himself."""
-    server = of_policy.server
-    case = await Case.on(server)
-    await ask(server, OffsetCommitRequest(group_id=GroupId(case.name), member_id="", topics=(OffsetCommitRequestTopic(
+    case = await Case.on(of_policy.server)
+    await ask(case.server, OffsetCommitRequest(group_id=GroupId(case.name), member_id="", topics=(OffsetCommitRequestTopic(
         name=TopicName(TOPIC), partitions=(OffsetCommitRequestPartition(
             partition_index=i32(1), committed_offset=i64(41), committed_metadata=None),)),)), OffsetCommitResponse)
     before = await case.seen()
     assert (before.type, before.state, before.protocol_type) == (CLASSIC, GroupState.EMPTY, "")
-    await joined(server, case.name, TOPIC)
+    await joined(case.server, case.name, TOPIC)
     assert await case.type() is CONSUMER
-    sweep = await WireOffsets(Access(str(server))).sweep({case.name: Asked(frozenset({TOPIC}))})
+    sweep = await WireOffsets(Access(str(case.server))).sweep({case.name: Asked(frozenset({TOPIC}))})
     assert sweep.readings[case.name].offsets[TopicPartition(TOPIC, 1)].committed == 41
 
 

@@ -67,11 +67,10 @@ class Moving:
     members: list[Process]
 
     @staticmethod
-    async def begun(server: Address, all_: Members, family: Family, names: tuple[str, ...] = ("old-0", "old-1"),
-                    **more: str) -> "Moving":
-        """Classic members that deliver."""
+    async def begun(server: Address, all_: Members, family: Family, protocol: str = "classic", **more: str) -> "Moving":
+        """Members that own everything between them."""
         made = Moving(server, all_, family, [])
-        made.members = [made._member(name, "classic", place, **more) for place, name in enumerate(names)]
+        made.members = [made._member(f"old-{place}", protocol, place, **more) for place in range(MEMBERS)]
         await made.settled()
         return made
 
@@ -145,6 +144,21 @@ async def test_online_there_and_back(version: str, family: Family, serving: Serv
             (GroupType.CONSUMER, [CLASSIC, CONSUMER]), (GroupType.CLASSIC, [CLASSIC, CLASSIC])]
         assert down[-1].assignor == family.strategy
         moving.judge(f"online, {version}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("name", "before", "after"), [
+    ("upgrade", "classic", "consumer"), ("downgrade", "consumer", "classic")])
+async def test_online_under_a_policy_of_one_way(
+    version: str, name: str, before: str, after: str, serving: Serve, tmp_path: Path,
+) -> None:
+    server = serving(Broker(version, QUICK + policy(name)))
+    with group(str(server), tmp_path, PARTITIONS) as all_:
+        moving = await Moving.begun(server, all_, FAMILIES[0], before)
+        *_, moved = await moving.rolled(after)
+        assert {moved.type.lower(), *(each.protocol.lower() for each in moved.members)} == {after}
+        moving.judge(f"online under {name}, {version}")
 
 
 @pytest.mark.long
