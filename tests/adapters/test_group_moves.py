@@ -71,11 +71,18 @@ class Moving:
         """Members that own everything between them."""
         made = Moving(server, all_, family, [])
         made.members = [made._member(f"old-{place}", protocol, place, **more) for place in range(MEMBERS)]
-        await made.settled()
+        await made.working()
         return made
 
     def _member(self, name: str, protocol: str, place: int, **more: str) -> Process:
         return self.all_.member(name, self.family.client(), **self.family.settings(protocol, place), **more)
+
+    async def working(self) -> Group:
+        """Once they own everything and each has delivered."""
+        seen = await self.settled()
+        for member in self.members:
+            until(lambda member=member: member.delivers(1), f"{member.name} delivers", SECONDS)
+        return seen
 
     async def settled(self, beside: tuple[str, ...] = ()) -> Group:
         """Once exactly our members, and those beside, own everything between them."""
@@ -104,7 +111,7 @@ class Moving:
         await eventually(lambda: WireGroups(Access(str(self.server)), seconds=30).describe(self.all_.name),
                          lambda seen: seen.state is GroupState.EMPTY, SECONDS)
         self.members = [self._member(f"{old.name}-{protocol}", protocol, place) for place, old in enumerate(self.members)]
-        return await self.settled()
+        return await self.working()
 
     def judge(self, what: str) -> None:
         """Everything that was produced is committed, and the oracle finds no fault."""

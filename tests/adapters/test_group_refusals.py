@@ -7,7 +7,6 @@ Not in it:
 * a client's own user that lacks a right (30, 29): nothing tells us whose user a member has. The same rights are asked for
   our own user; the pod of such a client is NotAMember after a minute.
 * a bad pattern in a client's code or file: only variables and arguments of its pods are seen. It ends as NotAMember too.
-* groups of Kafka Streams' own protocol: share groups stand for them, the coordinator's answer and ours are the same.
 * classic members that a group of the consumer protocol refuses (23): test_group_conversions.py.
 """
 
@@ -21,6 +20,8 @@ from kio.schema.consumer_group_heartbeat import v0
 from kio.schema.consumer_group_heartbeat.v1 import ConsumerGroupHeartbeatResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.share_group_heartbeat.v1 import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from kio.schema.streams_group_heartbeat.v0.request import StreamsGroupHeartbeatRequest, Subtopology, Topology
+from kio.schema.streams_group_heartbeat.v0.response import StreamsGroupHeartbeatResponse
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32
 
@@ -50,7 +51,8 @@ LARGE = 540_000
 """Bytes of user data in a subscription: once in the record of a rebalance, for each of two strategies in a conversion's."""
 
 Make = Callable[[Address, str], Awaitable[object]]
-Meet = Callable[[Address, str], Awaitable[ConsumerGroupHeartbeatResponse]]
+Answer = ConsumerGroupHeartbeatResponse | v0.ConsumerGroupHeartbeatResponse
+Meet = Callable[[Address, str], Awaitable[Answer]]
 Spoil = Callable[[Picture], Picture]
 
 
@@ -64,9 +66,10 @@ class Row:
     meet: Meet = lambda server, group: heartbeat(server, group, TOPIC)
     spoil: Spoil = lambda picture: picture
     assignor: str = "uniform"
+    variant: str = ""
 
     def __str__(self) -> str:
-        return self.cause
+        return f"{self.cause} {self.variant}".strip()
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -106,6 +109,17 @@ def large(size: int) -> Make:
 
 async def static(server: Address, group: str) -> None:
     await classic_member(server, group, subscription(TOPIC), assignment(TOPIC, 0, 1), instance="orders-a")
+
+
+async def of_streams(server: Address, group: str) -> None:
+    """A group of Kafka Streams' own protocol: one member that reads the topic and has no state."""
+    reads = Subtopology(subtopology_id="0", source_topics=(TopicName(TOPIC),), state_changelog_topics=(),
+                        repartition_source_topics=(), copartition_groups=())
+    await eventually(lambda: ask(server, StreamsGroupHeartbeatRequest(
+        group_id=GroupId(group), member_id=str(uuid4()), member_epoch=i32(0), endpoint_information_epoch=i32(0),
+        rebalance_timeout=SESSION, topology=Topology(epoch=i32(0), subtopologies=(reads,)), active_tasks=(),
+        standby_tasks=(), warmup_tasks=(), process_id="streams", client_tags=(), task_offsets=None, task_end_offsets=None,
+    ), StreamsGroupHeartbeatResponse), lambda answer: answer.error_code is ErrorCode.none, 30)
 
 
 async def of_shares(server: Address, group: str) -> None:
@@ -162,14 +176,14 @@ ANYWHERE = (
         meet=lambda server, group: heartbeat(server, group, TOPIC, assignor="sticky"), assignor="sticky"),
     row("an instance id that another has", static, ErrorCode.unreleased_instance_id, "", "StaticMembersInDeployment",
         meet=second_of_one_place),
-    *(row(f"pattern {pattern}", plain, ErrorCode.invalid_regular_expression, "", "PatternUnsupported",
-          meet=subscribing(pattern), spoil=of_pattern(pattern))
+    *(row("a pattern that brokers do not know", plain, ErrorCode.invalid_regular_expression, "", "PatternUnsupported",
+          meet=subscribing(pattern), spoil=of_pattern(pattern), variant=pattern)
       for pattern in ("^(?!internal).*", "^(?<=a)b.*", r"^(a)\1.*", "^a*+.*", "^(?>a).*")),
     row("a pattern that brokers know", plain, ErrorCode.none, "", meet=subscribing("^ord(ers|inary)+.*"),
         spoil=of_pattern("^ord(ers|inary)+.*")),
 )
-SHARES = row("a group of share consumers", of_shares, REFUSED, "is not a consumer group", "GroupTypeUnsupported",
-             "MemberMissing")
+OTHER = tuple(row("a group of another type", make, REFUSED, "is not a consumer group", "GroupTypeUnsupported",
+                  "MemberMissing", variant=what) for what, make in (("share", of_shares), ("streams", of_streams)))
 POLICY = row("the policy", plain, REFUSED, "online upgrade is disabled", "PolicyForbids")
 SMALL = (
     row("more members than fit", pair, REFUSED, "exceeds the consumer group maximum size", "GroupTooLarge"),
@@ -181,7 +195,7 @@ PREVIEW = row("the preview of 3.9", plain, REFUSED, "is not a consumer group", "
               meet=by_version_0)
 
 ROWS: tuple[tuple[Broker, Row], ...] = (
-    *((Broker("4.4"), each) for each in (*ANYWHERE, SHARES)),
+    *((Broker("4.4"), each) for each in (*ANYWHERE, *OTHER)),
     *((Broker("4.0"), each) for each in ANYWHERE),
     *((Broker(version, policy(name)), POLICY) for version in ("4.4", "4.0") for name in ("disabled", "downgrade")),
     *((Broker(version, "group.consumer.max.size=1\n"), each) for version in ("4.4", "4.0") for each in SMALL),
@@ -255,9 +269,9 @@ async def met(server: Address, group: str, properties: dict[str, str]) -> ErrorC
     return (await heartbeat(server, group, TOPIC, properties=properties)).error_code
 
 
-def test_every_row_has_a_reason_that_no_other_row_has() -> None:
-    """One that is told of the same group as another's counts for that other: user data for Streams, say."""
-    refused = {row.cause.partition(" ^")[0]: row.reasons for _, row in ROWS if row.error is not ErrorCode.none}
-    refused["a missing right"] = frozenset({"GroupRightMissing"})
-    assert all(refused.values())
-    assert len(set(refused.values())) == len(refused)
+def test_every_cause_has_a_reason_that_no_other_has() -> None:
+    """What is told beside it of the same group is another cause's: user data, of a Kafka Streams application."""
+    reasons = {row.cause: row.reasons for _, row in ROWS if row.error is not ErrorCode.none}
+    reasons["a missing right"] = frozenset({"GroupRightMissing"})
+    assert all(reasons.values())
+    assert len(set(reasons.values())) == len(reasons) == 16
