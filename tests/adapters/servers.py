@@ -92,6 +92,12 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
 
+    @property
+    def pid(self) -> int:
+        """Of the server's own process: every script in between becomes it."""
+        assert self._process is not None, f"{self.directory.name} does not run"
+        return self._process.pid
+
     def start(self, properties: str, *, wait: bool = True) -> None:
         """Start with this configuration text and wait until it answers; `wait=False` leaves that to `wait()`."""
         assert self._process is None, f"{self.directory.name} is running"
