@@ -45,7 +45,8 @@ BATCH = 2                   # pods of a batch in the gate's picture: what a step
 HOLD = 20.0                 # seconds of heartbeats that are timed
 LIMIT = 600.0               # seconds that everything may take
 KAFKAS_OWN = "group.initial.rebalance.delay.ms=3000\n"      # the default, which our other tests do without
-HEAP = "1g"
+HEAP = "1g"                 # Kafka's own too
+SIZES = ("group.max.size", "group.consumer.max.size")
 
 
 def groups_of(members: int) -> dict[str, int]:
@@ -169,7 +170,10 @@ async def measure_all(server: KRaftNode, sizes: list[int]) -> None:
     end = time.monotonic() + LIMIT
     async with asyncio.timeout(LIMIT):
         await create_topic(server.address, TOPIC.name, TOPIC.partitions)
-        await eventually(lambda: WireGroups(Access(str(server.address))).describe("group-0"), lambda _: True)
+        groups = WireGroups(Access(str(server.address)))
+        await eventually(lambda: groups.describe("group-0"), lambda _: True)
+        settings = (await groups.broker(server.address, 1)).settings
+        print({name: settings[name] for name in SIZES}, flush=True)
         for protocol in (MemberProtocol.CONSUMER, MemberProtocol.CLASSIC):
             for members in sizes:
                 await measure(server, protocol, members, end - time.monotonic())

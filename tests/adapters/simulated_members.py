@@ -39,7 +39,7 @@ SESSION = i32Timedelta.parse(timedelta(seconds=45))         # Java's defaults: s
 CLASSIC_INTERVAL = 3.0
 REBALANCE = i32Timedelta.parse(timedelta(seconds=60))
 UNCHANGED = i32Timedelta.parse(timedelta(milliseconds=-1))
-SOCKETS = 1000                                              # of classic members that join at once
+SOCKETS = 5000                                              # of members that join at once
 OPEN = security({})                                         # no encryption, no password
 JOINED, LEAVES = 0, -1                                      # epochs that say so
 LOST = frozenset({ErrorCode.unknown_member_id, ErrorCode.fenced_member_epoch, ErrorCode.illegal_generation,
@@ -69,7 +69,7 @@ class Tally:
         """Whether it was; the loss of a member is counted."""
         if code is ErrorCode.none:
             return True
-        assert code in LOST, f"a member of group {group} got {code.name.upper()}"
+        assert code in LOST, f"a member of group {group!r} got {code.name.upper()}"
         self.lost[code.name.upper()] += 1
         return False
 
@@ -156,8 +156,7 @@ class ClassicMember:
             if answer.error_code is ErrorCode.member_id_required:
                 self._id = answer.member_id
                 answer = await self._ask_to_join(own)
-            if not self._tally.accepted(answer.error_code, self._group):
-                self._id = "" if answer.error_code is ErrorCode.unknown_member_id else self._id
+            if not self._accepted(answer.error_code):
                 return False
             self._id, self._generation = answer.member_id, answer.generation_id
             members = [member.member_id for member in answer.members] if answer.leader == self._id else []
@@ -165,7 +164,12 @@ class ClassicMember:
                 group_id=self._group, generation_id=self._generation, member_id=self._id, group_instance_id=None,
                 protocol_type="consumer", protocol_name=answer.protocol_name, assignments=tuple(self._shares(members)),
             ), SyncGroupResponse)
-            return self._tally.accepted(synced.error_code, self._group)
+            return self._accepted(synced.error_code)
+
+    def _accepted(self, code: ErrorCode) -> bool:
+        if code is ErrorCode.unknown_member_id:
+            self._id = ""
+        return self._tally.accepted(code, self._group)
 
     async def _ask_to_join(self, own: Connection) -> JoinGroupResponse:
         return await own.ask(JoinGroupRequest(
@@ -182,7 +186,7 @@ class ClassicMember:
     async def heartbeat(self) -> tuple[bool, float]:
         answer, sent = await self._line.ask(HeartbeatRequest(
             group_id=self._group, generation_id=self._generation, member_id=self._id), HeartbeatResponse)
-        return self._tally.accepted(answer.error_code, self._group), sent
+        return self._accepted(answer.error_code), sent
 
     async def leave(self) -> None:
         await self._line.ask(LeaveGroupRequest(
@@ -202,7 +206,7 @@ class Crowd:
         self._tasks = tasks
 
     async def join(self, groups: Mapping[str, int]) -> None:
-        """So many new members of each group; returns when all have joined, as many groups at a time as SOCKETS let."""
+        """So many new members of each group at once, or as many groups as SOCKETS let; returns when all have joined."""
         room = asyncio.Semaphore(max(1, SOCKETS // max(groups.values())))
 
         async def one(group: str, count: int) -> None:
