@@ -171,7 +171,7 @@ async def measure_all(server: KRaftNode, sizes: list[int]) -> None:
     async with asyncio.timeout(LIMIT):
         await create_topic(server.address, TOPIC.name, TOPIC.partitions)
         groups = WireGroups(Access(str(server.address)))
-        await eventually(lambda: groups.describe("group-0"), lambda _: True)
+        await eventually(lambda: groups.describe("group-0"), lambda _: True, LIMIT)
         settings = (await groups.broker(server.address, 1)).settings
         print({name: settings[name] for name in SIZES}, flush=True)
         for protocol in (MemberProtocol.CONSUMER, MemberProtocol.CLASSIC):
