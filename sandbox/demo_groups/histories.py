@@ -1,7 +1,8 @@
 """The histories of all pods that ever were members or producers, and the oracle's word on them."""
 
 import subprocess
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from demo_groups import world
 from history.checker import check
 from history.events import Event, Kind, Partition
 from history.gaps import Waiting
+from history.ranges import Range, Ranges
 from history.reader import Reading
 from history.report import Report
 
@@ -45,6 +47,11 @@ class Span:
     """The longest time in which a partition had a record and nobody delivered, in seconds; 0.0 for none."""
     claims: int = 0
     """How often a member was given a partition."""
+    moves: int = 0
+    """How often it was one that another pod had before; a StatefulSet's pod that is made anew is the same one."""
+    deliveries: int = 0
+    duplicates: int = 0
+    """Records that were delivered and had been before."""
 
     @property
     def longest_gap(self) -> float:
@@ -54,18 +61,32 @@ class Span:
 def between(directory: Path, group: str, start: float, end: float) -> Span:
     """What the histories tell of that time."""
     offset, last, stories, span = None, 0.0, dict[Partition, Waiting](), Span()
+    owners, delivered = dict[Partition, str](), defaultdict[Partition, Ranges](Ranges)
     for event in _reading(directory, group).events():
         offset = event.wall - event.mono if offset is None else offset
         last = event.mono
         if event.mono > end - offset:
             break
-        span.claims += event.kind is Kind.CLAIM and event.mono > start - offset
+        within = event.mono > start - offset
+        if event.kind is Kind.CLAIM:
+            before = owners.get(event.partition, event.by.member)
+            owners[event.partition] = event.by.member
+            span.claims += within
+            span.moves += within and before != event.by.member
+        if event.kind is Kind.DELIVERED:
+            again = [each for one in event.ranges for each in delivered[event.partition].add(*one)]
+            span.deliveries += within * _count(event.ranges)
+            span.duplicates += within * _count(again)
         if event.kind in (Kind.CLAIM, Kind.ACKNOWLEDGED, Kind.DELIVERED):
             _feed(stories.setdefault(event.partition, Waiting(start - offset)), event)
     for partition, waiting in stories.items():
         gap = waiting.longest(partition, last)
         span.gaps[partition] = gap.seconds if gap is not None else 0.0
     return span
+
+
+def _count(ranges: Iterable[Range]) -> int:
+    return sum(last - first + 1 for first, last in ranges)
 
 
 def _feed(waiting: Waiting, event: Event) -> None:

@@ -39,31 +39,33 @@ class Story:
         }
 
 
-def _workload(name: str, template: Mapping[str, str], bridge: Mapping[str, str] | None = None) -> dict[str, Any]:
+def workload(name: str, template: Mapping[str, str], bridge: Mapping[str, str] | None = None,
+             kind: str = "Deployment") -> dict[str, Any]:
+    """An item of spec.workloads whose changes are these variables."""
     changes = {"template": template} | ({"bridge": bridge} if bridge is not None else {})
-    return {"name": name, "kind": "Deployment", "container": "member", **{
+    return {"name": name, "kind": kind, "container": "member", **{
         change: {"env": [{"name": key, "value": value} for key, value in env.items()]} for change, env in changes.items()}}
 
 
 STALLED_CANARY = Story(
     "stalledCanary", "a canary with a bad build, which stalls on one partition", "orders",
     {"protocol": {"to": "Consumer"},
-     "workloads": [_workload("orders", {"GROUP_PROTOCOL": "consumer", "STALL_PARTITION": "first"})]},
+     "workloads": [workload("orders", {"GROUP_PROTOCOL": "consumer", "STALL_PARTITION": "first"})]},
     end="RolledBack", because="PartitionStalled")
 PROTOCOL_UPGRADE = Story(
     "protocolUpgrade", "from the classic to the consumer protocol, canary first", "orders",
-    {"protocol": {"to": "Consumer"}, "workloads": [_workload("orders", {"GROUP_PROTOCOL": "consumer"})]},
+    {"protocol": {"to": "Consumer"}, "workloads": [workload("orders", {"GROUP_PROTOCOL": "consumer"})]},
     end="Succeeded")
 DOWNGRADE = Story(
     "downgrade", "and back to the classic protocol", "orders",
-    {"protocol": {"to": "Classic"}, "workloads": [_workload("orders", {"GROUP_PROTOCOL": "classic"})]},
+    {"protocol": {"to": "Classic"}, "workloads": [workload("orders", {"GROUP_PROTOCOL": "classic"})]},
     end="Succeeded")
 REFUSED_CANARY = Story(
     "refusedCanary", "a canary that the brokers refuse: their policy becomes `disabled` behind our back", "orders",
-    {"protocol": {"to": "Consumer"}, "workloads": [_workload("orders", {"GROUP_PROTOCOL": "consumer"})]},
+    {"protocol": {"to": "Consumer"}, "workloads": [workload("orders", {"GROUP_PROTOCOL": "consumer"})]},
     end="RolledBack", because="NotAMember", before_canary=lambda cluster: world.set_policy(cluster, "disabled"))
 ASSIGNMENT_STRATEGY = Story(
     "assignmentStrategy", "from range to cooperative-sticky in two bounces, in Java", "payments",
     {"assignmentStrategy": {"to": "cooperative-sticky", "clientFamily": "Java"},
-     "workloads": [_workload("payments", {"ASSIGNOR": "cooperative-sticky"}, {"ASSIGNOR": "cooperative-sticky,range"})]},
+     "workloads": [workload("payments", {"ASSIGNOR": "cooperative-sticky"}, {"ASSIGNOR": "cooperative-sticky,range"})]},
     end="Succeeded")

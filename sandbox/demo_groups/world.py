@@ -10,6 +10,10 @@ from demo.cluster import Cluster, CommandFailed
 MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
 LARGE = MANIFESTS.with_name("manifests-groups-large")
 """The same with a group of 12 members on 60 partitions, and without the other."""
+TROUBLES = MANIFESTS.with_name("manifests-groups-troubles")
+"""The same with `payments` in a StatefulSet of four static members in Python, and an autoscaler of `orders`."""
+PRODUCERS = ("orders-producer", "payments-producer")
+MEMBERS = ("orders", "payments")
 POLICY = "group.consumer.migration.policy"
 NODES = ("kafka-0", "kafka-1", "kafka-2")
 PARTITIONS = 24
@@ -44,8 +48,8 @@ def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIF
     cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
     cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
     say("Kafka 4.4 is ready, topics exist")
-    for workload in ("orders-producer", "payments-producer", "orders", "payments"):
-        cluster.kubectl("rollout", "status", f"deployment/{workload}", "--timeout=180s", timeout=190)
+    for workload in _workloads(cluster, *PRODUCERS, *MEMBERS):
+        cluster.kubectl("rollout", "status", workload, "--timeout=180s", timeout=190)
     say("producers and members run")
 
 
@@ -59,8 +63,14 @@ def set_policy(cluster: Cluster, policy: str) -> None:
 
 def stop_traffic(cluster: Cluster) -> None:
     """Producers first, members after them, so that nothing is left that nobody delivered. Raises CommandFailed."""
-    for workloads in (("orders-producer", "payments-producer"), ("orders", "payments")):
-        for name in workloads:
-            cluster.kubectl("scale", f"deployment/{name}", "--replicas=0")
-        for name in workloads:
-            cluster.kubectl("wait", "pod", "--selector", f"app={name}", "--for=delete", "--timeout=120s", timeout=130)
+    for apps in (PRODUCERS, MEMBERS):
+        for workload in _workloads(cluster, *apps):
+            cluster.kubectl("scale", workload, "--replicas=0")
+        for app in apps:
+            cluster.kubectl("wait", "pod", "--selector", f"app={app}", "--for=delete", "--timeout=120s", timeout=130)
+
+
+def _workloads(cluster: Cluster, *apps: str) -> list[str]:
+    """The Deployments and StatefulSets of these apps, as kubectl names them."""
+    found = cluster.items("deployments,statefulsets", "--selector", f"app in ({','.join(apps)})")
+    return [f"{each['kind'].lower()}/{each['metadata']['name']}" for each in found]

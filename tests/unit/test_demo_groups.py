@@ -87,3 +87,21 @@ def test_the_longest_gap_is_that_of_its_story_alone(tmp_path, waiting, since, un
 def test_claims_are_counted_within_their_story(tmp_path, waiting):
     assert [histories.between(tmp_path, "orders", waiting + since, waiting + until).claims
             for since, until in ((-1, 100), (5, 100), (-1, -0.5))] == [1, 0, 0]
+
+
+def test_what_is_delivered_twice_and_what_moves_to_another_pod_is_counted_within_its_story(tmp_path):
+    story = Story()
+    a, b = story.member("a"), story.member("b")
+    begin = story.now + 1.7e9
+    a.claim(0, 1)
+    a.deliver(0, 0, 1, 2)
+    a.commit(0, 1)
+    story.wait(10)
+    story.member("a").claim(0)
+    b.claim(1)
+    b.deliver(0, 1, 2, 3)
+    b.commit(0, 4)
+    for number, file in enumerate(story.files):
+        (tmp_path / f"orders-{number}.jsonl").write_bytes(file.getvalue())
+    found = [histories.between(tmp_path, "orders", begin + since, begin + until) for since, until in ((-1, 5), (5, 20))]
+    assert [(each.claims, each.moves, each.deliveries, each.duplicates) for each in found] == [(2, 0, 3, 0), (2, 1, 3, 2)]

@@ -51,3 +51,13 @@ def test_all_of_it_fits_beside_a_cluster_on_two_cores() -> None:
                 for name in PODS)
     assert (copies["orders"], copies["payments"], copies["kafka"]) == (6, 6, 3)
     assert asked < 800, "docs/sandbox.md says so"
+
+
+def test_the_static_members_are_those_of_orders_with_an_instance_id_each() -> None:
+    static = yaml.safe_load((SANDBOX / "manifests-groups-troubles" / "payments.yaml").read_text())
+    orders = yaml.safe_load((MANIFESTS / "orders.yaml").read_text().replace("orders", "payments"))
+    [container] = static["spec"]["template"]["spec"]["containers"]
+    instance = {"name": "INSTANCE_ID", "value": "$(POD_NAME)"}
+    assert container["env"].index(instance) > [each["name"] for each in container["env"]].index("POD_NAME")
+    container["env"].remove(instance)
+    assert static["spec"]["template"] == orders["spec"]["template"]

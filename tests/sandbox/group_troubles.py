@@ -1,0 +1,100 @@
+"""What befalls the group `orders` while it is migrated: each is called with the migration at every change of it."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from demo import operator_process
+from demo.cluster import Cluster
+
+ORDERS, AUTOSCALER = "deployment/orders", "hpa/orders"
+KILLS = 6
+Resource = Mapping[str, Any]
+
+
+def in_batch(resource: Resource, step: str) -> bool:
+    progress = resource.get("status", {}).get("progress", {})
+    return bool(progress.get("step") == step and progress.get("batchNodes") and progress["direction"] == "Forward")
+
+
+@dataclass
+class Flapping:
+    """SIGKILL to whatever runs in the canary's pods, from the moment at which they are members until they are gone."""
+
+    cluster: Cluster
+    kills: int = 0
+
+    def __call__(self, resource: Resource) -> None:
+        if self.kills or resource.get("status", {}).get("group", {}).get("type") != "Consumer":
+            return
+        while self.kills < KILLS and (pods := self.cluster.items("pods", "--selector", "switchover.dev/clone-of=orders")):
+            self.kills += sum(operator_process.kill(operator_process.container_id(pod)) > 0 for pod in pods)
+            time.sleep(1)
+
+
+@dataclass
+class ByHand:
+    """A member that runs in no workload: started in the middle of Rollout, deleted when the migration has told of it."""
+
+    cluster: Cluster
+    started: bool = False
+    words: str = ""
+
+    def __call__(self, resource: Resource) -> None:
+        if not self.started and in_batch(resource, "Rollout"):
+            self.started = True
+            spec = self.cluster.get(ORDERS)["spec"]["template"]["spec"]
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "orders-by-hand"}, "spec": spec}
+            self.cluster.kubectl("apply", "--filename", "-", feed=json.dumps(pod))
+        waits = resource.get("status", {}).get("waitingFor", [])
+        told = [item for item in waits if item["reason"] == "ForeignMembers"]
+        if told and not self.words:
+            self.words = told[0]["message"]
+            self.cluster.kubectl("delete", "pod", "orders-by-hand", "--wait=false")
+
+
+@dataclass
+class Autoscaled:
+    """The autoscaler's least number of pods and what it may do, as they are in each step."""
+
+    cluster: Cluster
+    seen: dict[str, tuple[int, set[str]]] = field(default_factory=dict)
+
+    def __call__(self, resource: Resource) -> None:
+        step = resource.get("status", {}).get("progress", {}).get("step", "Preflight")
+        if step not in self.seen and (step in ("Preflight", "Settle") or in_batch(resource, step)):
+            spec = self.cluster.get(AUTOSCALER)["spec"]
+            self.seen[step] = spec["minReplicas"], {each.get("selectPolicy", "") for each in spec["behavior"].values()}
+
+
+@dataclass
+class Killer:
+    """In each step once, as soon as all brokers are Ready: SIGKILL to the group's coordinator, and its pod deleted."""
+
+    cluster: Cluster
+    steps: tuple[str, ...]
+    killed: dict[str, int] = field(default_factory=dict)
+    followed: dict[str, int] = field(default_factory=dict)
+    """Step -> the broker that the status named as the coordinator next."""
+    words: set[str] = field(default_factory=set)
+    """What it waited for from the first kill on."""
+
+    def __call__(self, resource: Resource) -> None:
+        status = resource.get("status", {})
+        step, node = status.get("progress", {}).get("step", ""), status.get("group", {}).get("coordinator", -1)
+        if self.killed:
+            self.words |= {f"{item['reason']}: {item['message']}" for item in status.get("waitingFor", [])}
+            last = [*self.killed][-1]
+            if node not in (-1, self.killed[last]):
+                self.followed.setdefault(last, node)
+        if step not in self.steps or step in self.killed or not (step == "Settle" or in_batch(resource, step)):
+            return
+        if self.cluster.get("statefulset/kafka")["status"].get("readyReplicas") != 3:
+            return
+        pod = f"kafka-{node}"
+        assert operator_process.kill(operator_process.container_id(self.cluster.get("pod", pod)))
+        self.cluster.kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+        self.killed[step] = node
+        print(f"trouble: {pod}, which coordinates the group, is killed in {step}")
