@@ -16,7 +16,7 @@ Resource = Mapping[str, Any]
 
 def in_batch(resource: Resource, step: str) -> bool:
     progress = resource.get("status", {}).get("progress", {})
-    return bool(progress.get("step") == step and progress.get("batchNodes") and progress.get("direction") == "Forward")
+    return bool(progress.get("step") == step and progress.get("batchNodes") and progress.get("direction", "Forward") == "Forward")
 
 
 @dataclass
