@@ -6,6 +6,7 @@
 
 import contextlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 OUTPUT = Path(__file__).parents[2] / "build" / "group-troubles"
 PAYMENTS = "statefulset/payments"
 CLASSIC, CONSUMER = {"GROUP_PROTOCOL": "classic"}, {"GROUP_PROTOCOL": "consumer"}
-ROLLOUT = {"steps": [{"pods": 2, "bakeSeconds": 10}, {"pods": 4, "bakeSeconds": 10}]}
+ROLLOUT = {"steps": [{"pods": 2, "bakeSeconds": 5}, {"pods": 4, "bakeSeconds": 5}]}
 
 FLAPPING = Story(
     "flappingCanary", "a canary whose pods are killed again and again", "orders",
@@ -64,8 +65,9 @@ STATIC_BACK = Story(
 WITNESS = """
 import json, sys
 from confluent_kafka.admin import AdminClient
-[told] = AdminClient({"bootstrap.servers": "kafka:9092"}).describe_consumer_groups([sys.argv[1]]).values()
-found = told.result()
+admin = AdminClient({"bootstrap.servers": "kafka:9092"})
+[told] = admin.describe_consumer_groups([sys.argv[1]]).values()
+found = told.result(10)
 print(json.dumps([found.type.name, found.state.name, len(found.members)]))
 """
 
@@ -154,7 +156,7 @@ def static(scene: Scene) -> Iterator[Future[Static]]:
 def test_a_canary_that_is_killed_again_and_again_is_taken_back_by_itself(scene: Scene, static: Future[Static]) -> None:
     before, flapping = scene.specs(ORDERS, AUTOSCALER), Flapping(scene.cluster)
     told = scene.tell(FLAPPING, flapping)
-    assert flapping.kills > 2
+    assert flapping.kills >= 2
     assert told.resource["status"]["rollback"]["failure"] == "NewPodRestarts"
     assert scene.specs(ORDERS, AUTOSCALER) == before
     scene.becomes("orders", "CLASSIC", "STABLE", 6)
@@ -227,6 +229,7 @@ def judged(scene: Scene, static: Future[Static]) -> Judged:
     wait([static])
     world.stop_traffic(scene.cluster)
     directory = OUTPUT / "histories"
+    shutil.rmtree(directory, ignore_errors=True)
     histories.collect(scene.cluster, directory)
     reports = {group: histories.judge(directory, group) for group in world.MEMBERS}
     spans = {name: histories.between(directory, told.story.group, told.start, told.end)
