@@ -16,7 +16,8 @@ Resource = Mapping[str, Any]
 
 def in_batch(resource: Resource, step: str) -> bool:
     progress = resource.get("status", {}).get("progress", {})
-    return bool(progress.get("step") == step and progress.get("batchNodes") and progress.get("direction", "Forward") == "Forward")
+    forward = progress.get("direction", "Forward") == "Forward"
+    return bool(forward and progress.get("step") == step and progress.get("batchNodes"))
 
 
 @dataclass
