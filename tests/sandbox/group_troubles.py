@@ -80,13 +80,14 @@ class Killer:
     followed: dict[str, int] = field(default_factory=dict)
     """Step -> the broker that the status named as the coordinator next."""
     words: set[str] = field(default_factory=set)
-    """What it waited for from the first kill on."""
+    """What could not be observed from the first kill on."""
 
     def __call__(self, resource: Resource) -> None:
         status = resource.get("status", {})
         step, node = status.get("progress", {}).get("step", ""), status.get("group", {}).get("coordinator", -1)
         if self.killed:
-            self.words |= {f"{item['reason']}: {item['message']}" for item in status.get("waitingFor", [])}
+            self.words |= {f"{item['reason']}: {item['message']}" for item in status.get("waitingFor", [])
+                           if item["verdict"] == "Unknown"}
             last = [*self.killed][-1]
             if node not in (-1, self.killed[last]):
                 self.followed.setdefault(last, node)
