@@ -100,8 +100,9 @@ class ConsumerGroupMigrationGates(MigrationGates):
     """Greatest age of the oldest record that a partition has not committed yet."""
     lag_pass_seconds: Annotated[int, Field(ge=0, le=86_400)] = 30
     """How long the lag must have been healthy, after each rebalance anew, before a batch follows."""
-    max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
-    """Longest time in which a partition that has lag may stand without a new committed offset."""
+    max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 75
+    """Longest time in which a partition that has lag may stand without a new committed offset. A pod that is killed leaves
+    its partitions to nobody until its session has ended: 45 s by default, 60 s at most under the consumer protocol."""
     isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
     """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
     max_consumers_per_coordinator: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
