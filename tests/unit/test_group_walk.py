@@ -23,7 +23,7 @@ D, S = "Deployment", "StatefulSet"
 STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
 OFFLINE = {"protocol": {"to": "Consumer", "strategy": "Offline"}}
 DOWN = {"protocol": {"to": "Classic"}}
-QUICK = {"soakSeconds": 6, "gates": {"stableSamples": 2},
+QUICK = {"soakSeconds": 6, "gates": {"stableSamples": 2, "maxStallSeconds": 30},
          "rollout": {"steps": [{"pods": 2, "bakeSeconds": 6}, {"pods": 2, "bakeSeconds": 3}]}}
 
 
