@@ -35,6 +35,8 @@ WINDOW_SECONDS = 300.0
 """How far the samples of the group reach back."""
 SETTINGS_SECONDS = 15.0
 """How old what brokers say of themselves may be."""
+COORDINATORS_SECONDS = 5.0
+"""How old the answer may be who coordinates the group: every broker is asked."""
 LOAD_SECONDS = 30.0
 """How old the count of all groups' members may be: it describes every group of the cluster."""
 RIGHTS_SECONDS = 30.0
@@ -92,6 +94,7 @@ class GroupObserver:
         self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
         self._cluster: _Kept[Cluster] = _Kept(clock, SETTINGS_SECONDS)
         self._brokers: dict[int, _Kept[BrokerGroups]] = {}
+        self._coordinators: _Kept[frozenset[int]] = _Kept(clock, COORDINATORS_SECONDS)
         self._load: _Kept[Mapping[int, int]] = _Kept(clock, LOAD_SECONDS)
         self._topic: _Kept[OffsetsTopic] = _Kept(clock, SETTINGS_SECONDS)
         self._readiness: _Kept[Readiness] = _Kept(clock, PROBE_SECONDS)
@@ -134,8 +137,8 @@ class GroupObserver:
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
-                         coordinated=clients, offsets_topic=clients, readiness=clients, offered=clients,
-                         missing_rights=rights, lease_holder=lease_holder)
+                         coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
+                         offered=clients, missing_rights=rights, lease_holder=lease_holder)
         groups = clients.value.groups
         group = await self._known(groups.describe(spec.group))
         cluster = await self._cluster.get(groups.cluster)
@@ -147,6 +150,7 @@ class GroupObserver:
                                                                                                     " yet"),
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
+            coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
             offsets_topic=await self._topic.get(groups.offsets_topic),
             missing_rights=rights,
             lease_holder=lease_holder)

@@ -132,6 +132,10 @@ class Groups(Protocol):
         """
         ...
 
+    async def coordinators(self, group: str) -> frozenset[int]:
+        """Node ids of the brokers that answer for the group; who cannot be reached answers for nobody."""
+        ...
+
     async def coordinated(self) -> Mapping[int, int]:
         """Node id -> members of all consumer and classic groups that this broker coordinates."""
         ...

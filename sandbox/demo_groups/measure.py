@@ -51,7 +51,6 @@ def main() -> int:
         _measured(cluster, "plain, to consumer", lambda: _plain(cluster, "consumer")),
         _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
         _measured(cluster, "Switchover, to consumer", lambda: follow(cluster, stories.PROTOCOL_UPGRADE, screen.say)),
-        _measured(cluster, "Switchover, to classic", lambda: follow(cluster, stories.DOWNGRADE, screen.say)),
     ]
     world.stop_traffic(cluster)
     histories.collect(cluster, DIRECTORY)

@@ -48,7 +48,7 @@ from switchover.core.groups.facts import (
 )
 from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
-from switchover.ports import Access, Malformed, Unreachable
+from switchover.ports import Access, Cluster, Malformed, Unreachable
 
 PARTITIONS = 6
 USER_DATA = "00000003 010203"
@@ -164,6 +164,7 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
             with pytest.raises(Unreachable, match=f"{addresses[1]}: does not coordinate group {names[2]} any more"):
                 await wrong.classic_groups([names[2]])
         assert await groups.coordinated() == {1: 1, 2: 1}
+        assert [await groups.coordinators(names[number]) for number in (1, 2)] == [{1}, {2}]
         with cluster.brokers[1].frozen():
             impatient = WireGroups(Access(cluster.bootstrap), seconds=2)
             await impatient.cluster()
@@ -177,6 +178,23 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         assert short.max_message_bytes == 1048588
         moved = await eventually(lambda: groups.describe(names[2]), lambda group: group.coordinator == 1)
         assert moved.state is not GroupState.DEAD
+        assert await groups.coordinators(names[2]) == {1}, "who cannot be reached answers for nobody"
+
+
+async def test_two_brokers_that_both_answer_for_a_group(
+    newest_kafka: KRaftNode, preview: KRaftNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clusters here: what they tell of one group is what two coordinators of one cluster would."""
+    groups = asking(newest_kafka.address)
+    for server in (newest_kafka, preview):
+        await awake(asking(server.address), "torn")
+        await classic_member(server.address, "torn", subscription("torn"), assignment("torn", 0))
+
+    async def both() -> Cluster:
+        return Cluster("one", {1: newest_kafka.address, 2: preview.address, 3: loopback(9092)})
+
+    monkeypatch.setattr(groups, "cluster", both)
+    assert await groups.coordinators("torn") == {1, 2}
 
 
 async def test_topics_and_the_topic_of_offsets(preview: KRaftNode) -> None:

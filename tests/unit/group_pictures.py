@@ -191,6 +191,7 @@ def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, dir
         fleet=Known(fleet, NOW), cluster_id=Known("cluster-1", NOW), group=Known(found, NOW),
         partitions=Known({"orders": len(PARTITIONS)}, NOW), samples=Known(samples(), NOW),
         lag=Known(assessment(spec), NOW), brokers={each: Known(broker(), NOW) for each in (1, 2, 3)},
+        coordinators=Known(frozenset({1}), NOW),
         coordinated=Known({1: len(modes)}, NOW), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), NOW),
         readiness=Known(Readiness("", ("uniform", "range")), NOW), offered=Known({"cooperative-sticky": True}, NOW),
         missing_rights=Known((), NOW), lease_holder=f"{UID}/operator-1"))

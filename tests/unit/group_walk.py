@@ -134,6 +134,7 @@ class Walk:
             fleet=Known(fleet, now), cluster_id=Known("cluster-1", now), group=Known(group, now),
             partitions=Known(partitions, now), samples=Known(tuple(self.samples), now),
             lag=Known(self._lag(picture, partitions), now), brokers={1: Known(broker(settings=settings), now)},
+            coordinators=Known(frozenset({1}), now),
             coordinated=Known({1: len(group.members)}, now), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), now),
             readiness=Known(Readiness("", ("uniform", "range")), now), missing_rights=Known((), now),
             offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"))

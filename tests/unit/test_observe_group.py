@@ -39,6 +39,9 @@ class Kafka:
     async def describe(self, group: str) -> Group:
         return self.group
 
+    async def coordinators(self, group: str) -> frozenset[int]:
+        return frozenset({1})
+
     async def cluster(self) -> Cluster:
         return Cluster("cluster-1", {})
 

@@ -103,6 +103,20 @@ class WireGroups:
             answered(node, code, group, f"ask group {group} what its members support", "Read")
         return code is ErrorCode.member_id_required
 
+    async def coordinators(self, group: str) -> frozenset[int]:
+        """The same questions as `describe`, to every broker: who does not coordinate it says NOT_COORDINATOR."""
+        async def answers(node_id: int, node: Address) -> bool:
+            try:
+                async with self._asked(node) as coordinator:
+                    await _describe(coordinator, node_id, group)
+            except Unreachable:
+                return False
+            return True
+
+        brokers = (await self.cluster()).brokers
+        found = await asyncio.gather(*(answers(*each) for each in brokers.items()))
+        return frozenset(node_id for node_id, is_one in zip(brokers, found, strict=True) if is_one)
+
     async def coordinated(self) -> Mapping[int, int]:
         """ListGroups of every broker, and the members of those that are not Empty."""
         async def one(node: Address) -> int:

@@ -57,6 +57,7 @@ class Facts:
     samples: Observed[tuple[GroupSample, ...]] = NOT_ASKED
     lag: Observed[Assessment] = NOT_ASKED
     brokers: Mapping[int, Observed[BrokerGroups]] = field(default_factory=dict)
+    coordinators: Observed[frozenset[int]] = NOT_ASKED           # node ids of the brokers that answer for the group
     coordinated: Observed[Mapping[int, int]] = NOT_ASKED         # node id -> members of all groups that it coordinates
     offsets_topic: Observed[OffsetsTopic] = NOT_ASKED
     readiness: Observed[Readiness] = NOT_ASKED

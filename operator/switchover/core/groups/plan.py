@@ -12,7 +12,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, 
 from switchover.core.gate import Gate
 from switchover.core.groups import goals, preflight, slots
 from switchover.core.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
-from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
+from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.core.groups.gates.ending import EMPTY, SOAKED
 from switchover.core.groups.gates.lag import LAG_HEALTHY, LAG_RECOVERED
 from switchover.core.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
@@ -34,7 +34,7 @@ DEPLOYMENTS = frozenset({WorkloadKind.DEPLOYMENT})
 STATEFUL_SETS = frozenset({WorkloadKind.STATEFUL_SET})
 BOTH = DEPLOYMENTS | STATEFUL_SETS
 
-WATCH: Gates = (OURS, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
+WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
 KEEP = goals.autoscalers_paused
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
@@ -74,7 +74,7 @@ BASELINE: Step[Picture] = Step(
         watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
     "Settle", back=Leg(),
-    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), keep=KEEP, done=(SOAKED, ALL_MOVED, *HEALTHY)))
+    forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), keep=KEEP, done=(SOAKED, ALL_MOVED, *HEALTHY)))
 HAND_OVER: Step[Picture] = Step(
     "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
 

@@ -1,10 +1,29 @@
-"""Whether the group's coordinator can take what the step adds (C1, C2 of zkcc.md 7)."""
+"""Whether the group has one coordinator, which can take what the step adds (C1, C2 and C12 of zkcc.md 7)."""
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.slots import sizes
 from switchover.core.observed import Known
+
+TWO_SECONDS = 30.0
+"""How long a broker may take to learn that another one coordinates the group: after a pause of its process, say."""
+
+
+def check_one(picture: Picture) -> Verdict:
+    """One broker answers for the group: members of two coordinators would own the same partitions."""
+    found, name = picture.facts.coordinators, picture.spec.group
+    if not isinstance(found, Known):
+        return unknown("CoordinatorUnknown", found.why, subject=name)
+    if not found.value:
+        return unknown("CoordinatorUnknown", f"no broker answers for group {name}: its coordinator moves", subject=name)
+    brokers = sorted(found.value)
+    if len(brokers) > 1:
+        told = " and ".join(f"broker {each}" for each in brokers)
+        return wait("TwoCoordinators", f"{told} answer for group {name}: members of each may own the same partitions",
+                    subject=name, observed=", ".join(map(str, brokers)), threshold="one broker",
+                    unblocks="restart those that do not lead the group's partition of __consumer_offsets")
+    return passed(f"broker {brokers[0]} alone answers for group {name}")
 
 
 def check_capacity(picture: Picture) -> Verdict:
@@ -38,5 +57,6 @@ def check_offsets_replicated(picture: Picture) -> Verdict:
     return passed("every replica of __consumer_offsets is in sync")
 
 
+ONE_COORDINATOR: Gate[Picture] = Gate("OneCoordinator", check_one, patience=lambda _: TWO_SECONDS)
 CAPACITY: Gate[Picture] = Gate("CoordinatorCapacity", check_capacity)
 OFFSETS_REPLICATED: Gate[Picture] = Gate("OffsetsReplicated", check_offsets_replicated)
