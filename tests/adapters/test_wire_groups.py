@@ -181,6 +181,17 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         assert await groups.coordinators(names[2]) == {1}, "who cannot be reached answers for nobody"
 
 
+async def test_topics_and_the_topic_of_offsets(preview: KRaftNode) -> None:
+    groups = asking(preview.address)
+    with pytest.raises(Unreachable, match="there is no __consumer_offsets yet"):
+        await groups.offsets_topic()
+    await awake(groups, "nobody")
+    assert (await groups.offsets_topic()).compressed
+    await create_topic(preview.address, "counted", PARTITIONS)
+    assert await groups.partitions(["counted", "never-created"]) == {"counted": PARTITIONS}
+    assert await groups.partitions([]) == {}
+
+
 async def test_two_brokers_that_both_answer_for_a_group(
     newest_kafka: KRaftNode, preview: KRaftNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,17 +206,6 @@ async def test_two_brokers_that_both_answer_for_a_group(
 
     monkeypatch.setattr(groups, "cluster", both)
     assert await groups.coordinators("torn") == {1, 2}
-
-
-async def test_topics_and_the_topic_of_offsets(preview: KRaftNode) -> None:
-    groups = asking(preview.address)
-    with pytest.raises(Unreachable, match="there is no __consumer_offsets yet"):
-        await groups.offsets_topic()
-    await awake(groups, "nobody")
-    assert (await groups.offsets_topic()).compressed
-    await create_topic(preview.address, "counted", PARTITIONS)
-    assert await groups.partitions(["counted", "never-created"]) == {"counted": PARTITIONS}
-    assert await groups.partitions([]) == {}
 
 
 @pytest.mark.parametrize(("code", "words"), [
