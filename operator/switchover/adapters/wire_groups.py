@@ -113,22 +113,18 @@ class WireGroups:
                 return False
             return True
 
-        brokers = (await self.cluster()).brokers
-        found = await asyncio.gather(*(answers(*each) for each in brokers.items()))
-        return frozenset(node_id for node_id, is_one in zip(brokers, found, strict=True) if is_one)
+        return frozenset(node_id for node_id, is_one in (await self._each(answers)).items() if is_one)
 
     async def coordinated(self) -> Mapping[int, int]:
         """ListGroups of every broker, and the members of those that are not Empty."""
-        async def one(node: Address) -> int:
+        async def one(_: int, node: Address) -> int:
             async with self._asked(node) as coordinator:
                 if "DESCRIBE" not in await cluster_operations(coordinator.connection):
                     raise Refused(f"{node}: shows our user only groups that it has rights on; grant it Describe on the "
                                   "Cluster resource")
                 return await _members(coordinator)
 
-        brokers = (await self.cluster()).brokers
-        counts = await asyncio.gather(*(one(node) for node in brokers.values()))
-        return dict(zip(brokers, counts, strict=True))
+        return await self._each(one)
 
     async def offsets_topic(self) -> OffsetsTopic:
         """Metadata, the topic's settings, and every broker's compression codec for it."""
@@ -182,6 +178,12 @@ class WireGroups:
     async def _asked(self, node: Address) -> AsyncIterator[Coordinator]:
         async with connected(node, self._security, self._seconds) as connection:
             yield Coordinator(node, connection, await api_versions(node, connection))
+
+    async def _each(self, question: Callable[[int, Address], Awaitable[T]]) -> dict[int, T]:
+        """What every broker answers, by its node id; all are asked at once."""
+        brokers = (await self.cluster()).brokers
+        answers = await asyncio.gather(*(question(*each) for each in brokers.items()))
+        return dict(zip(brokers, answers, strict=True))
 
     async def _any(self, question: Callable[[Address, Connection], Awaitable[T]]) -> T:
         """The answer of the first bootstrap server that can be reached."""
