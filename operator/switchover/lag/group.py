@@ -2,22 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from switchover.lag.samples import Bools
 from switchover.lag.verdicts import Effect, Judged, Verdict
-
-
-class TopicPartition(NamedTuple):
-    """A partition by name."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
+from switchover.partition import TopicPartition as TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
