@@ -1,0 +1,96 @@
+"""Reads what a group looks like in ZooKeeper. Requests of one kind are sent at once: a round trip, not one for each node."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from switchover.coordination import acknowledgement, mode, registration
+from switchover.coordination.acknowledgement import Acknowledgement
+from switchover.coordination.layout import TOPICS, Layout, topic
+from switchover.coordination.registration import Malformed, Registration, Subscribed
+from switchover.coordination.world import Owner, World
+from switchover.partition import TopicPartition
+
+ANSWER = 10.0
+"""Seconds in which each answer must come."""
+
+
+class Unsettled(Exception):
+    """Members came and went faster than they could be read."""
+
+
+def read_world(client: KazooClient, layout: Layout, attempts: int = 20) -> World:
+    """The group as it is. Raises Unsettled, and kazoo's errors when ZooKeeper does not answer or refuses to."""
+    for _ in range(attempts):
+        before = _membership(client, layout)
+        world = _read(client, layout)
+        if _membership(client, layout) == before:
+            return world
+    raise Unsettled(f"members of {layout.group} came and went during each of {attempts} readings")
+
+
+def _membership(client: KazooClient, layout: Layout) -> tuple[int, ...]:
+    """Changes with every child that comes or goes."""
+    asked = [client.exists_async(path) for path in (layout.ids, layout.migration_ids)]
+    stats = [each.get(timeout=ANSWER) for each in asked]
+    return tuple(-1 if stat is None else stat.pzxid for stat in stats)
+
+
+def _read(client: KazooClient, layout: Layout) -> World:
+    registrations: dict[str, Registration] = {}
+    malformed: dict[str, str] = {}
+    for consumer_id, (data, _) in _data(client, {each: layout.registration(each) for each in _children(client, layout.ids)}):
+        try:
+            registrations[consumer_id] = registration.decoded(data)
+        except Malformed as problem:
+            malformed[consumer_id] = str(problem)
+    told: dict[str, Acknowledgement | None] = {
+        consumer_id: acknowledgement.decoded(data)
+        for consumer_id, (data, _) in _data(
+            client, {each: layout.acknowledgement(each) for each in _children(client, layout.migration_ids)})}
+    found = dict(_data(client, {"": layout.mode}))
+    mode_data, stat = found.get("", (None, None))
+    owned = {topic: f"{layout.owners}/{topic}" for topic in _children(client, layout.owners)}
+    partitions = [TopicPartition(topic, int(number)) for topic, numbers in _each(client.get_children_async, owned)
+                  for number in numbers if number.isdigit()]
+    owners = {
+        partition: Owner((data or b"").decode(errors="replace"), stat.ephemeralOwner or 0)
+        for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in partitions})}
+    return World(
+        registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.version,
+        _topics(client, registrations.values()), owners)
+
+
+def _topics(client: KazooClient, registrations: Collection[Registration]) -> Mapping[str, Sequence[int]]:
+    """The partitions of the topics that count: those subscribed to by name, or all where somebody has a list."""
+    by_name = {name for each in registrations if each.by is Subscribed.STATIC for name in each.subscription}
+    lists = any(each.by is not Subscribed.STATIC for each in registrations)
+    paths = {name: topic(name) for name in (_children(client, TOPICS) if lists else by_name)}
+    return {name: sorted(map(int, json.loads(data)["partitions"])) for name, (data, _) in _data(client, paths)}
+
+
+def _children(client: KazooClient, path: str) -> Sequence[str]:
+    try:
+        children: list[str] = client.get_children_async(path).get(timeout=ANSWER)
+    except NoNodeError:
+        return ()
+    return children
+
+
+def _data(client: KazooClient, paths: Mapping[Any, str]) -> Iterable[tuple[Any, Any]]:
+    return _each(client.get_async, paths)
+
+
+def _each(ask: Callable[[str], Any], paths: Mapping[Any, str]) -> list[tuple[Any, Any]]:
+    """The answer for each node that is still there."""
+    asked = [(key, ask(path)) for key, path in paths.items()]
+    found: list[tuple[Any, Any]] = []
+    for key, each in asked:
+        try:
+            found.append((key, each.get(timeout=ANSWER)))
+        except NoNodeError:
+            continue
+    return found
