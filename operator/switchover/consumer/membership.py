@@ -4,7 +4,7 @@ import logging
 import queue
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as NotInTime
 
@@ -56,6 +56,7 @@ class Membership:
         self._verified = False                      # the group was read since the connection came back
         self._said: tuple[object, ...] = ()
         self.figures = Figures()
+        self.commits: deque[Mapping[TopicPartition, int]] = deque(maxlen=1000)      # automatic ones that every store took
         self.left = threading.Event()               # of its own accord: closed
         self.ended = False
         self._thread = threading.Thread(target=self._run, name="switchover-member", daemon=True)
@@ -254,8 +255,27 @@ class Membership:
         return OffsetsRead(number, starts, frozenset(behind))
 
     def _commit(self, number: int, offsets: Mapping[TopicPartition, int]) -> None:
-        self._sessions.ask(number, lambda znodes: CommittedToZooKeeper(number, self._to_zookeeper(znodes, offsets)))
-        self._group.ask(number, lambda group: CommittedToKafka(number, fenced=not self._to_kafka(group, offsets)))
+        left = set(Store)
+
+        def taken(store: Store) -> None:
+            left.discard(store)                         # a set's methods are whole to other threads
+            if not left and offsets:
+                self.commits.append(offsets)
+
+        def in_zookeeper(znodes: Znodes) -> Event:
+            gone = self._to_zookeeper(znodes, offsets)
+            if not gone:
+                taken(Store.ZOOKEEPER)
+            return CommittedToZooKeeper(number, gone)
+
+        def in_kafka(group: KafkaGroup) -> Event:
+            done = self._to_kafka(group, offsets)
+            if done:
+                taken(Store.KAFKA)
+            return CommittedToKafka(number, fenced=not done)
+
+        self._sessions.ask(number, in_zookeeper)
+        self._group.ask(number, in_kafka)
 
     def _to_zookeeper(self, znodes: Znodes, offsets: Mapping[TopicPartition, int]) -> Partitions:
         """Those whose owner node is not ours. What the store has is not written again."""

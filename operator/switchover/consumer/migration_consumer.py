@@ -36,13 +36,15 @@ Callback = Callable[["MigrationConsumer", list[Place]], None]
 
 
 class MigrationConsumer:
-    """Keys of `configuration`: docs/consumer.md. Raises BadConfiguration.
+    """Keys of `configuration`: docs/consumer.md. Raises BadConfiguration. `on_commit` among them is called, in poll and
+    close, with None and the offsets of an automatic commit that every store of the group took.
 
     All methods are for one thread, but each of `streams` may be polled by one of its own.
     """
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
-        self._settings = parsed(configuration)
+        self._on_commit = configuration.get("on_commit")
+        self._settings = parsed({key: value for key, value in configuration.items() if key != "on_commit"})
         for configuration in (embedded(self._settings, ""), self._fetching("")):
             made(configuration).close()                         # refuses what librdkafka refuses
         self._registration: Registration | None = None
@@ -115,7 +117,7 @@ class MigrationConsumer:
         if self._membership is None:
             raise KafkaException(KafkaError(KafkaError._STATE, "not subscribed"))
         self._membership.commit(given, wait=not asynchronous)
-        return None if asynchronous else [Place(*partition, offset) for partition, offset in sorted(given.items())]
+        return None if asynchronous else _places(given)
 
     def position(self, partitions: Sequence[Place]) -> list[Place]:
         """The offset after the last record that was handed out; OFFSET_INVALID for what is not assigned."""
@@ -138,6 +140,7 @@ class MigrationConsumer:
             while not membership.left.wait(0.02) and time.monotonic() < deadline:
                 for stream in self.streams:
                     stream.follow_orders()
+            self._tell_commits()
             if not membership.left.is_set():
                 logger.error("not everything was committed and released within %g s: %s", timeout,
                              ", ".join(str(TopicPartition(each.topic, each.partition)) for each in self.assignment()))
@@ -183,6 +186,7 @@ class MigrationConsumer:
         while True:
             if done:
                 self._begin_again()
+                self._tell_commits()
             for stream in self.streams:
                 message = stream.poll(min(max(deadline - time.monotonic(), 0.0), turn), done=done)
                 if message is not None:
@@ -224,6 +228,10 @@ class MigrationConsumer:
             "auto.offset.reset": settings.reset,
         }
 
+    def _tell_commits(self) -> None:
+        while self._membership is not None and self._on_commit is not None and self._membership.commits:
+            self._on_commit(None, _places(self._membership.commits.popleft()))
+
     # --- what the streams tell ----------------------------------------------------------------------------------------
 
     def assigned(self, places: list[Place]) -> None:
@@ -240,3 +248,7 @@ class MigrationConsumer:
             callback(self, places)
 
 
+
+
+def _places(offsets: Mapping[TopicPartition, int]) -> list[Place]:
+    return [Place(*partition, offset) for partition, offset in sorted(offsets.items())]

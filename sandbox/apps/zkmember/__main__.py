@@ -39,8 +39,8 @@ def main() -> int:
     recorder = Recorder(opened(environment.get("HISTORY", "-")), environment.get("HOSTNAME", "member"),
                         words=f"group {environment.get('GROUP', 'orders')}, migration-enabled")
     try:
-        consumer = MigrationConsumer(configuration(environment))
-        membership = Membership(consumer, recorder, manual=environment.get("COMMITS") != "automatic",
+        membership = Membership(lambda on_commit: MigrationConsumer(configuration(environment) | {"on_commit": on_commit}),
+                                recorder, manual=environment.get("COMMITS") != "automatic",
                                 commit_interval=float(environment.get("COMMIT_INTERVAL", "1")))
         membership.join(environment.get("TOPIC", "orders"), int(environment.get("STREAMS", "1")))
     except (BadConfiguration, Unreachable) as problem:

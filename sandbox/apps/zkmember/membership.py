@@ -11,19 +11,24 @@ from switchover.consumer.migration_consumer import MigrationConsumer
 POLL = 0.1
 """Seconds that one turn waits for a record."""
 
+OnCommit = Callable[[object, list[TopicPartition]], None]
+
 
 class Membership:
     """`manual`: it commits by itself, every `commit_interval` seconds and before partitions are taken from it.
 
-    Automatic commits happen when the consumer likes, so every delivery is written at once then.
+    Automatic commits happen when the consumer likes, so every delivery is written at once then, and a commit may have been
+    sent at any time since the one before.
     """
 
-    def __init__(self, consumer: MigrationConsumer, recorder: Recorder, *, manual: bool, commit_interval: float,
-                 mono: Callable[[], float] = time.monotonic) -> None:
-        self._consumer, self._recorder, self._manual, self._mono = consumer, recorder, manual, mono
+    def __init__(self, consumer: Callable[[OnCommit], MigrationConsumer], recorder: Recorder, *, manual: bool,
+                 commit_interval: float, mono: Callable[[], float] = time.monotonic) -> None:
+        self._consumer = consumer(self._committed_by_itself)
+        self._recorder, self._manual, self._mono = recorder, manual, mono
         self._interval, self._due = commit_interval, mono() + commit_interval
         self._positions: dict[tuple[str, int], int] = {}
         self._committed: dict[tuple[str, int], int] = {}
+        self._told = mono()
 
     def join(self, topic: str, streams: int) -> None:
         self._consumer.subscribe({topic: streams}, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
@@ -88,6 +93,11 @@ class Membership:
         for key, offset in fresh.items():
             self._recorder.commit(*key, since, offset)
         self._committed |= fresh
+
+    def _committed_by_itself(self, _: object, places: list[TopicPartition]) -> None:
+        for each in places:
+            self._recorder.commit(each.topic, each.partition, self._told, each.offset)
+        self._told = self._mono()
 
     def _forget(self, key: tuple[str, int]) -> None:
         self._positions.pop(key, None)
