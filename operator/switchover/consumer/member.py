@@ -3,10 +3,10 @@
 A partition passes these phases, each with at most one request under way:
 
     Claiming    the owner node is being created; refused: tried again later
-    Reading     ours; the offsets of both stores are being read, and written to the store that is behind
+    Reading     ours; the offsets of both stores are being read
     Fetching    handed to the application
     Stopping    until the application has done with what it was given
-    Committing  until the store that the next owner reads has the position
+    Committing  until the store that the next owner reads has the position; also of what is let go before it was fetched
     Lingering   the position is there, the node is kept a moment (defect D1 of zkcc.md 2.6: old members read, then claim)
     Releasing   the owner node is being deleted, or replaced by a guard
 
@@ -36,6 +36,7 @@ from switchover.consumer.messages import (
     Event,
     Expired,
     Failed,
+    GoOn,
     GroupAssigned,
     GroupLost,
     GroupRevoking,
@@ -58,7 +59,6 @@ from switchover.consumer.messages import (
     Stopped,
     Suspended,
     Tick,
-    Unguard,
     Wake,
     WorldRead,
 )
@@ -148,8 +148,12 @@ class Member:
         self._refused: dict[TopicPartition, float] = {}
         self._orphans: dict[TopicPartition, float] = {}
         self._known: frozenset[str] = frozenset()           # every migration-enabled member ever seen
+        self._nodes_seen = False                            # the owner nodes were seen to be ours, since the last doubt
+        self._share_seen = False                            # Kafka was seen to hold us for the owner of what it assigned
+        self._may_go_on = False
         self._told: Acknowledgement | None = None
-        self._watched: World | None = None                  # by _keep_watch
+        self._computed: tuple[World, Mapping[TopicPartition, str]] | None = None
+        self._fresh = False                                 # the world was read and _keep_watch has not looked at it
         self._wanted: Mapping[TopicPartition, str] = {}
         self._requests: list[Request] = []
         self._now = 0.0
@@ -193,9 +197,11 @@ class Member:
                 self._answered(event)
             case Connected(session):
                 self.session, self.suspended, self.registered, self.world = session, False, False, None
+                self._doubt()
                 self._registering, self._register_due = 0, self._now
             case Suspended():
                 self.suspended = True
+                self._doubt()
             case Resumed():
                 self.suspended, self._read_due = False, self._now
             case Expired():
@@ -205,15 +211,15 @@ class Member:
             case OwnerFreed(partition):
                 self._refused.pop(partition, None)
             case GroupAssigned(partitions):
-                self.assigned, self.revoking = partitions, False
+                self.assigned, self.revoking, self._share_seen = partitions, False, True
                 self.generation += 1
             case GroupRevoking():
                 self.assigned, self.revoking = None, True
             case GroupLost():
                 self._lost_by_kafka()
-            case Described(number, client_ids) if number == self._describing:
-                self._describing = 0
-                self._hear_of(client_ids)
+            case Described(number, assigned) if number == self._describing:
+                self._describing, self._describe_due = 0, self._now + 1.0
+                self._hear_of(assigned)
             case Registered(number) if number == self._registering:
                 self._registering, self.registered, self._read_due = 0, True, self._now
             case Failed(number):
@@ -236,9 +242,7 @@ class Member:
                 self._start({partition: starts[partition] for partition in about}, behind)
             case Stopped():
                 for holding in about.values():
-                    holding.enter(Phase.COMMITTING)
-                    holding.in_zookeeper = holding.in_kafka = False
-                    holding.patience = self._now + KAFKA_PATIENCE
+                    self._finish(holding)
             case CommittedToZooKeeper(_, gone):
                 for partition, holding in about.items():
                     holding.in_zookeeper = partition not in gone
@@ -253,14 +257,26 @@ class Member:
                 for partition in about:
                     del self.holdings[partition]
 
-    def _start(self, starts: Mapping[TopicPartition, int], behind: Partitions) -> None:
-        if not starts:
+    def _start(self, positions: Mapping[TopicPartition, int], behind: Partitions) -> None:
+        """Fetch what is wanted. Whoever comes next finds the position in both stores, also of what nobody fetched."""
+        wanted = [each for each in positions if self._wanted.get(each) == self.holdings[each].thread]
+        for partition in positions.keys() - wanted:
+            if partition in behind:
+                self._finish(self.holdings[partition])
+            else:
+                self.holdings[partition].enter(Phase.RELEASING)
+        if not wanted:
             return
-        for partition in starts:
+        for partition in wanted:
             self.holdings[partition].enter(Phase.FETCHING)
-        self._ask(Start(starts, {partition: self.holdings[partition].thread for partition in starts}))
-        if idle := behind & starts.keys():                  # a KafkaConsumer finds only what Kafka's store has
+        self._ask(Start({each: positions[each] for each in wanted}, {each: self.holdings[each].thread for each in wanted}))
+        if idle := behind.intersection(wanted):
             self._ask(Commit(self._next(), idle))
+
+    def _finish(self, holding: Holding) -> None:
+        holding.enter(Phase.COMMITTING)
+        holding.in_zookeeper = holding.in_kafka = False
+        holding.patience = self._now + KAFKA_PATIENCE
 
     def _failed(self, number: int) -> None:
         for holding in self.holdings.values():
@@ -282,6 +298,10 @@ class Member:
         self.session, self.world, self.registered, self.suspended = None, None, False, False
         self._reading = self._registering = 0
         self._told = None
+
+    def _doubt(self) -> None:
+        """The process may have been stopped for long: neither ZooKeeper's nodes nor Kafka's assignment are believed."""
+        self._nodes_seen = self._share_seen = self._may_go_on = False
 
     def _lost_by_kafka(self) -> None:
         """Kafka has given our partitions to others; in kafka mode they are let go at once, uncommitted."""
@@ -319,6 +339,7 @@ class Member:
         self._lose([partition for partition, holding in self.holdings.items()
                     if holding.phase not in (Phase.CLAIMING, Phase.RELEASING)
                     and world.owners.get(partition) != Owner(holding.thread, self.session or 0)])
+        self._nodes_seen = self._fresh = True
 
     def _target(self, world: World) -> tuple[Mode, str]:
         """The mode to be in, and why that is not what the mode znode says."""
@@ -346,20 +367,28 @@ class Member:
                 self._adopt(target, world, waits)
         elif not self.rules.enabled:
             self._adopt(target, world, waits)
-        elif not self._describing and self._describe_due <= self._now:
+        else:
+            self._describe()
+
+    def _describe(self) -> None:
+        if not self._describing and self._describe_due <= self._now:
             self._describing = self._next()
             self._ask(Describe(self._describing))
 
-    def _hear_of(self, client_ids: frozenset[str]) -> None:
+    def _hear_of(self, assigned: Mapping[str, Partitions]) -> None:
         """Leave kafka mode, or begin in zookeeper mode, only where no KafkaConsumer is in the group: no fence holds it."""
+        if self.assigned is not None and assigned.get(self.rules.consumer_id) == self.assigned:
+            self._share_seen = True
         if self.world is None:
             return
         target, waits = self._target(self.world)
         if target is not Mode.ZOOKEEPER or target is self.mode:
             return
-        if strangers := sorted(client_ids - self._known):
+        if strangers := sorted(assigned.keys() - self._known):
             self.waits = f"KafkaConsumer {strangers[0]} is in the group"
-            self._describe_due, self._read_due = self._now + 1.0, self._now
+            if self.mode is None and not self.world.old:    # its share is right in kafka mode alone (R11)
+                self.mode = Mode.KAFKA
+            self._read_due = self._now
         else:
             self._adopt(target, self.world, waits)
 
@@ -373,7 +402,7 @@ class Member:
         if self.closing or self.mode is None:
             return {}
         if self.mode is Mode.KAFKA:
-            return self._spread(world) if self.assigned is not None else {}
+            return self._spread(world) if self.assigned is not None and self._share_seen else {}
         try:
             intended = self._intended(world)
         except (Malformed, Ambiguous) as problem:
@@ -397,7 +426,11 @@ class Member:
         }
 
     def _intended(self, world: World) -> Mapping[TopicPartition, str]:
-        return world.intended(self.rules.strategy, self.rules.text, exclude_internal=self.rules.exclude_internal)
+        """Computed once for each reading. Raises Malformed and Ambiguous."""
+        if self._computed is None or self._computed[0] is not world:
+            self._computed = world, world.intended(
+                self.rules.strategy, self.rules.text, exclude_internal=self.rules.exclude_internal)
+        return self._computed[1]
 
     # --- what is to be done -------------------------------------------------------------------------------------------
 
@@ -423,6 +456,11 @@ class Member:
             self._ask(ReadWorld(self._reading))
         if self.world is not None and self.registered:
             self._follow(self.world)
+            if self.mode is Mode.KAFKA and self.assigned is not None and not self._share_seen:
+                self._describe()
+            elif self._nodes_seen and not self._may_go_on:
+                self._may_go_on = True
+                self._ask(GoOn())
             self._wanted = self._choose(self.world)
             self._match()
             self._keep_watch(self.world)
@@ -441,7 +479,7 @@ class Member:
                 continue
             if holding.phase is Phase.FETCHING:
                 holding.enter(Phase.STOPPING)
-            elif holding.phase is Phase.READING or (holding.phase is Phase.CLAIMING and not holding.request):
+            elif holding.phase is Phase.CLAIMING and not holding.request:
                 holding.enter(Phase.RELEASING)
         for partition, thread in self._wanted.items():
             if partition not in self.holdings and self._refused.get(partition, 0.0) <= self._now:
@@ -497,9 +535,9 @@ class Member:
     def _keep_watch(self, world: World) -> None:
         """Guards and parked members; the first member by name does it, once for each reading."""
         first = min(world.acknowledgements, default="")
-        if self.mode is None or self.closing or self._watched is world or self.rules.consumer_id != first:
+        if self.mode is None or self.closing or not self._fresh or self.rules.consumer_id != first:
             return
-        self._watched = world
+        self._fresh = False
         try:
             intended = self._intended(world)
         except (Malformed, Ambiguous):
@@ -510,11 +548,9 @@ class Member:
                 self._ask(Guard(bare))
         elif self._target(world)[0] is Mode.ZOOKEEPER:
             enabled = tuple(f"{each}-" for each in world.acknowledgements)
-            guards = frozenset(
-                partition for partition, owner in world.owners.items()
-                if not owner.session and not intended.get(partition, "").startswith(enabled))
-            if guards:
-                self._ask(Unguard(guards))
+            for partition, owner in world.owners.items():
+                if not owner.session and partition not in self.holdings and partition not in self._wanted:
+                    self.holdings[partition] = Holding(thread_id(self.rules.consumer_id, 0))
             self._wake(frozenset(partition for partition, thread in intended.items()
                                  if partition not in world.owners and not thread.startswith(enabled)))
 

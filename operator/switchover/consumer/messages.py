@@ -26,7 +26,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The connection is gone; whether the session lives nobody knows."""
+    """The connection is gone; whether the session lives nobody knows. Nothing is handed out until GoOn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRead:
-    """Of ReadOffsets: where to start, and which of the offsets are not in both stores."""
+    """Of ReadOffsets: the position of each from now on, and which of them are not in both stores."""
 
     number: int
     starts: Mapping[TopicPartition, int]
@@ -160,10 +160,10 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Of Describe: the client ids of the members of Kafka's group."""
+    """Of Describe: what Kafka has assigned to each member, by its client id; nothing while the group rebalances."""
 
     number: int
-    client_ids: frozenset[str]
+    assigned: Mapping[str, Partitions]
 
 
 Answer = Claimed | OffsetsRead | Stopped | CommittedToZooKeeper | CommittedToKafka | Released
@@ -251,15 +251,13 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Unguard:
-    """Take guards away. Not answered."""
-
-    partitions: Partitions
+class GoOn:
+    """The owner nodes are still ours: what was suspended may be handed out again. Not answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """Ask Kafka who is in the group."""
+    """Ask Kafka who is in the group, and who has what."""
 
     number: int
 
@@ -286,5 +284,5 @@ class Leave:
     """Leave Kafka's group, then end the session. Not answered: it is the last request."""
 
 
-Request = (Register | ReadWorld | Claim | ReadOffsets | Start | Stop | Abandon | Commit | Release | Guard | Unguard
+Request = (Register | ReadWorld | Claim | ReadOffsets | Start | Stop | Abandon | Commit | Release | Guard | GoOn
            | Describe | Acknowledge | Wake | AllowRevoke | Leave)
