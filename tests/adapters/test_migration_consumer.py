@@ -47,8 +47,8 @@ class Trial:
         """Set the mode znode; done when every member acknowledges that version of it."""
         if self.zookeeper.exists(self.layout.mode) is None:
             self.zookeeper.create(self.layout.mode, str(mode).encode(), makepath=True)
-        version = self.zookeeper.set(self.layout.mode, str(mode).encode()).version
-        until(lambda: all(told is not None and (told.mode, told.mode_version) == (mode, version)
+        written = self.zookeeper.set(self.layout.mode, str(mode).encode()).mzxid
+        until(lambda: all(told is not None and (told.mode, told.mode_version) == (mode, written)
                           for told in self.world().acknowledgements.values()), f"all members are in {mode} mode", 40)
 
     def settles(self, owned: dict[str, int], seconds: float = 40) -> None:

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
-from switchover.consumer.messages import Event, Failed, GroupAssigned, GroupLost, GroupRevoking
+from switchover.consumer.messages import Event, Failed, GroupAssigned, GroupLost, GroupRevoking, Partitions
 from switchover.consumer.serial import Serial
 from switchover.consumer.settings import BadConfiguration, Settings
 from switchover.partition import TopicPartition
@@ -126,16 +126,18 @@ class KafkaGroup:
         low, high = self._client.get_watermark_offsets(Place(*partition), timeout=ANSWER)
         return int(low if self._reset == "earliest" else high)
 
-    def members(self) -> frozenset[str]:
-        """The client ids of the group's members. Raises KafkaException."""
+    def assigned(self) -> Mapping[str, Partitions]:
+        """What each member is assigned, by its client id; nothing while the group rebalances. Raises KafkaException."""
         [future] = self._admin.describe_consumer_groups([self._group], request_timeout=ANSWER).values()
         try:
             described = future.result(2 * ANSWER)
         except KafkaException as problem:
             if problem.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return frozenset()
+                return {}
             raise
-        return frozenset(member.client_id for member in described.members)
+        return {member.client_id: frozenset(TopicPartition(each.topic, each.partition)
+                                            for each in member.assignment.topic_partitions)
+                for member in described.members}
 
     # --- on the thread ------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from concurrent.futures import TimeoutError as NotInTime
 from confluent_kafka import KafkaError, KafkaException
 
 from switchover.consumer import messages
-from switchover.consumer.fetching import Positions, Stream
+from switchover.consumer.fetching import Positions, Started, Stream
 from switchover.consumer.figures import Figures
 from switchover.consumer.group import KafkaGroup
 from switchover.consumer.lease import Lease
@@ -53,7 +53,7 @@ class Membership:
         self._group = KafkaGroup(settings, bootstrap, self._events.put)
         self._member = Member(settings.rules)
         self._written: dict[Store, dict[TopicPartition, int]] = {each: {} for each in settings.stores}
-        self._verified = False                      # the group was read since the connection came back
+        self._verified = False                      # what is held is ours, as far as the member knows
         self._said: tuple[object, ...] = ()
         self.figures = Figures()
         self.commits: deque[Mapping[TopicPartition, int]] = deque(maxlen=1000)      # automatic ones that every store took
@@ -73,7 +73,7 @@ class Membership:
         self._thread.start()
 
     def holds(self) -> bool:
-        """Whether the session is certain to live, and what is held was looked at since the connection came back."""
+        """Whether the session is certain to live, and the member has made sure of what it holds since it was in doubt."""
         return self._verified and self._lease.holds(time.monotonic())
 
     def close(self) -> None:
@@ -148,7 +148,6 @@ class Membership:
             for request in self._member.handle(event, time.monotonic()):
                 self._do(request)
             if isinstance(event, messages.WorldRead):
-                self._verified = not self._member.suspended
                 self._subscribe(event.world)
             self._tell()
             if (silent := max(each.silent(now) for each in self._streams)) > self._settings.max_poll_interval:
@@ -159,6 +158,10 @@ class Membership:
     def _note(self, event: Event) -> None:
         if isinstance(event, messages.Suspended | messages.Expired):
             self._verified = False
+        if isinstance(event, OffsetsRead):              # also of what is let go before it is fetched
+            holdings = self._member.holdings
+            self._positions.begin(Started({partition: offset for partition, offset in event.starts.items()
+                                           if partition in holdings and holdings[partition].request == event.number}))
         if isinstance(event, messages.Suspended):
             logger.warning("not connected to ZooKeeper: nothing is handed out until the session is certain to live")
         if isinstance(event, messages.Expired):
@@ -188,15 +191,15 @@ class Membership:
                 self._sessions.ask(number, lambda znodes: self._release(request, znodes))
             case messages.Guard(partitions):
                 self._sessions.ask(0, lambda znodes: znodes.guard(partitions))
-            case messages.Unguard(partitions):
-                self._sessions.ask(0, lambda znodes: znodes.unguard(partitions))
+            case messages.GoOn():
+                self._verified = True
             case messages.Wake():
                 logger.warning("a partition of an old consumer has had no owner for long: waking the old consumers")
                 self._sessions.ask(0, lambda znodes: znodes.wake())
             case messages.Acknowledge(told):
                 self._sessions.ask(0, lambda znodes: znodes.acknowledge(told))
             case messages.Describe(number):
-                self._group.ask(number, lambda group: messages.Described(number, group.members()))
+                self._group.ask(number, lambda group: messages.Described(number, group.assigned()))
             case messages.AllowRevoke():
                 self._group.allow()
             case messages.Leave():

@@ -177,16 +177,6 @@ class Znodes:
             self._make_parents(f"{self._layout.owners}/{partition.topic}")
             self._create(self._layout.owner(partition), GUARD)
 
-    def unguard(self, partitions: Partitions) -> None:
-        """Take away what has no session."""
-        for partition in sorted(partitions):
-            try:
-                _, stat = self._client.get_async(self._layout.owner(partition)).get(timeout=ANSWER)
-                if stat.ephemeralOwner == 0:
-                    self._client.delete_async(self._layout.owner(partition), stat.version).get(timeout=ANSWER)
-            except (NoNodeError, BadVersionError):
-                continue
-
     def has_lost(self, partition: TopicPartition) -> bool:
         """Whether something that happened to an owner node of ours took it away; watched on otherwise."""
         if partition not in self._held:
