@@ -90,13 +90,13 @@ class Membership:
 
         Raises KafkaException when a store does not take them, and `_ASSIGNMENT_LOST` where an owner node is not ours.
         """
-        in_kafka = self._group.call(lambda group: self._to_kafka(group, offsets))
         if not wait:
-            self._sessions.ask(0, lambda znodes: CommittedToZooKeeper(0, self._to_zookeeper(znodes, offsets)))
+            self._sessions.tell(lambda znodes: self._commit_late(znodes, offsets))
             return
         try:
             gone = self._sessions.call(lambda znodes: self._to_zookeeper(znodes, offsets))
-            fenced = not in_kafka.result(COMMIT)
+            held = {partition: offset for partition, offset in offsets.items() if partition not in gone}
+            fenced = not self._group.call(lambda group: self._to_kafka(group, held)).result(COMMIT)
         except Unreachable as problem:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT, str(problem))) from None
         except NotInTime:
@@ -190,14 +190,14 @@ class Membership:
             case messages.Release(number):
                 self._sessions.ask(number, lambda znodes: self._release(request, znodes))
             case messages.Guard(partitions):
-                self._sessions.ask(0, lambda znodes: znodes.guard(partitions))
+                self._sessions.tell(lambda znodes: znodes.guard(partitions))
             case messages.GoOn():
                 self._verified = True
             case messages.Wake():
                 logger.warning("a partition of an old consumer has had no owner for long: waking the old consumers")
-                self._sessions.ask(0, lambda znodes: znodes.wake())
+                self._sessions.tell(lambda znodes: znodes.wake())
             case messages.Acknowledge(told):
-                self._sessions.ask(0, lambda znodes: znodes.acknowledge(told))
+                self._sessions.tell(lambda znodes: znodes.acknowledge(told))
             case messages.Describe(number):
                 self._group.ask(number, lambda group: messages.Described(number, group.assigned()))
             case messages.AllowRevoke():
@@ -258,27 +258,21 @@ class Membership:
         return OffsetsRead(number, starts, frozenset(behind))
 
     def _commit(self, number: int, offsets: Mapping[TopicPartition, int]) -> None:
-        left = set(Store)
-
-        def taken(store: Store) -> None:
-            left.discard(store)                         # a set's methods are whole to other threads
-            if not left and offsets:
-                self.commits.append(offsets)
-
+        """ZooKeeper first, where our owner node is checked: Kafka takes any offset of a member, also of one that stood still
+        while others went on."""
         def in_zookeeper(znodes: Znodes) -> Event:
             gone = self._to_zookeeper(znodes, offsets)
-            if not gone:
-                taken(Store.ZOOKEEPER)
+            held = {partition: offset for partition, offset in offsets.items() if partition not in gone}
+            self._group.ask(number, lambda group: in_kafka(group, held))
             return CommittedToZooKeeper(number, gone)
 
-        def in_kafka(group: KafkaGroup) -> Event:
-            done = self._to_kafka(group, offsets)
-            if done:
-                taken(Store.KAFKA)
-            return CommittedToKafka(number, fenced=not done)
+        def in_kafka(group: KafkaGroup, held: Mapping[TopicPartition, int]) -> Event:
+            taken = self._to_kafka(group, held)
+            if taken and held:
+                self.commits.append(held)
+            return CommittedToKafka(number, fenced=not taken)
 
         self._sessions.ask(number, in_zookeeper)
-        self._group.ask(number, in_kafka)
 
     def _to_zookeeper(self, znodes: Znodes, offsets: Mapping[TopicPartition, int]) -> Partitions:
         """Those whose owner node is not ours. What the store has is not written again."""
@@ -298,6 +292,12 @@ class Membership:
         if taken:
             self._written[Store.KAFKA] |= fresh
         return taken
+
+    def _commit_late(self, znodes: Znodes, offsets: Mapping[TopicPartition, int]) -> None:
+        if gone := self._to_zookeeper(znodes, offsets):
+            logger.warning("not committed, others own it: %s", ", ".join(map(str, sorted(gone))))
+        self._group.call(lambda group: self._to_kafka(
+            group, {partition: offset for partition, offset in offsets.items() if partition not in gone}))
 
     def _fresh(self, store: Store, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         written = self._written[store]
