@@ -30,7 +30,8 @@ class Trial:
 
     def member(self, name: str, **settings: str) -> Process:
         return self.members.member(name, migrating(), ZOOKEEPER_CONNECT=self._connect, **{
-            "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)), **settings})
+            "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)),
+            "CONSUMER_COORDINATION_MIGRATION_SESSION_TIMEOUT_MS": "6000", **settings})
 
     def world(self) -> World:
         return read_world(self.zookeeper, self.layout)
@@ -43,11 +44,14 @@ class Trial:
             found[name] = found.get(name, 0) + 1
         return found
 
+    def write(self, mode: Mode) -> int:
+        """Into the mode znode; the version that members acknowledge."""
+        self.zookeeper.ensure_path(self.layout.mode)
+        return int(self.zookeeper.set(self.layout.mode, str(mode).encode()).mzxid)
+
     def toggle(self, mode: Mode) -> None:
-        """Set the mode znode; done when every member acknowledges that version of it."""
-        if self.zookeeper.exists(self.layout.mode) is None:
-            self.zookeeper.create(self.layout.mode, str(mode).encode(), makepath=True)
-        written = self.zookeeper.set(self.layout.mode, str(mode).encode()).mzxid
+        """Write the mode znode; done when every member acknowledges that version of it."""
+        written = self.write(mode)
         until(lambda: all(told is not None and (told.mode, told.mode_version) == (mode, written)
                           for told in self.world().acknowledgements.values()), f"all members are in {mode} mode", 40)
 
@@ -89,6 +93,11 @@ def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: Kafk
         here.settles({"one": 3, "two": 3})
         plain = here.members.member("plain", python(), ASSIGNOR="range")
         until(lambda: plain.delivers(2), "the KafkaConsumer has its share")
+        here.settles({"one": 2, "two": 2, "": 2})
+        here.write(Mode.ZOOKEEPER)
+        until(lambda: {told.waits for told in here.world().acknowledgements.values() if told is not None} == {
+            "KafkaConsumer plain is in the group"}, "they do not leave it alone with its share")
+        here.toggle(Mode.KAFKA)
         here.settles({"one": 2, "two": 2, "": 2})
         assert plain.stop() == 0
         here.settles({"one": 3, "two": 3})
@@ -141,7 +150,7 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
         cluster.start_zookeeper_mode()
         server = cluster.zookeeper
         with trial(cluster, tmp_path) as here:
-            one, two = here.member("one"), here.member("two")
+            one, two = here.member("one", CLOSE_SECONDS="2"), here.member("two")
             here.settles({"one": 3, "two": 3})
             sessions = {owner.session for owner in here.world().owners.values()}
             with server.frozen():
@@ -157,6 +166,9 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
             server.start(server.properties())
             until(lambda: here.zookeeper.connected, "the test's own client is back")
             here.settles({"one": 3, "two": 3}, 60)
-            here.ends(one, two)
+            assert two.stop() == 0
+            here.settles({"one": 6})
+            server.stop()
+            assert one.stop() == 0, "it ends, though nobody takes its commits"
             report = here.members.report()
     assert report.faults == []

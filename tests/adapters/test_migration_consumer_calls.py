@@ -117,6 +117,20 @@ def test_manual_commits_positions_and_an_application_that_comes_back(bench: Benc
         second.poll(0)
 
 
+def test_no_store_takes_a_commit_of_what_others_own(bench: Bench) -> None:
+    consumer = bench.consumer(enable_auto_commit=False)
+    consumer.subscribe([bench.topic])
+    taken(consumer.poll, 4 * RECORDS)
+    until(lambda: bench.in_kafka() == [0] * 4, "where it began is in both stores", 20)
+    node = bench.layout.owner(TopicPartition(bench.topic, 2))
+    with bench.zookeeper.transaction() as others:
+        others.delete(node)
+        others.create(node, bench.zookeeper.get(node)[0])
+    with pytest.raises(KafkaException, match=f"the owner nodes of {bench.topic}-2 are not ours"):
+        consumer.commit(asynchronous=False)
+    assert bench.offsets() == bench.in_kafka() == [RECORDS, RECORDS, 0, RECORDS]
+
+
 def test_a_batch_is_done_with_the_next_call(bench: Bench) -> None:
     consumer = bench.consumer(auto_commit_interval_ms=100)
     consumer.subscribe([bench.topic])

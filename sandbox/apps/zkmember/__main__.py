@@ -1,4 +1,8 @@
-"""A sample application of the migration-enabled consumer that writes its history: python -m zkmember (settings below)."""
+"""A sample application of the migration-enabled consumer that writes its history: python -m zkmember.
+
+Settings: HISTORY (a file, or - for standard output), TOPIC, STREAMS, COMMIT_INTERVAL (seconds), CLOSE_SECONDS, and what
+`configuration` reads.
+"""
 
 import logging
 import os
@@ -14,7 +18,7 @@ from zkmember.membership import Membership
 
 
 def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
-    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), HOSTNAME, ASSIGNOR, COMMITS (automatic or manual),
+    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), HOSTNAME, ASSIGNOR, COMMITS (automatic or manual)
     and CONSUMER_<KEY>, the consumer's own keys with _ for every dot."""
     given = {
         "group.id": environment.get("GROUP", "orders"), "consumer.id": environment.get("HOSTNAME", "member"),
@@ -48,7 +52,7 @@ def main() -> int:
         return 2
     while not stop.is_set():
         membership.turn()
-    membership.leave()
+    membership.leave(float(environment.get("CLOSE_SECONDS", "15")))
     return 0
 
 
