@@ -14,6 +14,7 @@ from kazoo.security import make_digest_acl
 from adapters.servers import ZooKeeperServer
 from switchover.adapters import zookeeper_groups
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.coordination.mode import Mode
 from switchover.core.zookeeper_groups import ZooKeeperGroup
 from switchover.ports import Access, Refused, Unreachable
 
@@ -89,8 +90,8 @@ async def test_groups_with_members_and_those_of_them_that_are_migration_enabled(
     assert found == {
         "old": ZooKeeperGroup(frozenset({"old_a", "old_b"})),
         "mixed": ZooKeeperGroup(frozenset({"mixed_a", "mixed_m"}), frozenset({"mixed_m"})),
-        "moved": ZooKeeperGroup(frozenset({"moved_m"}), frozenset({"moved_m"}), "kafka"),
-        "nearly": ZooKeeperGroup(frozenset({"nearly_m"}), frozenset({"nearly_m"}), "kafka\n"),
+        "moved": ZooKeeperGroup(frozenset({"moved_m"}), frozenset({"moved_m"}), Mode.KAFKA),
+        "nearly": ZooKeeperGroup(frozenset({"nearly_m"}), frozenset({"nearly_m"})),
     }
     assert [name for name, group in found.items() if group.is_assigned_by_kafka] == ["moved"]
 

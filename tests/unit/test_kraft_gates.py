@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from switchover.api.status import Verdict as Outcome
+from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict
 from switchover.core.kraft import gates, preflight
 from switchover.core.kraft.examination import Examination
@@ -402,7 +403,7 @@ def moving(**migrations: tuple[GroupMigration, ...]) -> Callable[[Picture], Pict
 
 
 OLD = ZooKeeperGroup(frozenset({"pay_a", "pay_b"}))
-TOGGLED = ZooKeeperGroup(frozenset({"pay_a"}), frozenset({"pay_a", "pay_gone"}), "kafka")
+TOGGLED = ZooKeeperGroup(frozenset({"pay_a"}), frozenset({"pay_a", "pay_gone"}), Mode.KAFKA)
 BY_A_BROKER = ControllerNode(1, True, -1)
 LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
 FORMATTED = DiskReport(2, 5, 1, 0, ("/var/lib/kafka/data-2",))
@@ -808,7 +809,7 @@ def test_migrations_that_could_not_be_listed_hide_no_group():
 def test_a_group_is_assigned_by_kafka_only_when_all_its_members_can_be():
     assert TOGGLED.is_assigned_by_kafka
     assert "mode kafka) still needs ZooKeeper" in no_groups(old_groups(pay=TOGGLED)).message
-    for other in (replace(TOGGLED, mode="kafka\n"), replace(TOGGLED, mode=""),
+    for other in (replace(TOGGLED, mode=Mode.ZOOKEEPER), replace(TOGGLED, mode=None),
                   replace(TOGGLED, members=frozenset({"pay_a", "pay_old"}))):
         assert not other.is_assigned_by_kafka
         assert "ZooKeeper coordinates group pay" in no_groups(old_groups(pay=other)).message

@@ -3,26 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-KAFKA = "kafka"
-"""The one text of `migration/mode` by which Kafka assigns the partitions; any other means ZooKeeper."""
+from switchover.coordination.mode import Mode
 
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperGroup:
     """A group that has members below `/consumers/G/ids`; those in `enabled` are migration-enabled (KIP-125).
 
-    `mode` is the text of `migration/mode`, "" where there is none.
+    `mode` is None where its node does not exist or says something else.
     """
 
     members: frozenset[str]
     enabled: frozenset[str] = frozenset()
-    mode: str = ""
+    mode: Mode | None = None
 
     @property
     def is_assigned_by_kafka(self) -> bool:
         """Its partitions are: the mode counts only while every member is migration-enabled. It needs ZooKeeper all the same,
         where the owner nodes are its fence and brokers are looked up."""
-        return self.mode == KAFKA and self.members <= self.enabled
+        return self.mode is Mode.KAFKA and self.members <= self.enabled
 
 
 @dataclass(frozen=True, slots=True)
