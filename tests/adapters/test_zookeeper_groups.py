@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -45,8 +45,10 @@ def client(server: ZooKeeperServer) -> Iterator[KazooClient]:
 
 
 @pytest.fixture
-async def zookeeper(server: ZooKeeperServer, client: KazooClient) -> KazooZooKeeper:
-    return KazooZooKeeper(Access(f"{server.address}{client.chroot}"))
+async def zookeeper(server: ZooKeeperServer, client: KazooClient) -> AsyncIterator[KazooZooKeeper]:
+    zookeeper = KazooZooKeeper(Access(f"{server.address}{client.chroot}"))
+    yield zookeeper
+    await zookeeper.close()
 
 
 def join(client: KazooClient, group: str, member: str, enabled: bool = False) -> None:
