@@ -270,6 +270,12 @@ def test_history_tells_which_coordinations_are_lost_where_brokers_leave_zookeepe
     assert [item.message for item in folded(picture).history] == [told]
 
 
+def test_before_brokers_leave_zookeeper_no_coordination_is_lost():
+    migrations = Known({"orders": (GroupMigration("orders", ""),)}, NOW)
+    picture = with_fact(moment("DualWrite", "BBB", "PPP", (), ACTIVE, opened=None), "group_migrations", migrations)
+    assert [item.message for item in folded(picture).history] == ["DualWrite begins"]
+
+
 def test_an_approval_on_record_of_another_plan_is_dropped_even_once_its_step_began():
     own = approved(plan_hash(UID, 1, migration().spec))
     held = folded(PICTURES["Finalize held"](), own)
