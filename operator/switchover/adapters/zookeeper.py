@@ -33,8 +33,8 @@ from kazoo.retry import KazooRetry
 from kazoo.security import ACL
 
 from switchover.adapters import znode_rights, znodes
+from switchover.adapters.old_groups import GroupReader
 from switchover.adapters.znode_slices import Node
-from switchover.adapters.zookeeper_groups import GroupReader
 from switchover.adapters.zookeeper_security import TlsHandler, credentials, tls
 from switchover.adapters.zookeeper_tree import TreeReader
 from switchover.core.kraft.examination import ZooKeeperRights
