@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient, NewPartitions
 from kazoo.protocol.states import ZnodeStat
 
@@ -162,6 +163,23 @@ def test_a_forgotten_record_is_found(zookeeper_cluster: KafkaCluster, tmp_path: 
         report = all_.members.report()
     assert {type(fault) for fault in report.faults} == {Loss}
     assert all(first == last and first % 10 == 9 for loss in report.losses for first, last in loss.offsets)
+
+
+def test_offsets_in_kafka_alone_are_not_in_the_history(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    with old_group(zookeeper_cluster, tmp_path, 2) as all_:
+        a = started(all_, "a", OFFSETS_STORAGE="kafka", DUAL_COMMIT="false")
+        admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
+        request = [ConsumerGroupTopicPartitions(all_.members.name)]
+
+        def in_kafka() -> list[int]:
+            [found] = admin.list_consumer_group_offsets(request).values()
+            return [each.offset for each in found.result(30).topic_partitions]
+
+        until(lambda: len(in_kafka()) == 2 and min(in_kafka()) > 0, "the offsets in Kafka move")
+        a.stop()
+        assert all_.committed() == []
+        assert {each.offset for each in a.events(Kind.CLAIM)} == {None}
+        assert a.events(Kind.COMMIT) == []
 
 
 @pytest.mark.parametrize(("pattern", "strategy"), [("WHITELIST", "roundrobin"), ("BLACKLIST", "range")])

@@ -180,7 +180,7 @@ final class OldMembership implements ConsumerRebalanceListener {
     /** Null when it is not known. */
     private Long storedOffset(TopicPartition where) {
         try {
-            return stored.of(where);
+            return settings.storedInZooKeeper() ? stored.of(where) : null;
         } catch (StoredOffsets.Unreadable problem) {
             synchronized (recorder) {
                 recorder.error("committed: " + problem.getMessage());

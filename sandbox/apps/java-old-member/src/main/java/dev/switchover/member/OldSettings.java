@@ -18,7 +18,7 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * BLACKLIST (a pattern); STREAMS (of each topic); STRATEGY (range or roundrobin); CONSUMER_ID; OFFSETS_STORAGE (zookeeper
  * or kafka) and DUAL_COMMIT (true or false); SESSION_TIMEOUT_MS; AUTO_COMMIT_INTERVAL_MS.
  *
- * <p>With OFFSETS_STORAGE=kafka the history tells no committed offset.
+ * <p>With OFFSETS_STORAGE=kafka the history tells no committed offset: the old consumer has no way to ask for it.
  */
 @SuppressWarnings("deprecation") // all of this client is
 record OldSettings(
