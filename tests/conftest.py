@@ -14,8 +14,8 @@ BUDGETS = {"unit": 400, "simulation": 900, "adapters": 1200, "apiserver": 600, "
 """Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
 
 SIDE_BY_SIDE = {
-    "unit": "computing", "simulation": "computing", "adapters": "waiting", "apiserver": "alone", "sandbox": "alone"}
-"""What one process of `pytest -n 2` runs: the first two take a core, adapters wait for servers most of their time."""
+    "unit": "processes", "simulation": "processes", "adapters": "processes", "apiserver": "clusters", "sandbox": "clusters"}
+"""What one worker of `pytest -n 2` runs. A sandbox waits most of its time, and its pods go before all else that runs."""
 
 ROOT = Path(__file__).parent
 COUNTED = "counted"
