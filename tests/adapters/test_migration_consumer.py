@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.members import Process, migrating, python, until
@@ -196,3 +197,38 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
             assert one.stop() == 0, "it ends, though nobody takes its commits"
             report = here.members.report()
     assert report.faults == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", Mode)
+def test_partitions_that_are_added(mode: Mode, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    with trial(zookeeper_cluster, tmp_path) as here:
+        one, two = here.member("one"), here.member("two")
+        here.settles({"one": 3, "two": 3})
+        here.toggle(mode)
+        admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
+        admin.create_partitions([NewPartitions(here.members.topic, 8)])[here.members.topic].result(30)
+        until(lambda: here.owned() == {"one": 4, "two": 4}, "both have their share of eight", 60)
+        here.ends(one, two)
+        report = here.members.report()
+    assert report.faults == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", Mode)
+def test_the_only_broker_away_and_back(mode: Mode, tmp_path: Path) -> None:
+    """The coordinator of the group, and the leader of everything."""
+    with kafka_cluster(tmp_path / "cluster") as cluster:
+        cluster.start_zookeeper_mode()
+        with trial(cluster, tmp_path) as here:
+            one, two = here.member("one"), here.member("two", COMMITS="automatic")
+            here.settles({"one": 3, "two": 3})
+            here.toggle(mode)
+            here.settles({"one": 3, "two": 3})
+            cluster.brokers[1].kill()
+            time.sleep(12)                              # longer than the session of the member in Kafka's group
+            cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+            here.settles({"one": 3, "two": 3}, 90)
+            here.ends(one, two)
+            report = here.members.report()
+    assert (report.overlaps, report.losses) == ([], [])
