@@ -48,6 +48,8 @@ class Bench:
     def incremental_unassign(self, places: list[Any]) -> None:
         self._tell("end", places)
 
+    def calling(self) -> None: ...
+
     def assigned(self, places: list[Any]) -> None:
         self._tell("assigned", places)
 
@@ -131,9 +133,12 @@ def test_what_an_earlier_claim_knew_is_not_committed_in_a_later_one() -> None:
     bench.records += [Record(P, 3)]
     assert bench.next() == 3
     bench.stream.abandon()
+    assert (bench.committable(), bench.stream.commit({P: 4})) == ({}, frozenset()), "it may be another's by now"
     bench.stream.start({P: 100})
+    assert bench.stream.commit({P: 4}) == frozenset()
     bench.next()
     assert bench.committable() == {P: 100}
+    assert bench.stream.commit({P: 101}) == {P}
 
 
 def test_a_record_waits_for_the_session_and_is_not_dropped() -> None:

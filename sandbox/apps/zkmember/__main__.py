@@ -18,12 +18,12 @@ from zkmember.membership import Membership
 
 
 def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
-    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), HOSTNAME, ASSIGNOR, COMMITS (automatic or manual)
+    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), HOSTNAME, STRATEGY, COMMITS (automatic or manual)
     and CONSUMER_<KEY>, the consumer's own keys with _ for every dot."""
     given = {
         "group.id": environment.get("GROUP", "orders"), "consumer.id": environment.get("HOSTNAME", "member"),
         "zookeeper.connect": environment.get("ZOOKEEPER_CONNECT", "zookeeper:2181"),
-        "partition.assignment.strategy": environment.get("ASSIGNOR", "range"), "auto.offset.reset": "smallest",
+        "partition.assignment.strategy": environment.get("STRATEGY", "range"), "auto.offset.reset": "smallest",
         "enable.auto.commit": environment.get("COMMITS") == "automatic", "auto.commit.interval.ms": 500,
         "topic.metadata.refresh.interval.ms": 10_000,
     }
