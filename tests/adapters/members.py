@@ -95,6 +95,15 @@ class Process:
         self._process.terminate()
         return self.ended()
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """SIGSTOP for the duration."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
