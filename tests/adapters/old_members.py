@@ -56,12 +56,13 @@ class OldGroup:
 
 
 @contextlib.contextmanager
-def old_group(cluster: KafkaCluster, directory: Path, partitions: int) -> Iterator[OldGroup]:
+def old_group(cluster: KafkaCluster, directory: Path, partitions: int, **environment: str) -> Iterator[OldGroup]:
     """A topic with a producer, for members that are told this ZooKeeper; their processes end with the block."""
     zookeeper = KazooClient(cluster.zookeeper_connect)
     zookeeper.start()
     try:
-        with group(cluster.bootstrap, directory, partitions, ZOOKEEPER_CONNECT=cluster.zookeeper_connect) as members:
+        with group(cluster.bootstrap, directory, partitions, ZOOKEEPER_CONNECT=cluster.zookeeper_connect,
+                   **environment) as members:
             yield OldGroup(members, zookeeper)
     finally:
         zookeeper.stop()

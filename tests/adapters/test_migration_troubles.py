@@ -143,7 +143,7 @@ def test_roundrobin_over_streams_by_the_text_of_the_version(version: str, text: 
                                                             tmp_path: Path) -> None:
     with trial(zookeeper_cluster, tmp_path, partitions=17) as here:
         old = here.old("old", version, STRATEGY="roundrobin", STREAMS="3")
-        one = here.member("one", ASSIGNOR="roundrobin", STREAMS="3", CONSUMER_PARTITION_ASSIGNMENT_ROUNDROBIN_TEXT=(
+        one = here.member("one", STRATEGY="roundrobin", STREAMS="3", CONSUMER_PARTITION_ASSIGNMENT_ROUNDROBIN_TEXT=(
             "1.0" if text is Text.SINCE_1_0 else "0.11"))
         here.settles({"old": 9, "one": 8})
         world = here.world()

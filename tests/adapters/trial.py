@@ -117,7 +117,7 @@ def _begun(event: Event) -> float:
 
 
 @contextlib.contextmanager
-def trial(cluster: KafkaCluster, directory: Path, partitions: int = PARTITIONS) -> Iterator[Trial]:
-    """A topic with a producer; all processes end with the block."""
-    with old_group(cluster, directory, partitions) as group:
+def trial(cluster: KafkaCluster, directory: Path, partitions: int = PARTITIONS, **environment: str) -> Iterator[Trial]:
+    """A topic with a producer; all processes get the environment, and end with the block."""
+    with old_group(cluster, directory, partitions, **environment) as group:
         yield Trial(group)
