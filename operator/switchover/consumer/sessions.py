@@ -132,6 +132,7 @@ class Sessions:
                 self._post(Resumed())
                 return
             if self._known is not None:
+                self._lease.end()
                 self._post(Expired())
             self._known = session
             self._znodes = Znodes(self.client, session, Layout(self._settings.group), self._settings.consumer_id,
