@@ -10,7 +10,7 @@ from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.groups import partition
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.replicas import exchange, is_exchanged
-from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
 from switchover.core.rollout import BatchSize, Sight
@@ -136,12 +136,7 @@ def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
 
 def _have_joined(picture: Picture, rising: MemberWorkload) -> bool:
     pods = (rising.pods[name] for name in rising.ready())
-    return all(_takes_part(picture, pod) for pod in pods)
-
-
-def _takes_part(picture: Picture, pod: MemberPod) -> bool:
-    """By the protocol of the mode that the batch goes to."""
-    return any(member.protocol is picture.protocol(picture.moved_to) for member in picture.members_of(pod))
+    return all(picture.takes_part(pod, picture.moved_to) for pod in pods)
 
 
 def _pair(picture: Picture, name: str, source: MemberWorkload,
@@ -169,7 +164,7 @@ def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
     """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
     for count, name in enumerate(partition.highest(source, updated), 1):
         pod = source.pods.get(name)
-        if pod is None or name not in source.ready() or not _takes_part(picture, pod):
+        if pod is None or name not in source.ready() or not picture.takes_part(pod, picture.moved_to):
             return count
     return updated
 
