@@ -271,14 +271,15 @@ class GroupObserver:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0)
+        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0,
+                   picture.spec.gates.quiet_seconds)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
                else _coordinated_lag_group(members, self._partitions.value))
         self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
 
-    def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int) -> None:
+    def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, watched: int) -> None:
         found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
                  for partition, each in sweep.readings[name].offsets.items()}
         self._samples.append(GroupSample(now, epoch, found))
@@ -286,7 +287,7 @@ class GroupObserver:
             self._samples.popleft()
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
-            while now - self._stores[0].at > WINDOW_SECONDS:
+            while len(self._stores) > 2 and now - self._stores[1].at >= watched:
                 self._stores.popleft()
 
 

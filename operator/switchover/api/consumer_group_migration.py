@@ -111,7 +111,7 @@ class ConsumerGroupMigrationGates(MigrationGates):
     its partitions to nobody until its session has ended: 45 s by default, 60 s at most under the consumer protocol."""
     isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
     """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
-    quiet_seconds: Annotated[int, Field(ge=0, le=86_400)] = 120
+    quiet_seconds: Annotated[int, Field(ge=0, le=3_600)] = 120
     """With coordination: how long no old consumer may have been seen before the group is toggled to Kafka, and how long
     Preflight watches where the members commit: twice their auto.commit.interval.ms, which is 60 s by default."""
     max_consumers_per_coordinator: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000

@@ -249,6 +249,11 @@ class Picture:
         """Whether some workload has a change in between."""
         return any(workload.bridge is not None for workload in self.spec.workloads)
 
+    @property
+    def replaces(self) -> bool:
+        """Whether pods are replaced at all."""
+        return self.spec.coordination is None or self.spec.coordination.replace == "All"
+
     def consumer(self, mode: str) -> Consumer | None:
         """With coordination: what pods of a mode run."""
         if self.spec.coordination is None:

@@ -100,6 +100,8 @@ BATCH_SECONDS = 60.0
 def seconds_left(picture: Picture) -> float:
     """How long the batches that are left will take, at that assumption, and the soak."""
     at, spec = picture.position, picture.spec
+    if not picture.replaces:
+        return BATCH_SECONDS + (spec.soak_seconds if at.direction is Direction.FORWARD else 0)
     if at.direction is Direction.BACKWARD:
         return BATCH_SECONDS * math.ceil(moves_left(picture) / sizes_after_canary(picture)[-1].pods)
     clones = sum(picture.workload(slot.rpartition("/")[0]).kind is WorkloadKind.DEPLOYMENT for slot in at.nodes)

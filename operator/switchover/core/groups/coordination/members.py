@@ -129,7 +129,7 @@ class Members:
         return tuple(self._agreeing(told))
 
     def _agreeing(self, told: str | None) -> Iterator[str]:
-        held = {partition: owner.thread for partition, owner in self.world.owners.items()}
+        held = {partition: owner.thread for partition, owner in self.world.owners.items() if owner.session}
         for name, variant in VARIANTS.items():
             if told not in (None, name):
                 continue
@@ -137,7 +137,7 @@ class Members:
                 intended = self.world.intended(*variant)
             except (Malformed, Ambiguous):
                 continue
-            if intended == held and not self.guards:
+            if intended == held:
                 yield name
 
     @cached_property
