@@ -63,7 +63,7 @@ class CoordinatedWorld(World):
     def arrives(self, kind: str, host: str = "stranger", ip: str = "10.9.9.9") -> str:
         """A consumer starts, in a pod of ours or elsewhere; its consumer id."""
         self.sessions += 1
-        name = f"orders_{host}-1795240855786-{self.sessions:08x}"
+        name = f"client-{host}-{self.sessions}" if kind == "kafka" else f"orders_{host}-1795240855786-{self.sessions:08x}"
         self.consumers[name] = Consumer(name, kind, self.sessions)
         if kind != "old":
             assert self.coordinator.join(Client(name, ip, CLASSIC, ("range",)), self.now)

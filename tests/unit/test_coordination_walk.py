@@ -1,6 +1,7 @@
 """Walks along the plans of a group whose coordination moves: there, back from everywhere, and past what may come between."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -261,7 +262,8 @@ def test_a_bridge_that_is_no_migration_enabled_consumer_is_stopped_and_taken_bac
     assert walked.position.failure == "KafkaConsumerTooEarly"
     doubles = len(world.doubles)
     walked.until(lambda: not world.of("kafka"), passes=3)
-    assert [each for each in world.done if "Deployment orders-switchover: 1 to 0 replicas" in str(each)]
+    stopped = next(index for index, each in enumerate(world.done) if "orders-switchover: 1 to 0 replicas" in str(each))
+    assert not [each for each in world.done[stopped:] if "orders-switchover: 0 to 1" in str(each)]
     walked.until(lambda: walked.position.finished)
     assert {each.kind for each in world.consumers.values()} == {"old"}
     assert len(world.doubles) <= doubles + 6 * 6
@@ -278,6 +280,24 @@ def test_no_way_back_to_zookeeper_while_a_kafka_consumer_is_left(kind):
     assert "KafkaConsumersLeft" in walked.reasons
     walked.paper.goes(name)
     check(walked.until(), "old", Mode.ZOOKEEPER)
+
+
+def test_a_member_that_lost_its_session_in_zookeeper_alone_is_no_kafka_consumer():
+    """A pod that was killed is in Kafka's group for longer than in ZooKeeper."""
+    walked = walk(holds=["Toggle"])
+    walked.until(lambda: walked.position.step == "Toggle")
+    lost = walked.paper.of("enabled")[0]
+    tree = walked.paper.tree
+
+    def without() -> object:
+        found = tree()
+        return replace(found, **{directory: {name: each for name, each in getattr(found, directory).items()
+                                             if name != lost.name} for directory in ("registrations", "acknowledgements")})
+
+    walked.paper.tree = without                        # type: ignore[method-assign, assignment]
+    passes(walked, 5)
+    assert "KafkaConsumerTooEarly" not in walked.reasons
+    assert modes(walked) == []
 
 
 # --- offsets ------------------------------------------------------------------------------------------------------------

@@ -231,8 +231,8 @@ class Picture:
 
     def kafka_consumers_of(self, pod: MemberPod) -> Sequence[Member]:
         """With coordination: the members of Kafka's group in a pod that ZooKeeper does not know."""
-        known = self.members.value.enabled if isinstance(self.members, Known) else frozenset()
-        return [member for member in self.members_of(pod) if member.client_id not in known]
+        found = self.members.value.kafka_consumers if isinstance(self.members, Known) else ()
+        return [member for member in self.members_of(pod) if member in found]
 
     def strangers(self) -> tuple[Member, ...]:
         """Members that run in no pod of the managed workloads. A static one that has left runs nowhere."""

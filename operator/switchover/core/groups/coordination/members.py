@@ -4,6 +4,7 @@ Old consumers are known to ZooKeeper alone, KafkaConsumers to Kafka alone, and m
 the consumer id, `<group>_<pod>-<epoch ms>-<8 hex>`, is the client.id of the Kafka member that each of them brings along.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -59,9 +60,13 @@ class Members:
 
     @cached_property
     def kafka_consumers(self) -> tuple[Member, ...]:
-        """Members of Kafka's group alone. Nothing in ZooKeeper keeps a partition from them."""
-        return tuple(member for member in self.kafka.members
-                     if member.client_id not in self.enabled and member.epoch != LEFT)
+        """Members of Kafka's group alone: nothing in ZooKeeper keeps a partition from them.
+
+        Whoever is called like a consumer of ZooKeeper's and is not there has lost its session: it fetches nothing.
+        """
+        named = re.compile(rf"{re.escape(self.kafka.name)}_.+-\d+-[0-9a-f]{{1,8}}")
+        return tuple(member for member in self.kafka.members if member.client_id not in self.enabled
+                     and not named.fullmatch(member.client_id) and member.epoch != LEFT)
 
     @cached_property
     def by_pod(self) -> Mapping[str, Sequence[str]]:

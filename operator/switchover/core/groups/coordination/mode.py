@@ -97,12 +97,18 @@ def _written(picture: Picture, members: Members, mode: Mode) -> tuple[Effect, ..
 
 def misbuilt(picture: Picture) -> tuple[str, ...]:
     """Pods that should be migration-enabled and run KafkaConsumers: the bridge of the spec is not what it should be."""
+    if not isinstance(picture.members, Known) or wanted(picture) is not Mode.ZOOKEEPER:
+        return ()
+    members = picture.members.value
     return tuple(pod.name for _, mode, pod in picture.pods()
-                 if mode and picture.consumer(mode) is Consumer.ENABLED and picture.kafka_consumers_of(pod))
+                 if mode and picture.consumer(mode) is Consumer.ENABLED and picture.kafka_consumers_of(pod)
+                 and not members.is_registered(pod.name, Consumer.ENABLED))
 
 
 def _stopped(picture: Picture) -> tuple[Effect, ...]:
-    """No pods of a clone whose pods are KafkaConsumers, unless some of them have proved to be something else."""
+    """On the way back no pods of a clone whose pods are KafkaConsumers, unless some of them proved to be something else."""
+    if picture.position.direction is Direction.FORWARD:
+        return ()
     names, effects = {*misbuilt(picture)}, []
     for workload in picture.spec.workloads:
         clone = picture.clone(workload.name)

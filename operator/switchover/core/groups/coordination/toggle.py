@@ -11,9 +11,8 @@ from switchover.core.groups.gates.read import fleet_of, samples
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
 
-AT_ONCE = -1.0
-"""Less than any time that a finding has lasted."""
-NEVER = inf
+AT_ONCE, NEVER = 0.0, inf
+"""Found twice in a row, and found for ever."""
 
 
 def check_intruders(picture: Picture) -> Verdict:
