@@ -10,6 +10,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration, Cons
 from switchover.ask import known
 from switchover.both_stores import BothStores
 from switchover.collector import LagCollector
+from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
 from switchover.core.groups.change import original_name
@@ -148,7 +149,16 @@ class GroupObserver:
                 found.append(f"ControllerRevision {original_name(workload.kind, workload.name, uid, attempt)}"
                              " with the"
                              " template as it was")
-        return found
+        return found + await self._left_in_zookeeper(migration.spec.group)
+
+    async def _left_in_zookeeper(self, group: str) -> list[str]:
+        if (zookeeper := (await self._connected.clients()).zookeeper) is None:
+            return []
+        world = await zookeeper.world(group)
+        guards = sum(not owner.session for owner in world.owners.values())
+        return [*([f"znode {Layout(group).mode}, which says {world.mode_data.decode(errors='backslashreplace')}"]
+                  if world.mode_version >= 0 else []),
+                *([f"{guards} guard nodes below {Layout(group).owners}, which keep old consumers away"] if guards else [])]
 
     async def see(self, picture: Picture, lease_holder: str) -> Picture:
         """The picture with the facts of this pass. Never raises."""

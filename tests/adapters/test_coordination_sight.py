@@ -19,6 +19,7 @@ from adapters.eventually import eventually
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper_groups import KazooZooKeeperGroups
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
@@ -220,6 +221,8 @@ async def test_a_migration_enabled_member_is_told_from_a_kafka_consumer(group: G
         verdict: Verdict = INTRUDERS.check(replace(both, position=replace(both.position, step="Toggle", opened=None)))
         assert (verdict.reason, verdict.subject) == ("KafkaConsumerTooEarly", "console")
         await observer.perform(SetMode(group.name, Mode.KAFKA, -1))
+        migration = ConsumerGroupMigration.model_validate({"metadata": {"name": "m", "uid": "u"}, "spec": both.spec})
+        assert await observer.leftovers(migration) == [f"znode {group.layout.mode}, which says kafka"]
         after = await seen(observer, outside, both, 1)
         assert (members(after).world.mode, members(after).world.mode_version) == (Mode.KAFKA, 0)
         assert FOLLOWED.check(after).reason == "ModeNotFollowed"

@@ -231,7 +231,7 @@ def test_a_kafka_consumer_that_comes_too_early_gets_a_share_of_its_own():
     before = len(walked.paper.doubles)
     assert before <= 6 * 6, "until the members follow"
     passes(walked, 5)
-    assert len(walked.paper.doubles) == before
+    assert (len(walked.paper.doubles), modes(walked)) == (before, [Mode.KAFKA])
     walked.paper.goes(name)
     passes(walked, 5)
     assert walked.paper.mode[0] == b"zookeeper"

@@ -451,7 +451,7 @@ def test_of_several_overdue_gates_the_one_that_saw_something_is_told():
 
 
 def test_what_others_did_to_earlier_steps_is_taken_back_before_a_step_begins():
-    """Gates that are shut, a hold and a pause do not keep it from that; once the step has begun, it is `keep` that counts."""
+    """Shut gates, a hold and a pause do not keep it from that; once the step has begun, it is `keep` that counts."""
     move = PLAN.steps[1]
     guarded = replace(move, forward=replace(move.forward, ahead=lambda _: (MAKE,), keep=lambda _: (UNMAKE,)))
     plan = Plan((PLAN.steps[0], guarded, PLAN.steps[2]))
