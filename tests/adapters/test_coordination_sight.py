@@ -26,6 +26,7 @@ from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.core.effects import SetMode
 from switchover.core.gate import Verdict
+from switchover.core.groups.coordination.capacity import CAPACITY
 from switchover.core.groups.coordination.members import Members
 from switchover.core.groups.coordination.ownership import CONVERGED, COVERED
 from switchover.core.groups.coordination.preflight.registrations import find_wrong_group
@@ -191,7 +192,8 @@ async def test_a_group_that_kafka_does_not_know_is_seen_whole(group: Group) -> N
             TopicPartition(group.name, number): (7, 10) for number in range(PARTITIONS)}
         assert value(picture.facts.lag).group.sole_owners
         assert value(picture.facts.quiet_since) == outside.time
-        assert len(value(picture.facts.coordinators)) == 1
+        assert value(picture.facts.coordinators) == {value(picture.facts.group).coordinator}
+        assert CAPACITY.check(picture).reason == "Passed"
         group.sessions["orders-1"].delete(group.layout.owner(TopicPartition(group.name, 3)))
         picture = await seen(observer, outside, picture)
         assert [gate.check(picture).reason for gate in (CONVERGED, COVERED)] == ["OwnersUnsettled", "PartitionsUnowned"]

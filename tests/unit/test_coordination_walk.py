@@ -68,7 +68,10 @@ def test_there(to, kind):
     check(walked, ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
     assert modes(walked) == ([Mode.KAFKA] if to == "Kafka" else [Mode.KAFKA, Mode.ZOOKEEPER])
     assert walked.fewest >= (4 if kind == D else 3)
-    assert walked.migration.status.phase == "Succeeded"
+    status = walked.migration.status
+    assert status.group is not None
+    assert (status.phase, status.group.mode, status.group.old_members) == (
+        "Succeeded", "kafka" if to == "Kafka" else "zookeeper", 0 if to == "Kafka" else 4)
 
 
 @pytest.mark.parametrize(("step", "batches"), [
