@@ -18,7 +18,7 @@ from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
-from switchover.adapters.zookeeper_groups import KazooZooKeeperGroups
+from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout

@@ -114,10 +114,11 @@ class CoordinatedWorld(World):
         if (each.mode is Mode.KAFKA or each.starts) and wanted is Mode.ZOOKEEPER and self.of("kafka"):
             each.waits = f"{self.of('kafka')[0].name} is a KafkaConsumer"
             return
-        if (wanted, version) == (each.mode, each.mode_version):
+        follows = version if told is wanted else each.mode_version
+        if (wanted, follows) == (each.mode, each.mode_version):
             each.sees = self.now
         elif self.now - each.sees > each.lags:
-            each.mode, each.mode_version, each.sees = wanted, version, self.now
+            each.mode, each.mode_version, each.sees = wanted, follows, self.now
         each.starts = False
 
     def _own(self) -> None:

@@ -371,6 +371,12 @@ def test_what_preflight_tells_without_a_fault():
         "SubscriptionsDiffer"
 
 
+def test_a_mode_znode_that_is_gone_is_followed_by_whoever_followed_another_before():
+    gone = acknowledges(mode_version=3)(moment("toggle"))
+    assert gates()["ModeFollowed"].check(gone).outcome is Outcome.PASS
+    assert gates()["ModeFollowed"].check(world(mode=Mode.ZOOKEEPER, mode_version=4)(gone)).reason == "ModeNotFollowed"
+
+
 def test_an_idle_group_is_known_by_its_offsets():
     idle = every(zookeeper=lambda found, _: found.end)(moment("old"))
     still = with_fact(idle, "stores", Known(tuple(

@@ -96,7 +96,7 @@ def check_followed(picture: Picture) -> Verdict:
         if told.waits:
             return wait("MemberWaits", f"{consumer_id} does not follow the mode: {told.waits}", subject=consumer_id,
                         observed=told.mode, threshold=follow, unblocks="what it names")
-        if told.mode is not follow or told.mode_version != world.mode_version:
+        if told.mode is not follow or (world.mode_version >= 0 and told.mode_version != world.mode_version):
             return wait("ModeNotFollowed", f"{consumer_id} does not follow the mode {follow} of now"
                                            " yet", subject=consumer_id,
                         observed=f"{told.mode}, version {told.mode_version}",

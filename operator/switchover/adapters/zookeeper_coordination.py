@@ -1,4 +1,4 @@
-"""The port ZooKeeperGroups on kazoo."""
+"""The port ZooKeeperGroups on kazoo: one group whose coordination moves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 

@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.servers import ZooKeeperServer
-from switchover.adapters.zookeeper_groups import KazooZooKeeperGroups
+from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
@@ -50,7 +50,7 @@ def session(connect: str, **options: object) -> Iterator[KazooClient]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-groups"))
+    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-coordination"))
     server.start(server.properties())
     yield server
     server.stop()
