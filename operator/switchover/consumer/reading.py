@@ -60,7 +60,7 @@ def _read(client: KazooClient, layout: Layout) -> World:
         partition: Owner((data or b"").decode(errors="replace"), stat.ephemeralOwner or 0)
         for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in partitions})}
     return World(
-        registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.version,
+        registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.mzxid,
         _topics(client, registrations.values()), owners)
 
 

@@ -18,7 +18,7 @@ class Acknowledgement:
     mode: Mode = Mode.ZOOKEEPER
     """By which mode it chooses its partitions."""
     mode_version: int = -1
-    """The version of the mode znode that it follows, -1 for none; while it `waits`, the last one that it followed."""
+    """World.mode_version of the mode that it follows, -1 for none; while it `waits`, of the last one that it followed."""
     generation: int = -1
     """Of Kafka's assignment that it follows, counted by itself; -1 outside the group."""
     owned: frozenset[TopicPartition] = frozenset()

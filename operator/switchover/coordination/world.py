@@ -25,7 +25,8 @@ class World:
     """A consistent read: no child of `ids` and of `migration/ids` came or went while it was made (rule R3).
 
     `malformed` says of each registration that the old consumer cannot read what is wrong with it. `mode` is None where the
-    node does not exist, is empty or says something else; `mode_version` is the node's, -1 where it does not exist.
+    node does not exist, is empty or says something else; `mode_version` is the transaction that wrote the node (mzxid:
+    unlike its version it never comes again), -1 where there is none.
     """
 
     registrations: Mapping[str, Registration] = field(default_factory=dict)

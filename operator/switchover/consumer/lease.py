@@ -1,0 +1,35 @@
+"""How long a member may believe that its session with ZooKeeper lives, by its own clock (rule R8 of zkcc.md 4.4).
+
+kazoo notices a silent server only after two thirds of the timeout, and a process that was stopped wakes up believing what
+it believed. So every hand-out asks the lease, which runs out before the server can have ended the session.
+"""
+
+from dataclasses import dataclass
+
+SHARE = 0.6
+"""Of the negotiated timeout: the server counts from the same request that the lease counts from, and no earlier."""
+
+
+@dataclass(slots=True)
+class Lease:
+    """`timeout`: seconds that were negotiated. Times are of a monotonic clock."""
+
+    timeout: float
+    since: float = float("-inf")
+
+    def renewed(self, asked: float) -> None:
+        """The server has answered what was sent at `asked`."""
+        self.since = max(self.since, asked)
+
+    def end(self) -> None:
+        """Suspended: nothing is known any more until the server answers again."""
+        self.since = float("-inf")
+
+    @property
+    def until(self) -> float:
+        """When it runs out."""
+        return self.since + SHARE * self.timeout
+
+    def holds(self, now: float) -> bool:
+        """Whether the session is certain to live."""
+        return now < self.until

@@ -1,0 +1,497 @@
+"""A process with our consumer in it: the very Member that MigrationConsumer ships, and what its shell does.
+
+Requests to ZooKeeper go through one queue, those to Kafka and to the application go beside it, as messages.py says.
+"""
+
+from collections.abc import Callable
+
+from simulation.coordination.coordinator import Client, Coordinator
+from simulation.coordination.loop import Loop
+from simulation.coordination.oracle import Kind, Oracle
+from simulation.coordination.zookeeper import TIMEOUT, Session, ZooKeeper
+from switchover.consumer import messages as m
+from switchover.consumer.lease import Lease
+from switchover.consumer.member import ENDING, Member, Rules
+from switchover.consumer.offsets import Stored
+from switchover.coordination.mode import Mode
+from switchover.coordination.registration import Registration
+from switchover.coordination.world import Owner
+from switchover.partition import TopicPartition
+
+GUARD = "guard"
+
+
+class Ours:
+    """One process. `enabled`: migration-enabled, else a plain ZooKeeper member."""
+
+    atomic = True
+    """False: registers first, acknowledges later, as the prototype did (P3 of zkcc.md 4.3)."""
+
+    def __init__(self, name: str, loop: Loop, zookeeper: ZooKeeper, coordinator: Coordinator, oracle: Oracle,
+                 topics: tuple[str, ...], *, enabled: bool = True, slow: float = 0.0, made: type[Member] = Member) -> None:
+        self.name, self.loop, self.zookeeper, self.coordinator, self.oracle = name, loop, zookeeper, coordinator, oracle
+        self.kind = Kind.ENABLED if enabled else Kind.PLAIN
+        self.topics, self.slow = topics, slow
+        self.member = made(Rules(name, enabled=enabled, commit_interval=2.0))
+        self.lease = Lease(TIMEOUT)
+        self.alive = True
+        self.closing = self.frozen = False
+        self.connected = True
+        self.paused = True                          # until the member has seen that its owner nodes are its own
+        self.adoptions: dict[int, int] = {}         # version of the mode znode -> how often kafka mode was entered by it
+        self.last_seen_kafka: dict[str, float] = {}
+        self._free_at = 0.0
+        self._handed: dict[TopicPartition, int] = {}          # delivering, from the member's view; position
+        self._abandoned: set[TopicPartition] = set()          # ended without a commit
+        self._positions: dict[TopicPartition, int] = {}       # of what was let go of last
+        self._pending: list[m.Event] = []
+        self._stopping: dict[int, frozenset[TopicPartition]] = {}
+        self._thawed = self._froze = -1.0
+        self._ticking = self._lapsing = 0.0
+        self.client: Client | None = None
+        self._session: Session | None = None
+        zookeeper.watches.append(self._watched)
+        self.connect()
+        if enabled:
+            self.client = Client(name, topics, self._assigned, lambda: self._tell(m.GroupRevoking()),
+                                 self._lost)
+            coordinator.enter(self.client)
+        self._beat()
+
+    # --- the process and its connections ------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        if self.alive:
+            self._session = self.zookeeper.connect(self._expired)
+            self.lease.renewed(self.loop.now)
+            self._tell(m.Connected(self._session.number))
+
+    def close(self) -> None:
+        self.closing = True
+        self._tell(m.Closing())
+
+    def crash(self) -> None:
+        """SIGKILL."""
+        self._end_deliveries()
+        self.alive = False
+        if self.watches_on():
+            self.zookeeper.watches.remove(self._watched)
+        if self._session is not None:
+            self.zookeeper.cut(self._session)
+        if self.client is not None:
+            self.coordinator.crash(self.client)
+
+    def watches_on(self) -> bool:
+        return self._watched in self.zookeeper.watches
+
+    def freeze(self, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT later."""
+        if not self.alive or self.frozen:
+            return
+        self._end_deliveries()
+        self.frozen, self._froze = True, self.loop.now
+        if self._session is not None:
+            self.zookeeper.cut(self._session)
+        if self.client is not None:
+            self.client.silent = self.client.stopped = True
+        self.loop.after(seconds, self._thaw)
+
+    def _thaw(self) -> None:
+        self.frozen, self._thawed = False, self.loop.now
+        if self.client is not None:
+            self.client.silent = self.client.stopped = False
+        if not self.alive:
+            return
+        if self._session is not None and self._session.alive and self.connected:
+            self._session.cut = None
+        elif self._session is not None and not self._session.alive:
+            self.loop.after(self.loop.between(0.01, 0.5), self._hear_expiry)
+        pending, self._pending = self._pending, []
+        self._sync()            # it believes what it believed, until somebody tells it: the lease has to stop it
+        for event in pending:
+            self._tell(event)
+        if self.paused and self._reaches():
+            self._tell(m.Resumed())
+
+    def _hear_expiry(self) -> None:
+        if self.alive and self._session is not None and not self._session.alive:
+            self._session = None
+            self._pause()
+            self._tell(m.Expired())
+            self.connect()
+
+    def _pause(self) -> None:
+        self.lease.end()
+        self.paused = True
+        self._end_deliveries()
+        self._excuse()
+
+    def cut_off_from_kafka(self, seconds: float) -> None:
+        """Nothing of its group member reaches the coordinator."""
+        if self.alive and self.client is not None and not self.frozen:
+            client = self.client
+            client.silent = True
+            self.loop.after(seconds, lambda: setattr(client, "silent", client.stopped))
+
+    def cut_off(self, seconds: float) -> None:
+        """Nothing of it reaches ZooKeeper; Kafka is reached as before. kazoo notices after two thirds of the timeout."""
+        if not self.alive or not self.connected or self._session is None:
+            return
+        self.connected = False
+        session = self._session
+        self.zookeeper.cut(session)
+        def notice() -> None:
+            if not self.connected and self._session is session and not self.frozen:
+                self._pause()
+                self._tell(m.Suspended())
+        def mend() -> None:
+            self.connected = True
+            if self._session is not session or not self.alive or self.frozen:
+                return
+            if session.alive:
+                session.cut = None
+                self._pause()
+                self.lease.renewed(self.loop.now)
+                self._tell(m.Suspended())
+                self._tell(m.Resumed())
+            else:
+                self._hear_expiry()
+        self.loop.after(TIMEOUT * self.loop.between(0.1, 0.66), notice)
+        self.loop.after(seconds, mend)
+
+    def outage(self, seconds: float) -> None:
+        """The server is away; sessions outlive it."""
+        if not self.alive or self._session is None or self.frozen:
+            return
+        self._pause()
+        self._tell(m.Suspended())
+        session = self._session
+        def back() -> None:
+            if self.alive and self._session is session and session.alive and self.connected:
+                self.lease.renewed(self.loop.now)
+                self._tell(m.Resumed())
+        self.loop.after(seconds + self.loop.between(0.0, 0.5), back)
+
+    def _expired(self) -> None:
+        """At the server; a client that cannot hear it learns it when it is connected again."""
+        self.oracle.unguarded = self.oracle.unguarded or self.kind is Kind.ENABLED
+        if self.alive and self.connected and not self.frozen:
+            self._hear_expiry()
+
+    def _beat(self) -> None:
+        if not self.alive:
+            return
+        self.loop.after(TIMEOUT / 6, self._beat)
+        if self._reaches() and not self.frozen:
+            self.lease.renewed(self.loop.now)
+        if not self.frozen:
+            self._sync()
+        self._tell_ticks()
+
+    def _tell_ticks(self) -> None:
+        """One Tick when the member says that it is due."""
+        due = max(self.member.due, self.loop.now)
+        if due <= self.loop.now + TIMEOUT / 6 and due > self._ticking:
+            self._ticking = due
+            self.loop.after(due - self.loop.now, lambda: self._tell(m.Tick()))
+
+    def _reaches(self) -> bool:
+        return self.connected and self.zookeeper.is_up and self._session is not None and self._session.alive
+
+    # --- deliveries ---------------------------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        """Deliveries are open exactly while the application may be handed records."""
+        holds = self._may_hand_out()
+        for partition, position in self._handed.items():
+            is_open = self.oracle.position(partition, self.name) is not None
+            if holds and not is_open:
+                self._check_fence(partition)
+                self.oracle.begin(partition, self.name, self.kind, position)
+                self._abandoned.discard(partition)
+            elif not holds and is_open:
+                self._handed[partition] = self.oracle.end(partition, self.name)
+        if holds and self.lease.until > self._lapsing:
+            self._lapsing = self.lease.until
+            self.loop.after(self._lapsing - self.loop.now + 1e-6, self._lapse)
+
+    def _may_hand_out(self) -> bool:
+        return self.alive and not self.frozen and not self.paused and self.lease.holds(self.loop.now)
+
+    def _lapse(self) -> None:
+        if not self._may_hand_out():
+            self._end_deliveries()
+
+    def _check_fence(self, partition: TopicPartition) -> None:
+        owner = self.zookeeper.owners.get(partition)
+        session = self._session.number if self._session is not None and self._session.alive else -1
+        told_by = self._froze if self.loop.now - self._thawed < 0.05 else self.loop.now - 0.05
+        just_deleted = self.zookeeper.by_hand.get(partition, -1.0) > told_by        # and nobody has told it yet
+        self.oracle.check("Z2", just_deleted or (owner is not None and owner.session == session),
+                          f"{self.name} is handed {partition}, whose owner node is {owner}")
+
+    def _end_deliveries(self) -> None:
+        for partition in self._handed:
+            if self.oracle.position(partition, self.name) is not None:
+                self._handed[partition] = self.oracle.end(partition, self.name)
+
+    # --- events and requests ------------------------------------------------------------------------------------------
+
+    def _watched(self, what: str, partition: TopicPartition | None) -> None:
+        if not self.alive:
+            return
+        if what == "owner":
+            assert partition is not None
+            holding = self.member.holdings.get(partition)
+            session = self._session
+            def look() -> None:
+                owner = self.zookeeper.owners.get(partition)
+                now = self.member.holdings.get(partition)
+                if session is not self._session or session is None or not self._reaches():
+                    return
+                if now is not None and now is holding and (owner is None or owner.session != session.number) \
+                        and now.phase.value in ("Reading", "Fetching", "Stopping", "Committing", "Lingering"):
+                    self._tell(m.OwnerGone(partition))
+                elif now is None:
+                    self._tell(m.OwnerFreed(partition))
+            self.loop.after(self.loop.between(0.001, 0.02), look)
+        else:
+            self.loop.after(self.loop.between(0.001, 0.02) + (self.slow if what in ("ids", "mode", "migration") else 0.0),
+                            lambda: self._reaches() and self._tell(m.Changed()))
+
+    def _excuse(self) -> None:
+        """What is being let go of may not be committed any more, by the rules."""
+        self._abandoned |= {each for each, holding in self.member.holdings.items() if holding.phase in ENDING}
+
+    def _assigned(self, share: frozenset[TopicPartition]) -> None:
+        self._tell(m.GroupAssigned(share))
+
+    def _lost(self) -> None:
+        self._excuse()
+        self._tell(m.GroupLost())
+
+    def _tell(self, event: m.Event) -> None:
+        if not self.alive:
+            return
+        if self.frozen:
+            if not isinstance(event, m.Tick):
+                self._pending.append(event)
+            return
+        mode = self.member.mode
+        requests = self.member.handle(event, self.loop.now)
+        if self.member.mode is not mode:
+            self._adopted(mode)
+        for request in requests:
+            self._perform(request)
+        self._tell_ticks()
+
+    def _adopted(self, before: Mode | None) -> None:
+        """Z7 and R7, judged by what this member had read."""
+        member = self.member
+        if member.mode is Mode.KAFKA:
+            assert member.world is not None
+            self.oracle.check("Z7", not self._sees_old(), f"{self.name} adopts kafka mode beside {self._sees_old()}")
+            self.adoptions[member.mode_version] = self.adoptions.get(member.mode_version, 0) + 1
+            self.oracle.check("R7", self.adoptions[member.mode_version] <= 2,
+                              f"{self.name} flaps: kafka mode of version {member.mode_version} again and again")
+        elif before is Mode.KAFKA and self.kind is Kind.ENABLED:
+            stayed = [name for name, since in self.last_seen_kafka.items()
+                      if since < self.loop.now - 1.0 and name in self.coordinator.members]
+            self.oracle.too_early = self.oracle.too_early or self.coordinator.joining
+            self.oracle.check("Z7", not stayed, f"{self.name} leaves kafka mode beside the KafkaConsumers {stayed}")
+
+    def _sees_old(self) -> tuple[str, ...]:
+        """Registered for longer than any reading takes, and not below migration/ids."""
+        world = self.member.world
+        return () if world is None else world.old
+
+    def _perform(self, request: m.Request) -> None:
+        match request:
+            case m.Start(starts, _):
+                for partition, offset in starts.items():
+                    self._handed[partition] = offset
+                self._sync()
+            case m.Abandon(partitions):
+                for partition in partitions & self._handed.keys():
+                    self._abandon(partition)
+            case m.Stop(number, partitions):
+                slow = self.loop.random.random() < 0.05
+                processing = self.loop.between(0.5, 4.0) if slow else self.loop.between(0.0, 0.05)
+                self._stopping[number] = partitions
+                self.loop.after(processing, lambda: self._drained(number))
+            case m.Commit(number, partitions):
+                self._commit(number, partitions)
+            case m.ReadOffsets(number, partitions):
+                self._aside(number, lambda: self._offsets(number, partitions))
+            case m.Describe(number):
+                self._aside(number, lambda: m.Described(number, self.coordinator.shares()))
+            case m.GoOn():
+                self.paused = False
+                self._sync()
+            case m.AllowRevoke():
+                if self.client is not None:
+                    self.coordinator.rejoin(self.client)
+            case m.Leave():
+                self._leave()
+            case _:
+                self._queue(request)
+
+    def _leave(self) -> None:
+        self._end_deliveries()
+        self.alive = False
+        self.zookeeper.watches.remove(self._watched)
+        if self.client is not None:
+            self.coordinator.leave(self.client)
+        session = self._session
+        if session is not None:
+            self.loop.after(0.005, lambda: self.zookeeper.end(session, told=False) if self.connected
+                            and self.zookeeper.is_up else self.zookeeper.cut(session))
+
+    def _abandon(self, partition: TopicPartition) -> None:
+        position = self._handed.pop(partition)
+        self._abandoned.add(partition)
+        if self.oracle.position(partition, self.name) is not None:
+            position = self.oracle.end(partition, self.name)
+        self._positions[partition] = position
+
+    def _drained(self, number: int) -> None:
+        """The application is back: nothing of these partitions is with it any more."""
+        partitions = self._stopping.pop(number)
+        if self.frozen and self.alive:
+            self._stopping[number] = partitions
+            self.loop.after(0.5, lambda: self._drained(number))
+            return
+        if not self.alive:
+            return
+        holdings = self.member.holdings
+        for partition in partitions & self._handed.keys():
+            if partition in holdings and holdings[partition].request == number:
+                was_open = self.oracle.position(partition, self.name) is not None
+                position = self._handed.pop(partition)
+                self._positions[partition] = self.oracle.end(partition, self.name) if was_open else position
+        self._tell(m.Stopped(number))
+
+    # --- requests to Kafka --------------------------------------------------------------------------------------------
+
+    def _aside(self, number: int, answer: Callable[[], m.Event | None]) -> None:
+        def done() -> None:
+            event = answer() if self.coordinator.is_up else None
+            self._tell(event if event is not None else m.Failed(number, "no answer"))
+        self.loop.after(self.loop.between(0.002, 0.03) if self.coordinator.is_up else 1.0, done)
+
+    def _offsets(self, number: int, partitions: m.Partitions) -> m.Event | None:
+        if not self._reaches():
+            return None
+        starts, behind = {}, set()
+        for partition in partitions:
+            kafka = self.coordinator.offsets.get(partition) if self.kind is Kind.ENABLED else None
+            stored = Stored(self.zookeeper.offsets.get(partition), kafka)
+            starts[partition] = stored.position if stored.position is not None else 0
+            self._positions[partition] = starts[partition]
+            if stored.is_behind(starts[partition]):
+                behind.add(partition)
+        return m.OffsetsRead(number, starts, frozenset(behind))
+
+    def _position(self, partition: TopicPartition) -> int | None:
+        position = self.oracle.position(partition, self.name)
+        if position is not None:
+            return position
+        return self._handed.get(partition, self._positions.get(partition))
+
+    def _commit(self, number: int, partitions: m.Partitions) -> None:
+        offsets = {each: position for each in partitions if (position := self._position(each)) is not None}
+        self._queue(m.Commit(number, partitions), offsets)
+        if self.client is None:
+            self.loop.after(0.001, lambda: self._tell(m.CommittedToKafka(number)))
+            return
+        client = self.client
+        def done() -> None:
+            answer = self.coordinator.commit(client, offsets)
+            if answer is False:
+                self._excuse()
+            self._tell(m.Failed(number, "no answer") if answer is None else m.CommittedToKafka(number, not answer))
+        self.loop.after(self.loop.between(0.002, 0.03), done)
+
+    # --- requests to ZooKeeper ----------------------------------------------------------------------------------------
+
+    def _queue(self, request: m.Request, offsets: dict[TopicPartition, int] | None = None) -> None:
+        start = max(self._free_at, self.loop.now)
+        there = start + self.loop.between(0.0005, 0.01)
+        back = self._free_at = there + self.loop.between(0.0005, 0.01)
+        session = self._session
+        box: list[m.Event | None] = []
+        def at_server() -> None:
+            if self.alive and self._reaches() and session is self._session:
+                box.append(self._done(request, offsets or {}))
+        def answered() -> None:
+            number = getattr(request, "number", None)
+            lost = not box or (not self._reaches() and self.loop.random.random() < 0.5)
+            if lost and number is not None and session is self._session:
+                self._tell(m.Failed(number, "connection lost"))
+            elif box and box[0] is not None and session is self._session:
+                self._tell(box[0])
+        self.loop.after(there - self.loop.now, at_server)
+        self.loop.after(back - self.loop.now, answered)
+
+    def _done(self, request: m.Request, offsets: dict[TopicPartition, int]) -> m.Event | None:
+        """At the server, all of it or nothing; a frozen process has sent it before."""
+        zookeeper, session = self.zookeeper, self._session
+        assert session is not None
+        match request:
+            case m.Register(number):
+                self._register(session)
+                return m.Registered(number)
+            case m.ReadWorld(number):
+                return m.WorldRead(number, zookeeper.world())
+            case m.Claim(number, threads):
+                return m.Claimed(number, frozenset(
+                    each for each, thread in threads.items() if self._claim(each, Owner(thread, session.number))))
+            case m.Commit(number, partitions):
+                gone = frozenset(each for each in partitions if not self._is_ours(each))
+                for partition in offsets.keys() - gone:
+                    self.oracle.check("Z4", offsets[partition] >= zookeeper.offsets.get(partition, 0),
+                                      f"{self.name} commits {offsets[partition]} of {partition} to ZooKeeper over "
+                                      f"{zookeeper.offsets.get(partition)}")
+                    zookeeper.offsets[partition] = offsets[partition]
+                return m.CommittedToZooKeeper(number, gone)
+            case m.Release(number, partitions, guard):
+                for partition in partitions:
+                    if self._is_ours(partition):
+                        self.oracle.check("Z3", self.oracle.position(partition, self.name) is None,
+                                          f"{self.name} lets go of {partition} while it is handed out")
+                        if partition not in self._abandoned:
+                            self.oracle.let_go(partition, self.name)
+                        zookeeper.delete_owner(partition)
+                        if guard:
+                            zookeeper.replace_owner(partition, Owner(GUARD))
+                return m.Released(number)
+            case m.Guard(partitions):
+                for partition in partitions:
+                    zookeeper.create_owner(partition, Owner(GUARD))
+            case m.Acknowledge(told):
+                if self.name in zookeeper.acknowledgements:
+                    zookeeper.acknowledge(self.name, told, session.number)
+            case m.Wake():
+                zookeeper.unregister(self.name)
+                zookeeper.register(self.name, Registration(dict.fromkeys(self.topics, 1)), session.number)
+        return None
+
+    def _register(self, session: Session) -> None:
+        registration = Registration(dict.fromkeys(self.topics, 1))
+        if self.kind is Kind.ENABLED and self.atomic:
+            self.zookeeper.acknowledge(self.name, None, session.number)
+        self.zookeeper.register(self.name, registration, session.number)
+        if self.kind is Kind.ENABLED and not self.atomic:
+            self.loop.after(self.loop.between(0.05, 0.5), lambda: session.alive and self.zookeeper.acknowledge(
+                self.name, None, session.number))
+
+    def _claim(self, partition: TopicPartition, owner: Owner) -> bool:
+        present = self.zookeeper.owners.get(partition)
+        if present is not None and not present.session:
+            self.zookeeper.replace_owner(partition, owner)
+            return True
+        return self.zookeeper.create_owner(partition, owner) or present == owner
+
+    def _is_ours(self, partition: TopicPartition) -> bool:
+        owner = self.zookeeper.owners.get(partition)
+        return owner is not None and self._session is not None and owner.session == self._session.number
