@@ -1,38 +1,29 @@
 """Observe: fill the facts of one ConsumerGroupMigration for one pass, concurrently, every failure becoming Unknown."""
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec, WorkloadKind
 from switchover.ask import known
-from switchover.collector import LagCollector
+from switchover.coordination.layout import Layout
 from switchover.core import names
-from switchover.core.effects import Effect
+from switchover.core.effects import Effect, RemoveGuards, SetMode
 from switchover.core.groups.change import original_name
 from switchover.core.groups.clone import clone_name
-from switchover.core.groups.facts import BrokerGroups, Group, GroupSample, GroupState, OffsetsTopic, Readiness
-from switchover.core.groups.gates.convergence import expected
-from switchover.core.groups.gates.lag import POLL, thresholds
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
 from switchover.core.kraft.facts import Address
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.lag.group import Group as LagGroup
-from switchover.lag.membership import Membership
-from switchover.lag.samples import NONE
-from switchover.lag.watch import Assessment
-from switchover.lag.window import Asked, Sweep
-from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads
+from switchover.group_samples import GroupSamples
+from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads, ZooKeeperGroups
 
 T = TypeVar("T")
 
 READ_SECONDS = 10.0
 """How long any reading may take."""
-WINDOW_SECONDS = 300.0
-"""How far the samples of the group reach back."""
 SETTINGS_SECONDS = 15.0
 """How old what brokers say of themselves may be."""
 COORDINATORS_SECONDS = 5.0
@@ -51,6 +42,7 @@ class GroupClients:
 
     groups: Groups
     offsets: GroupOffsets
+    zookeeper: ZooKeeperGroups | None = None         # with coordination only
 
 
 class GroupConnected(Protocol):
@@ -87,11 +79,9 @@ class GroupObserver:
         self._rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
         self._connected = connected
         self._clock = clock
-        self._samples: deque[GroupSample] = deque()
-        self._collector: LagCollector | None = None
-        self._judged_by: object = None
-        self._lag: Observed[Assessment] = NOT_ASKED
-        self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
+        self._samples = GroupSamples(clock)
+        self._quiet_since: float | None = None
+        self._zookeeper_rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
         self._cluster: _Kept[Cluster] = _Kept(clock, SETTINGS_SECONDS)
         self._brokers: dict[int, _Kept[BrokerGroups]] = {}
         self._coordinators: _Kept[frozenset[int]] = _Kept(clock, COORDINATORS_SECONDS)
@@ -105,8 +95,17 @@ class GroupObserver:
         await self._connected.close()
 
     async def perform(self, effect: Effect) -> None:
-        """A group is changed through its pods alone."""
-        raise AssertionError(f"not an effect of this kind of migration: {effect}")
+        """A group is changed through its pods; with coordination through ZooKeeper as well."""
+        zookeeper = (await self._connected.clients()).zookeeper
+        if zookeeper is None:
+            raise AssertionError(f"not an effect of this kind of migration: {effect}")
+        match effect:
+            case SetMode(group, mode, version):
+                await zookeeper.set_mode(group, mode, version)
+            case RemoveGuards(group, partitions):
+                await zookeeper.remove_guards(group, partitions)
+            case _:
+                raise AssertionError(f"not an effect of this kind of migration: {effect}")
 
     async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
         """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
@@ -124,7 +123,16 @@ class GroupObserver:
                 found.append(f"ControllerRevision {original_name(workload.kind, workload.name, uid, attempt)}"
                              " with the"
                              " template as it was")
-        return found
+        return found + await self._left_in_zookeeper(migration.spec.group)
+
+    async def _left_in_zookeeper(self, group: str) -> list[str]:
+        if (zookeeper := (await self._connected.clients()).zookeeper) is None:
+            return []
+        world = await zookeeper.world(group)
+        guards = sum(not owner.session for owner in world.owners.values())
+        return [*([f"znode {Layout(group).mode}, which says {world.mode_data.decode(errors='backslashreplace')}"]
+                  if world.mode_version >= 0 else []),
+                *([f"{guards} guard nodes below {Layout(group).owners}, which keep old consumers away"] if guards else [])]
 
     async def see(self, picture: Picture, lease_holder: str) -> Picture:
         """The picture with the facts of this pass. Never raises."""
@@ -138,22 +146,21 @@ class GroupObserver:
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
                          coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
-                         offered=clients, missing_rights=rights, lease_holder=lease_holder)
-        groups = clients.value.groups
+                         offered=clients, missing_rights=rights, zookeeper=clients, stores=clients, quiet_since=clients,
+                         missing_zookeeper_rights=clients, lease_holder=lease_holder)
+        groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
+        picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group)), zookeeper)
         cluster = await self._cluster.get(groups.cluster)
-        await self._sample(picture, group, clients.value.offsets)
+        await self._samples.take(picture, clients.value.offsets, zookeeper)
         begins = at.opened is None or at.step == "Preflight"
-        facts = Facts(
-            fleet=fleet, group=group, partitions=self._partitions, lag=self._lag,
-            samples=Known(tuple(self._samples), self._samples[-1].at) if self._samples else Unknown("no offset was read"
-                                                                                                    " yet"),
+        facts = self._samples.laid_into(Facts(
+            fleet=fleet, group=group, zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
-            offsets_topic=await self._topic.get(groups.offsets_topic),
-            missing_rights=rights,
-            lease_holder=lease_holder)
+            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights,
+            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
             return facts
         topics = sorted({topic for member in group.value.members for topic in member.topics})
@@ -204,45 +211,16 @@ class GroupObserver:
 
         return await self._offered.get(ask)
 
-    async def _sample(self, picture: Picture, group: Observed[Group], offsets: GroupOffsets) -> None:
-        """One more sweep over the group, unless the last one was just now, and the lag judged by it."""
-        now = self._clock.now()
-        if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
-            return
-        name, topics, limits = picture.spec.group, _topics(group.value), thresholds(picture)
-        read_committed = picture.spec.gates.isolation == "ReadCommitted"
-        if self._collector is None or self._judged_by != (offsets, limits, read_committed):
-            self._collector = LagCollector(offsets, self._clock, limits)
-            self._judged_by = (offsets, limits, read_committed)
-        sweep = await self._known(self._collector.sweep({name: Asked(topics, read_committed)}))
-        if not isinstance(sweep, Known) or sweep.value.readings[name].why:
-            self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
-            self._lag = self._partitions
-            return
-        self._keep(sweep.value, group.value, now, limits.marker_slack if read_committed else 0)
-        self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
-        opened = picture.position.opened
-        own = _lag_group(group.value, self._partitions.value)
-        self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
-
-    def _keep(self, sweep: Sweep, group: Group, now: float, markers: int) -> None:
-        reading = sweep.readings[group.name]
-        found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
-                 for partition, each in reading.offsets.items()}
-        self._samples.append(GroupSample(now, group.epoch, found))
-        while now - self._samples[0].at > WINDOW_SECONDS:
-            self._samples.popleft()
-
-
-def _topics(group: Group) -> frozenset[str]:
-    owned: Iterable[str] = (each.topic for member in group.members for each in member.target)
-    return frozenset(owned).union(*(member.topics for member in group.members))
-
-
-def _lag_group(group: Group, partitions: Mapping[str, int]) -> LagGroup:
-    wanted = expected(group, partitions)
-    owners = Counter(each for member in group.members for each in member.assigned)
-    assigned = {member.member_id: member.assigned for member in group.members}
-    return LagGroup(
-        wanted, stable=group.state is GroupState.STABLE, generation=Membership(group.state, assigned).generation,
-        sole_owners=all(owners[each] == 1 for each in wanted))
+    async def _see_zookeeper(self, picture: Picture, zookeeper: ZooKeeperGroups | None) -> Picture:
+        """Read after Kafka: a migration-enabled member is in ZooKeeper before it is in Kafka's group."""
+        if zookeeper is None:
+            return picture
+        group = picture.spec.group
+        world = await self._known(zookeeper.world(group))
+        if self._quiet_since is None or not isinstance(world, Known) or world.value.old:
+            self._quiet_since = self._clock.now()
+        rights = (await self._zookeeper_rights.get(lambda: zookeeper.missing_rights(group))
+                  if picture.position.step == "Preflight" else NOT_ASKED)
+        return replace(picture, facts=replace(
+            picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),
+            missing_zookeeper_rights=rights))

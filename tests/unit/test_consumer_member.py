@@ -317,6 +317,7 @@ def test_the_lease_counts_from_the_question_and_ends_before_the_session() -> Non
     assert not lease.holds(13.7)
     lease.end()
     assert not lease.holds(10.0)
+    assert lease.doubts == 1
 
 
 @pytest.mark.parametrize(("stored", "position", "behind"), [

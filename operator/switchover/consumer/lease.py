@@ -12,18 +12,20 @@ SHARE = 0.6
 
 @dataclass(slots=True)
 class Lease:
-    """`timeout`: seconds that were negotiated. Times are of a monotonic clock."""
+    """`timeout`: seconds that were negotiated. Times are of a monotonic clock. `doubts` counts how often it was ended."""
 
     timeout: float
     since: float = float("-inf")
+    doubts: int = 0
 
     def renewed(self, asked: float) -> None:
         """The server has answered what was sent at `asked`."""
         self.since = max(self.since, asked)
 
     def end(self) -> None:
-        """Suspended: nothing is known any more until the server answers again."""
+        """Suspended, or another session: nothing is known any more until the server answers again."""
         self.since = float("-inf")
+        self.doubts += 1
 
     @property
     def until(self) -> float:

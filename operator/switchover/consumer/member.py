@@ -222,7 +222,7 @@ class Member:
                 self._hear_of(assigned)
             case Registered(number) if number == self._registering:
                 self._registering, self.registered, self._read_due = 0, True, self._now
-            case Failed(number):
+            case Failed(number) if number:
                 self._failed(number)
             case Closing():
                 self.closing = True

@@ -55,7 +55,8 @@ class Membership:
         self._group = KafkaGroup(settings, bootstrap, self._events.put)
         self._member = Member(settings.rules)
         self._stores = Stores(settings.stores)
-        self._verified = False                      # what is held is ours, as far as the member knows
+        self._doubts = 0                            # of the lease, that the member was told of
+        self._sure_since: int | None = None         # the doubts after which the member made sure of what it holds
         self._said = _Said()
         self.figures = Figures()
         self.commits: deque[Mapping[TopicPartition, int]] = deque(maxlen=1000)      # automatic ones that every store took
@@ -76,7 +77,7 @@ class Membership:
 
     def holds(self) -> bool:
         """Whether the session is certain to live, and the member has made sure of what it holds since it was in doubt."""
-        return self._verified and self._lease.holds(time.monotonic())
+        return self._sure_since == self._lease.doubts and self._lease.holds(time.monotonic())
 
     def close(self) -> None:
         """Begin to let go of everything; `left` is set at the end."""
@@ -131,7 +132,7 @@ class Membership:
             self._work()
         except Exception:
             logger.exception("this membership ends, and the next poll begins another")
-        self._verified, self.ended = False, True
+        self._sure_since, self.ended = None, True
         for stream in self._streams:
             stream.abandon()
         self._sessions.stop()
@@ -159,7 +160,7 @@ class Membership:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, messages.Suspended | messages.Expired):
-            self._verified = False
+            self._doubts += 1
         if isinstance(event, OffsetsRead):              # also of what is let go before it is fetched
             holdings = self._member.holdings
             self._positions.begin(Started({partition: offset for partition, offset in event.starts.items()
@@ -194,7 +195,7 @@ class Membership:
             case messages.Guard(partitions):
                 self._sessions.tell(lambda znodes: znodes.guard(partitions))
             case messages.GoOn():
-                self._verified = True
+                self._sure_since = self._doubts
             case messages.Wake():
                 logger.warning("a partition of an old consumer has had no owner for long: waking the old consumers")
                 self._sessions.tell(lambda znodes: znodes.wake())
