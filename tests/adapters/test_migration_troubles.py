@@ -147,9 +147,9 @@ def test_roundrobin_over_streams_by_the_text_of_the_version(version: str, text: 
             "1.0" if text is Text.SINCE_1_0 else "0.11"))
         here.settles({"old": 9, "one": 8})
         world = here.world()
-        intended = world.intended(Strategy.ROUNDROBIN, text)
+        intended = world.intended(Strategy.ROUND_ROBIN, text)
         assert {partition: owner.thread for partition, owner in world.owners.items()} == intended
-        assert intended != world.intended(Strategy.ROUNDROBIN, next(each for each in Text if each is not text))
+        assert intended != world.intended(Strategy.ROUND_ROBIN, next(each for each in Text if each is not text))
         assert len(set(intended.values())) == 6
         old.stop()
         here.settles({"one": 17})
