@@ -110,10 +110,11 @@ class Process:
 
 
 class Group:
-    """A topic, a producer for it and the members of one group. `directory` keeps their files; all get the environment."""
+    """A topic, a producer for it and the members of one group. `directory` keeps their files; all get the environment, in
+    which GROUP may name both."""
 
     def __init__(self, bootstrap: str, directory: Path, partitions: int, environment: Mapping[str, str]) -> None:
-        self.topic = self.name = uuid.uuid4().hex
+        self.topic = self.name = environment.get("GROUP", uuid.uuid4().hex)
         self.partitions = [Partition(self.topic, number) for number in range(partitions)]
         self._directory = directory
         self.processes: list[Process] = []

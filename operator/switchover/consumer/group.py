@@ -59,8 +59,8 @@ class KafkaGroup:
         self._patience = int(configuration["max.poll.interval.ms"]) / 1000 * 0.5
         self._group, self._post, self._reset = settings.group, post, settings.reset
         self._client = made(configuration)
-        self._admin = AdminClient({key: value for key, value in configuration.items() if key.startswith(
-            ("bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket."))})
+        self._connection = {key: value for key, value in configuration.items() if key.startswith(
+            ("bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket."))}
         self._topics: tuple[str, ...] = ()
         self._allowed = self._closing = False
         self._complaint = ""
@@ -127,8 +127,15 @@ class KafkaGroup:
         return int(low if self._reset == "earliest" else high)
 
     def assigned(self) -> Mapping[str, Partitions]:
-        """What each member is assigned, by its client id; nothing while the group rebalances. Raises KafkaException."""
-        [future] = self._admin.describe_consumer_groups([self._group], request_timeout=ANSWER).values()
+        """What each member is assigned, by its client id; nothing while the group rebalances. Raises KafkaException.
+
+        librdkafka ends the process when the connection to the coordinator drops under such a question (its issues 4605 and
+        5397), and does not find a coordinator that was away. So it is asked when the coordinator has just answered, by a
+        client of its own.
+        """
+        self.offsets([TopicPartition(self._topics[0] if self._topics else self._group, 0)])     # of whatever: answered
+        admin = AdminClient(self._connection)
+        [future] = admin.describe_consumer_groups([self._group], request_timeout=ANSWER).values()
         try:
             described = future.result(2 * ANSWER)
         except KafkaException as problem:
