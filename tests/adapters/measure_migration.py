@@ -134,7 +134,7 @@ def measure_handovers(cluster: KafkaCluster, directory: Path) -> None:
             return result
 
         old = here.old("a0")
-        here.settles({"a0": 12})
+        here.settles({"a0": 12}, 120)
         for number in range(1, TIMES + 1):
             b, c, d = f"b{number}", f"c{number}", f"a{number}"
             one = moved("Java to Python, Python joins", lambda b=b: here.member(b), {old.name: 6, b: 6})
