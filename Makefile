@@ -79,7 +79,7 @@ test-long: lint images-groups ## every layer and the tests marked long
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-groups sandbox sandbox-down demo demo-rollback demo-groups demo-down clean
+.PHONY: binaries images images-groups images-zkcc sandbox sandbox-down demo demo-rollback demo-groups demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	sandbox/build
@@ -90,6 +90,9 @@ images: binaries venv ## build the container images
 
 images-groups: images ## and those of the consumer groups' world
 	sandbox/images/build kafka4 java-member
+
+images-zkcc: images ## and the member on the old consumer, which ZooKeeper coordinates
+	sandbox/images/build java-old-member
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
 	$(call say,sandbox)

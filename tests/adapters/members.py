@@ -2,11 +2,12 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -23,12 +24,15 @@ RATE = 120
 """Records a second of a producer."""
 
 
+JAVA = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+"""For a small machine: no second compiler, no collector threads."""
+
+
 @cache
 def java() -> list[str]:
     """The command of the member in Java, compiled the first time."""
     build = subprocess.run([SANDBOX / "apps/java-member/build"], stdout=subprocess.PIPE, text=True, check=True)
-    return ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{build.stdout.strip()}/*",
-            "dev.switchover.member.Member"]
+    return [*JAVA, "-cp", f"{build.stdout.strip()}/*", "dev.switchover.member.Member"]
 
 
 def python() -> list[str]:
@@ -86,20 +90,29 @@ class Process:
         self._process.terminate()
         return self.ended()
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """SIGSTOP for the duration."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
 
 
 class Group:
-    """A topic, a producer for it and the members of one group. `directory` keeps their files."""
+    """A topic, a producer for it and the members of one group. `directory` keeps their files; all get the environment."""
 
-    def __init__(self, bootstrap: str, directory: Path, partitions: int) -> None:
+    def __init__(self, bootstrap: str, directory: Path, partitions: int, environment: Mapping[str, str]) -> None:
         self.topic = self.name = uuid.uuid4().hex
         self.partitions = [Partition(self.topic, number) for number in range(partitions)]
         self._directory = directory
         self._processes: list[Process] = []
-        self._environment = {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name}
+        self._environment = {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, **environment}
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(60)
         self.producer = self._started("producer", [sys.executable, "-m", "load", "produce"], RATE=str(RATE),
@@ -136,9 +149,9 @@ class Group:
 
 
 @contextlib.contextmanager
-def group(bootstrap: str, directory: Path, partitions: int = 4) -> Iterator[Group]:
+def group(bootstrap: str, directory: Path, partitions: int = 4, **environment: str) -> Iterator[Group]:
     """A group whose processes end with the block."""
-    made = Group(bootstrap, directory, partitions)
+    made = Group(bootstrap, directory, partitions, environment)
     try:
         yield made
     finally:
