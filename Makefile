@@ -53,7 +53,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p load -p history -p member
+	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 

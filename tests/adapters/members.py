@@ -19,7 +19,7 @@ from history.events import Event, Kind, Partition, parsed
 from history.reader import Reading
 from history.report import Report
 
-SANDBOX, BUILD = (Path(__file__).parents[2] / name for name in ("sandbox", "build"))
+SANDBOX, BUILD, OPERATOR = (Path(__file__).parents[2] / name for name in ("sandbox", "build", "operator"))
 RATE = 120
 """Records a second of a producer."""
 
@@ -38,6 +38,11 @@ def java() -> list[str]:
 def python() -> list[str]:
     """The command of the member in Python."""
     return [sys.executable, "-m", "member"]
+
+
+def migrating() -> list[str]:
+    """The command of the member that is migration-enabled."""
+    return [sys.executable, "-m", "zkmember"]
 
 
 @cache
@@ -60,7 +65,7 @@ class Process:
         self.name = name
         self.history = directory / f"{name}.jsonl"
         self.log = directory / f"{name}.log"
-        given = {**os.environ, "PYTHONPATH": str(SANDBOX / "apps"), "HOSTNAME": name, **environment}
+        given = {**os.environ, "PYTHONPATH": f"{OPERATOR}:{SANDBOX / 'apps'}", "HOSTNAME": name, **environment}
         with self.log.open("wb") as log:        # not to outlive pytest, as servers.py says
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", *command], env=given, cwd=directory, stdin=subprocess.DEVNULL,
@@ -81,6 +86,15 @@ class Process:
         """Its exit code, once it ends by itself."""
         return self._process.wait(seconds)
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """SIGSTOP for the length of the block."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
@@ -89,15 +103,6 @@ class Process:
         """SIGTERM; its exit code."""
         self._process.terminate()
         return self.ended()
-
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """SIGSTOP for the duration."""
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         self._process.kill()
@@ -111,7 +116,7 @@ class Group:
         self.topic = self.name = uuid.uuid4().hex
         self.partitions = [Partition(self.topic, number) for number in range(partitions)]
         self._directory = directory
-        self._processes: list[Process] = []
+        self.processes: list[Process] = []
         self._environment = {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, **environment}
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(60)
@@ -124,7 +129,7 @@ class Group:
 
     def report(self) -> Report:
         """What the oracle says of all histories, the partitions all expected to have had an owner."""
-        return check(Reading(each.history for each in self._processes).events(), self.partitions)
+        return check(Reading(each.history for each in self.processes).events(), self.partitions)
 
     def acknowledged(self) -> int:
         """Records that the producer knows to be written."""
@@ -133,18 +138,18 @@ class Group:
     def committed(self) -> int:
         """Records that members say the group has passed."""
         offsets: dict[Partition, int] = {}
-        for process in self._processes:
+        for process in self.processes:
             for event in process.events(Kind.COMMIT):
                 offsets[event.partition] = max(offsets.get(event.partition, 0), event.offset or 0)
         return sum(offsets.values())
 
     def kill(self) -> None:
-        for process in self._processes:
+        for process in self.processes:
             process.kill()
 
     def _started(self, name: str, command: list[str], **environment: str) -> Process:
         process = Process(name, command, self._directory, {**self._environment, **environment})
-        self._processes.append(process)
+        self.processes.append(process)
         return process
 
 

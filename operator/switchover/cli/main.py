@@ -124,6 +124,36 @@ def lag(
 
 
 @app.command()
+def consume(
+    config: Annotated[Path | None, typer.Option(help="A file of properties.")] = None,
+    property_: Annotated[list[str] | None, typer.Option("--property", "-X", help="KEY=VALUE; may be repeated.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    whitelist: Annotated[str, typer.Option(help="Every topic whose whole name matches.")] = "",
+    blacklist: Annotated[str, typer.Option(help="Every topic whose whole name does not match.")] = "",
+    streams: Annotated[int, typer.Option(help="Streams for each topic, as the old consumer counts them.")] = 1,
+) -> None:
+    """Consume as a migration-enabled member of a group (KIP-125), to try it out; records go to standard output.
+
+    It takes partitions of the group from its other members and commits. SIGTERM and Ctrl-C close it in order.
+    """
+    import logging
+
+    from switchover.cli.consume import Wanted, configuration
+    from switchover.cli.consume import consume as consumed
+    from switchover.consumer.migration_consumer import BadConfiguration
+    from switchover.consumer.migration_consumer import Unreachable as NoAnswer
+
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
+    try:
+        for line, is_record in consumed(configuration(config, property_ or ()),
+                                        Wanted(topic or (), whitelist, blacklist, streams)):
+            typer.echo(line, err=not is_record)
+    except (BadConfiguration, NoAnswer) as error:
+        _give_up(str(error))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(installed_version("switchover"))

@@ -1,0 +1,254 @@
+"""The migration-enabled consumer of KIP-125, in confluent-kafka's shape.
+
+    consumer = MigrationConsumer({"group.id": "orders", "zookeeper.connect": "zookeeper:2181/kafka"})
+    consumer.subscribe(["orders"])
+    while running:
+        message = consumer.poll(1.0)
+
+It is a member of the group as the old Java consumer is one, partition for partition, until the znode
+`/consumers/GROUP/migration/mode` says `kafka` and every member is migration-enabled; from then on a member of Kafka's group.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Place
+
+from switchover.consumer.fetching import Positions, Stream, place
+from switchover.consumer.group import embedded, made
+from switchover.consumer.lease import Lease
+from switchover.consumer.membership import Membership
+from switchover.consumer.sessions import Sessions, Unreachable
+from switchover.consumer.settings import BadConfiguration, parsed
+from switchover.consumer.subscription import registered
+from switchover.consumer.znodes import brokers
+from switchover.coordination.registration import Registration
+from switchover.partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["BadConfiguration", "MigrationConsumer", "Unreachable"]
+
+Callback = Callable[["MigrationConsumer", list[Place]], None]
+
+
+class MigrationConsumer:
+    """Keys of `configuration`: docs/consumer.md. Raises BadConfiguration. `on_commit` among them is called, in poll and
+    close, with None and the offsets of an automatic commit that every store of the group took.
+
+    All methods are for one thread, but each of `streams` may be polled by one of its own.
+    """
+
+    def __init__(self, configuration: Mapping[str, Any]) -> None:
+        self._on_commit = configuration.get("on_commit")
+        self._settings = parsed({key: value for key, value in configuration.items() if key != "on_commit"})
+        for configuration in (embedded(self._settings, ""), self._fetching("")):
+            made(configuration).close()                         # refuses what librdkafka refuses
+        self._registration: Registration | None = None
+        self._callbacks: dict[str, Callback | None] = {}
+        self._positions = Positions(self._settings.rules.commit_interval is not None)
+        self._membership: Membership | None = None
+        self._closed = False
+        self.streams: Sequence[Stream] = ()
+
+    # --- confluent's --------------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self, topics: Iterable[str] | Mapping[str, int] = (), *, whitelist: str = "", blacklist: str = "", streams: int = 1,
+        on_assign: Callback | None = None, on_revoke: Callback | None = None, on_lost: Callback | None = None,
+    ) -> None:
+        """Become a member of the group; once only.
+
+        One of `topics` (a mapping says streams by topic), `whitelist` and `blacklist` (the old consumer's expressions; all
+        topics whose whole name matches, or does not). on_assign: before partitions are fetched, with where each starts, and
+        `group_assignment` says who has the others. on_revoke: before they are released, commits are accepted. on_lost: they
+        have been taken away, and others may have them. The callbacks are called in poll, consume and close.
+
+        Raises BadConfiguration, and Unreachable when ZooKeeper does not answer within zookeeper.connection.timeout.ms.
+        """
+        if self._registration is not None:
+            raise BadConfiguration("subscribed already: a member that wants other topics is another member")
+        self._registration = registered(topics, whitelist, blacklist, streams)
+        self._callbacks = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost}
+        try:
+            self._begin()
+        except Exception:
+            self._registration = None
+            raise
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """The next record or error of any stream, None when there is none in `timeout` seconds; negative: waits for ever.
+
+        By this call the application says that it has done with what it was given before.
+        """
+        return self._poll(float("inf") if timeout < 0 else time.monotonic() + timeout, done=True)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Up to so many records, fewer when there are no more in `timeout` seconds. All of them are done with at the next
+        call, and not before."""
+        found: list[Message] = []
+        deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
+        while len(found) < num_messages:
+            message = self._poll(deadline, done=not found)
+            if message is None:
+                break
+            found.append(message)
+        return found
+
+    def commit(self, message: Message | None = None, offsets: Sequence[Place] | None = None, asynchronous: bool = True,
+               ) -> list[Place] | None:
+        """Write to the group's stores: the record after `message`, or `offsets`, or without both what was handed out.
+
+        Asynchronously it returns None at once. Otherwise raises KafkaException when a store does not take it.
+        """
+        if message is not None:
+            partition, offset = place(message)
+            given = {partition: offset + 1}
+        elif offsets is not None:
+            given = {TopicPartition(each.topic, each.partition): each.offset for each in offsets}
+        else:
+            given = {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
+        held = frozenset().union(*(stream.commit(given) for stream in self.streams))
+        if strangers := sorted(given.keys() - held):
+            raise KafkaException(KafkaError(KafkaError._STATE, f"{strangers[0]} is not assigned to this consumer"))
+        if self._membership is None:
+            raise KafkaException(KafkaError(KafkaError._STATE, "not subscribed"))
+        self._membership.commit(given, wait=not asynchronous)
+        return None if asynchronous else _places(given)
+
+    def position(self, partitions: Sequence[Place]) -> list[Place]:
+        """The offset after the last record that was handed out; OFFSET_INVALID for what is not assigned."""
+        known = {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
+        return [Place(each.topic, each.partition, known.get(TopicPartition(each.topic, each.partition), -1001))
+                for each in partitions]
+
+    def assignment(self) -> list[Place]:
+        """What is fetched."""
+        return [Place(*partition) for partition in sorted(each for stream in self.streams for each in stream.position())]
+
+    def close(self, timeout: float = 15.0) -> None:
+        """Finish, commit, release and leave, within `timeout` seconds and a few; what is not done then is left to others."""
+        if self._closed:
+            return
+        self._closed = True
+        if (membership := self._membership) is not None:
+            deadline = time.monotonic() + timeout
+            membership.close()
+            while not membership.left.wait(0.02) and time.monotonic() < deadline:
+                for stream in self.streams:
+                    stream.follow_orders()
+            self._tell_commits()
+            if not membership.left.is_set():
+                logger.error("not everything was committed and released within %g s: %s", timeout,
+                             ", ".join(str(TopicPartition(each.topic, each.partition)) for each in self.assignment()))
+            membership.end()
+            self._membership = None
+        for stream in self.streams:
+            stream.follow_orders()
+            stream.close()
+
+    # --- ours ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def consumer_id(self) -> str:
+        """The member's name in ZooKeeper, and its client.id in Kafka's group."""
+        return self._settings.consumer_id
+
+    def group_assignment(self) -> Mapping[TopicPartition, str]:
+        """The stream of each partition of the group: `CONSUMERID-NUMBER`, as KIP-125 hands it to listeners."""
+        return self._membership.threads() if self._membership is not None else {}
+
+    def metrics(self) -> Mapping[str, float]:
+        """By name; ages and latencies in seconds."""
+        if self._membership is None:
+            return {}
+        return self._membership.figures.told(sum(stream.records for stream in self.streams), time.monotonic())
+
+    # --- a membership after the other ---------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        assert self._registration is not None
+        settings, registration = self._settings, self._registration
+        bootstrap = settings.bootstrap or self._brokers()
+        if not self.streams:
+            count = max(registration.subscription.values(), default=1)
+            self.streams = [
+                Stream(made(self._fetching(bootstrap)), self, self._positions, self._holds) for _ in range(count)]
+        membership = Membership(settings, registration, self.streams, self._positions, bootstrap)
+        membership.start()
+        self._membership = membership
+
+    def _poll(self, deadline: float, *, done: bool) -> Message | None:
+        turn = 0.5 if len(self.streams) == 1 else 0.05
+        while True:
+            if done:
+                self._begin_again()
+                self._tell_commits()
+            for stream in self.streams:
+                message = stream.poll(min(max(deadline - time.monotonic(), 0.0), turn), done=done)
+                if message is not None:
+                    return message
+            if time.monotonic() >= deadline:
+                return None
+
+    def _begin_again(self) -> None:
+        """The application was silent for too long, or is back."""
+        if self._registration is None or self._closed:
+            raise RuntimeError("Consumer closed" if self._closed else "Consumer not subscribed")
+        if self._membership is not None and self._membership.ended:
+            self._membership.end()
+            self._membership = None
+        if self._membership is None:
+            self._begin()
+
+    def _holds(self) -> bool:
+        return self._membership is not None and self._membership.holds()
+
+    def _brokers(self) -> str:
+        assert self._registration is not None
+        sessions = Sessions(self._settings, self._registration, Lease(0.0), lambda _: None)
+        sessions.start()
+        try:
+            found = brokers(sessions.client)
+        finally:
+            sessions.stop()
+        if not found:
+            raise Unreachable(f"no broker with a plaintext listener is registered at {self._settings.zookeeper}")
+        return found
+
+    def _fetching(self, bootstrap: str) -> dict[str, Any]:
+        """Positions are ours: the client neither stores nor commits them, and its group does not exist."""
+        settings = self._settings
+        return {
+            **settings.fetching, "bootstrap.servers": bootstrap, "group.id": f"{settings.group}-fetching",
+            "client.id": settings.consumer_id, "enable.auto.commit": False, "enable.auto.offset.store": False,
+            "auto.offset.reset": settings.reset,
+        }
+
+    def _tell_commits(self) -> None:
+        while self._membership is not None and self._on_commit is not None and self._membership.commits:
+            self._on_commit(None, _places(self._membership.commits.popleft()))
+
+    # --- what the streams tell ----------------------------------------------------------------------------------------
+
+    def assigned(self, places: list[Place]) -> None:
+        self._call("assigned", places)
+
+    def revoked(self, places: list[Place]) -> None:
+        self._call("revoked", places)
+
+    def lost(self, places: list[Place]) -> None:
+        self._call("lost", places)
+
+    def _call(self, which: str, places: list[Place]) -> None:
+        if (callback := self._callbacks.get(which)) is not None:
+            callback(self, places)
+
+
+
+
+def _places(offsets: Mapping[TopicPartition, int]) -> list[Place]:
+    return [Place(*partition, offset) for partition, offset in sorted(offsets.items())]

@@ -1,0 +1,172 @@
+"""The sessions of one member with ZooKeeper, one after the other: what kazoo tells becomes events, what is asked is done.
+
+Requests are done in order on one thread. kazoo keeps what it is given while it is not connected, and would do it in the
+next session: so each request is bound to the session for which it was asked, and fails outside of it.
+"""
+
+import logging
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
+
+from switchover.consumer.lease import Lease
+from switchover.consumer.messages import Changed, Connected, Event, Expired, Failed, OwnerGone, Resumed, Suspended
+from switchover.consumer.reading import ANSWER, Unsettled
+from switchover.consumer.serial import Serial
+from switchover.consumer.settings import BadConfiguration, Settings
+from switchover.consumer.znodes import Taken, Znodes
+from switchover.coordination.layout import Layout
+from switchover.coordination.registration import Registration
+
+logger = logging.getLogger(__name__)
+
+BEATS = 6
+"""Heartbeats in one session timeout."""
+
+
+class Unreachable(Exception):
+    """A server does not answer; says which."""
+
+
+class Sessions:
+    """`post` gets the events, from any thread. `lease` is renewed by heartbeats and ended at once by a suspension."""
+
+    def __init__(self, settings: Settings, registration: Registration, lease: Lease, post: Callable[[Event], None]) -> None:
+        self._settings, self._registration, self._lease, self._post = settings, registration, lease, post
+        try:
+            self.client = KazooClient(
+                settings.zookeeper, timeout=settings.session_timeout,
+                connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0))
+        except ValueError:
+            raise BadConfiguration(f"zookeeper.connect {settings.zookeeper!r} is not host:port,…/chroot") from None
+        self._learn_timeout()
+        self._znodes: Znodes | None = None
+        self._known: int | None = None                          # the session that the member knows
+        self._serial = Serial("switchover-zookeeper")
+        self._heart: Serial | None = None
+
+    def start(self) -> None:
+        """Connect. Raises Unreachable when that takes longer than `zookeeper.connection.timeout.ms`, and BadConfiguration
+        where the chroot does not exist."""
+        self.client.add_listener(self._listen)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")                     # of a chroot that does not exist: refused below
+            try:
+                self.client.start(timeout=self._settings.connection_timeout)
+            except KazooTimeoutError:
+                raise Unreachable(f"ZooKeeper at {self._settings.zookeeper} does not answer within "
+                                  f"{self._settings.connection_timeout:g} s") from None
+        if self.client.chroot and self.client.exists("/") is None:
+            self.stop()
+            raise BadConfiguration(f"zookeeper.connect {self._settings.zookeeper!r}: there is no {self.client.chroot} there")
+        self._heart = Serial("switchover-zookeeper-heartbeat", self._beat, self._settings.session_timeout / BEATS)
+
+    def ask(self, number: int, do: Callable[[Znodes], Event | None]) -> None:
+        """Do it in the present session; what it gives is posted, Failed with this number where it could not be done."""
+        znodes = self._znodes
+        self._serial.submit(lambda: self._answer(number, znodes, do))
+
+    def call(self, do: Callable[[Znodes], Any]) -> Any:
+        """Do it in the present session and wait. Raises Unreachable."""
+        znodes = self._znodes
+        try:
+            return self._serial.submit(lambda: self._do(znodes, do)).result(2 * ANSWER)
+        except (KazooException, KazooTimeoutError, TimeoutError) as problem:
+            raise Unreachable(f"ZooKeeper: {words(problem)}") from None
+
+    def stop(self) -> None:
+        """End the session: every ephemeral node goes."""
+        self._lease.end()
+        self.client.remove_listener(self._listen)
+        for each in (self._heart, self._serial):
+            if each is not None:
+                each.end(2.0)
+        self.client.stop()
+        self.client.close()
+
+    # --- on the thread of requests ------------------------------------------------------------------------------------
+
+    def _answer(self, number: int, znodes: Znodes | None, do: Callable[[Znodes], Event | None]) -> None:
+        try:
+            event = self._do(znodes, do)
+        except (KazooException, KazooTimeoutError, Unsettled, Taken, Unreachable) as problem:
+            event = Failed(number, words(problem))
+            logger.info("ZooKeeper: %s", event.words)
+        if event is not None:
+            self._post(event)
+
+    def _do(self, znodes: Znodes | None, do: Callable[[Znodes], Any]) -> Any:
+        if znodes is None or znodes is not self._znodes or not self.client.connected:
+            raise Unreachable("not connected to ZooKeeper")
+        return do(znodes)
+
+    def _look_at(self, znodes: Znodes, event: OwnerGone) -> Event | None:
+        return event if znodes.has_lost(event.partition) else None
+
+    # --- on kazoo's threads: nothing is done here ---------------------------------------------------------------------
+
+    def _listen(self, state: str) -> None:
+        if state == KazooState.CONNECTED:
+            session, _ = self.client.client_id
+            if session == self._known:
+                self._post(Resumed())
+                return
+            if self._known is not None:
+                self._post(Expired())
+            self._known = session
+            self._znodes = Znodes(self.client, session, Layout(self._settings.group), self._settings.consumer_id,
+                                  self._registration, self._settings.rules.enabled, self._tell)
+            self._post(Connected(session))
+        elif state == KazooState.SUSPENDED:
+            self._lease.end()
+            self._post(Suspended())
+        elif self._known is not None:
+            self._lease.end()
+            self._known = self._znodes = None
+            self._post(Expired())
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, OwnerGone):
+            self.ask(0, lambda znodes: self._look_at(znodes, event))
+        else:
+            self._post(event)
+
+    # --- the lease ----------------------------------------------------------------------------------------------------
+
+    def _beat(self) -> None:
+        """Renew the lease with the time before the question: the server counts from when it came."""
+        znodes = self._znodes
+        if znodes is None or not self.client.connected:
+            return
+        asked = time.monotonic()
+        try:
+            registered = znodes.is_registered()
+        except (KazooException, KazooTimeoutError):
+            return
+        if znodes is self._znodes:
+            self._lease.renewed(asked)
+            if not registered:
+                self._post(Changed())
+
+    def _learn_timeout(self) -> None:
+        """kazoo keeps the timeout that the server grants to itself; two thirds of it is what its connecting gives back."""
+        connect = self.client._connection._connect
+
+        def connected(*place: Any) -> tuple[float, float]:
+            read, other = connect(*place)
+            self._lease.timeout = read / 1000 * 1.5
+            return read, other
+
+        self.client._connection._connect = connected
+
+
+def words(problem: BaseException) -> str:
+    """What went wrong; kazoo's errors are often a name alone."""
+    return str(problem) if str(problem) else type(problem).__name__

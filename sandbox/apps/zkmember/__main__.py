@@ -1,0 +1,56 @@
+"""A sample application of the migration-enabled consumer that writes its history: python -m zkmember (settings below)."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from history.recorder import Recorder, opened
+from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer, Unreachable
+from zkmember.membership import Membership
+
+
+def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
+    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), HOSTNAME, ASSIGNOR, COMMITS (automatic or manual),
+    and CONSUMER_<KEY>, the consumer's own keys with _ for every dot."""
+    given = {
+        "group.id": environment.get("GROUP", "orders"), "consumer.id": environment.get("HOSTNAME", "member"),
+        "zookeeper.connect": environment.get("ZOOKEEPER_CONNECT", "zookeeper:2181"),
+        "partition.assignment.strategy": environment.get("ASSIGNOR", "range"), "auto.offset.reset": "smallest",
+        "enable.auto.commit": environment.get("COMMITS") == "automatic", "auto.commit.interval.ms": 500,
+        "topic.metadata.refresh.interval.ms": 10_000,
+    }
+    if "BOOTSTRAP_SERVERS" in environment:
+        given["bootstrap.servers"] = environment["BOOTSTRAP_SERVERS"]
+    return given | {key.removeprefix("CONSUMER_").replace("_", ".").lower(): value for key, value in environment.items()
+                    if key.startswith("CONSUMER_")}
+
+
+def main() -> int:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    environment = os.environ
+    recorder = Recorder(opened(environment.get("HISTORY", "-")), environment.get("HOSTNAME", "member"),
+                        words=f"group {environment.get('GROUP', 'orders')}, migration-enabled")
+    try:
+        membership = Membership(lambda on_commit: MigrationConsumer(configuration(environment) | {"on_commit": on_commit}),
+                                recorder, manual=environment.get("COMMITS") != "automatic",
+                                commit_interval=float(environment.get("COMMIT_INTERVAL", "1")))
+        membership.join(environment.get("TOPIC", "orders"), int(environment.get("STREAMS", "1")))
+    except (BadConfiguration, Unreachable) as problem:
+        print(f"zkmember: {problem}", file=sys.stderr)
+        return 2
+    while not stop.is_set():
+        membership.turn()
+    membership.leave()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""The migration-enabled consumer as an application calls it, on a real ZooKeeper and a broker of 3.9."""
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from adapters.clusters import KafkaCluster
+from adapters.members import until
+from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
+from switchover.coordination.layout import Layout
+from switchover.coordination.registration import decoded
+from switchover.partition import TopicPartition
+
+RECORDS = 10
+"""In each partition."""
+
+
+class Bench:
+    """A topic of four partitions with records in it, a group of the same name, and a view into ZooKeeper."""
+
+    def __init__(self, cluster: KafkaCluster, zookeeper: KazooClient, opened: contextlib.ExitStack) -> None:
+        self.topic = self.group = f"t{uuid.uuid4().hex}"
+        self.layout, self.zookeeper = Layout(self.group), zookeeper
+        self._cluster, self._opened = cluster, opened
+        self.create(self.topic)
+
+    def create(self, topic: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap})
+        admin.create_topics([NewTopic(topic, 4, 1)])[topic].result(60)
+        self.produce(topic)
+
+    def produce(self, topic: str) -> None:
+        producer = Producer({"bootstrap.servers": self._cluster.bootstrap})
+        for number in range(4 * RECORDS):
+            producer.produce(topic, str(number).encode(), partition=number % 4)
+        assert producer.flush(60) == 0
+
+    def consumer(self, **settings: Any) -> MigrationConsumer:
+        made = MigrationConsumer({
+            "group.id": self.group, "zookeeper.connect": self._cluster.zookeeper_connect, "auto.offset.reset": "smallest",
+            **{key.replace("_", "."): value for key, value in settings.items()}})
+        self._opened.callback(made.close)
+        return made
+
+    def offsets(self) -> list[int]:
+        """What ZooKeeper has of each partition; -1 for nothing."""
+        found = []
+        for number in range(4):
+            path = self.layout.offset(TopicPartition(self.topic, number))
+            found.append(int(self.zookeeper.get(path)[0]) if self.zookeeper.exists(path) else -1)
+        return found
+
+    def in_kafka(self) -> list[int]:
+        """What Kafka has of each partition; below 0 for nothing."""
+        client = Consumer({"bootstrap.servers": self._cluster.bootstrap, "group.id": self.group})
+        try:
+            return [each.offset for each in client.committed([Place(self.topic, number) for number in range(4)], 30)]
+        finally:
+            client.close()
+
+    def owners(self) -> list[str]:
+        """The threads that own something."""
+        paths = [self.layout.owner(TopicPartition(self.topic, number)) for number in range(4)]
+        return sorted(self.zookeeper.get(path)[0].decode() for path in paths if self.zookeeper.exists(path))
+
+
+@pytest.fixture
+def bench(zookeeper_cluster: KafkaCluster) -> Iterator[Bench]:
+    zookeeper = KazooClient(zookeeper_cluster.zookeeper_connect)
+    zookeeper.start()
+    try:
+        with contextlib.ExitStack() as opened:
+            yield Bench(zookeeper_cluster, zookeeper, opened)
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+def taken(poll: Callable[[float], Message | None], count: int, seconds: float = 60) -> list[tuple[str, int, int]]:
+    """So many records: topic, partition, offset."""
+    found: list[tuple[str, int, int]] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count} records after {seconds:g} s"
+        if (message := poll(0.2)) is not None and message.error() is None:
+            found.append((message.topic() or "", message.partition() or 0, message.offset() or 0))
+    return found
+
+
+def test_manual_commits_positions_and_an_application_that_comes_back(bench: Bench) -> None:
+    first = bench.consumer(enable_auto_commit=False)
+    first.subscribe([bench.topic])
+    taken(first.poll, 4 * RECORDS)
+    places = [Place(bench.topic, number) for number in range(4)]
+    assert [each.offset for each in first.position(places)] == [RECORDS] * 4
+    assert first.commit(offsets=[Place(bench.topic, 0, 3)], asynchronous=False) == [Place(bench.topic, 0, 3)]
+    with pytest.raises(KafkaException, match=f"{bench.topic}-9 is not assigned"):
+        first.commit(offsets=[Place(bench.topic, 9, 3)], asynchronous=False)
+    first.close()
+    assert bench.offsets() == bench.in_kafka() == [3, 0, 0, 0], "what was handed out and not committed is not committed"
+    second = bench.consumer()
+    second.subscribe([bench.topic])
+    assert len(taken(second.poll, 4 * RECORDS - 3)) == 4 * RECORDS - 3
+    second.close()
+    assert bench.offsets() == bench.in_kafka() == [RECORDS] * 4
+    assert bench.owners() == []
+    with pytest.raises(RuntimeError, match="closed"):
+        second.poll(0)
+
+
+def test_a_batch_is_done_with_the_next_call(bench: Bench) -> None:
+    consumer = bench.consumer(auto_commit_interval_ms=100)
+    consumer.subscribe([bench.topic])
+    batch = consumer.consume(4 * RECORDS, timeout=60)
+    assert len(batch) == 4 * RECORDS
+    time.sleep(1)
+    assert bench.offsets() == [0] * 4, "the application has it, and may still fail"
+    assert consumer.consume(1, timeout=0) == []
+    until(lambda: bench.offsets() == [RECORDS] * 4, "now it is done with", 20)
+
+
+def test_streams_in_threads_of_their_own(bench: Bench) -> None:
+    consumer = bench.consumer(consumer_id="x")
+    consumer.subscribe({bench.topic: 2})
+    found: list[list[tuple[str, int, int]]] = [[], []]
+
+    def work(number: int) -> None:
+        found[number] = taken(consumer.streams[number].poll, 2 * RECORDS)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    own = f"{bench.group}_x"
+    assert [sorted({partition for _, partition, _ in each}) for each in found] == [[0, 1], [2, 3]]
+    assert bench.owners() == [f"{own}-0"] * 2 + [f"{own}-1"] * 2
+    assert consumer.group_assignment() == {
+        TopicPartition(bench.topic, number): f"{own}-{number // 2}" for number in range(4)}
+    metrics = consumer.metrics()
+    assert (metrics["ActiveKafkaCoordinationCount"], metrics["held-partitions"], metrics["records"]) == (0, 4, 4 * RECORDS)
+    until(lambda: consumer.metrics()["KafkaOwnedPartitionsCount"] == 4, "Kafka's group has assigned all to it", 20)
+
+
+def test_a_white_list_finds_a_new_topic(bench: Bench) -> None:
+    consumer = bench.consumer()
+    consumer.subscribe(whitelist=f"{bench.topic}.*")
+    taken(consumer.poll, 4 * RECORDS)
+    [name] = bench.zookeeper.get_children(bench.layout.ids)
+    data, stat = bench.zookeeper.get(bench.layout.registration(name))
+    assert (decoded(data).subscription, stat.version) == ({f"{bench.topic}.*": 1}, 0)
+    bench.create(f"{bench.topic}.new")
+    assert {topic for topic, _, _ in taken(consumer.poll, 4 * RECORDS)} == {f"{bench.topic}.new"}
+
+
+@pytest.mark.parametrize(("storage", "dual", "in_zookeeper", "in_kafka"), [
+    ("zookeeper", False, RECORDS, -1001), ("kafka", False, -1, RECORDS), ("kafka", True, RECORDS, RECORDS)])
+def test_without_migration_it_is_a_plain_member(
+    storage: str, dual: bool, in_zookeeper: int, in_kafka: int, bench: Bench,
+) -> None:
+    consumer = bench.consumer(coordination_migration_enabled=False, offsets_storage=storage, dual_commit_enabled=dual)
+    consumer.subscribe([bench.topic])
+    taken(consumer.poll, 4 * RECORDS)
+    consumer.close()
+    assert (bench.offsets(), bench.in_kafka()) == ([in_zookeeper] * 4, [in_kafka] * 4)
+    assert bench.zookeeper.exists(bench.layout.migration_ids) is None
+
+
+def test_an_application_that_does_not_poll_loses_all_and_begins_again(bench: Bench) -> None:
+    events: list[str] = []
+    consumer = bench.consumer(max_poll_interval_ms=1500, auto_commit_interval_ms=100)
+    told = {f"on_{what}": lambda *_, what=what: events.append(what) for what in ("assign", "revoke", "lost")}
+    consumer.subscribe([bench.topic], **told)
+    taken(consumer.poll, 4 * RECORDS)
+    assert consumer.poll(0.5) is None
+    until(lambda: bench.offsets() == [RECORDS] * 4, "committed", 20)
+    until(lambda: bench.zookeeper.get_children(bench.layout.ids) == [], "it is out of the group", 20)
+    assert bench.owners() == []
+    bench.produce(bench.topic)
+    events.clear()
+    again = taken(consumer.poll, 4 * RECORDS)
+    assert min(offset for _, _, offset in again) == RECORDS
+    assert events == ["lost", "assign"]
+
+
+def test_it_subscribes_once_and_needs_the_chroot(bench: Bench) -> None:
+    consumer = bench.consumer()
+    with pytest.raises(RuntimeError, match="not subscribed"):
+        consumer.poll(0)
+    consumer.subscribe([bench.topic])
+    with pytest.raises(BadConfiguration, match="subscribed already"):
+        consumer.subscribe(["other"])
+    elsewhere = bench.consumer(zookeeper_connect=f"{bench.zookeeper.hosts[0][0]}:2181/nowhere")
+    with pytest.raises(BadConfiguration, match="there is no /nowhere there"):
+        elsewhere.subscribe([bench.topic])
