@@ -29,7 +29,7 @@ class Trial:
         self._connect = cluster.zookeeper_connect
 
     def member(self, name: str, **settings: str) -> Process:
-        return self.members.member(name, migrating(), ZOOKEEPER_CONNECT=self._connect, **{
+        return self.members.member(name, migrating(), ZOOKEEPER_CONNECT=self._connect, CONSUMER_CONSUMER_ID=name, **{
             "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)), **settings})
 
     def world(self) -> World:
