@@ -8,12 +8,23 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec, WorkloadKind
 from switchover.ask import known
+from switchover.both_stores import BothStores
 from switchover.collector import LagCollector
+from switchover.coordination.layout import Layout
 from switchover.core import names
-from switchover.core.effects import Effect
+from switchover.core.effects import Effect, RemoveGuards, SetMode
 from switchover.core.groups.change import original_name
 from switchover.core.groups.clone import clone_name
-from switchover.core.groups.facts import BrokerGroups, Group, GroupSample, GroupState, OffsetsTopic, Readiness
+from switchover.core.groups.coordination.members import Members
+from switchover.core.groups.facts import (
+    BrokerGroups,
+    Group,
+    GroupSample,
+    GroupState,
+    OffsetsTopic,
+    Readiness,
+    StoreSample,
+)
 from switchover.core.groups.gates.convergence import expected
 from switchover.core.groups.gates.lag import POLL, thresholds
 from switchover.core.groups.gates.protocol import to_consumer
@@ -25,7 +36,7 @@ from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
-from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads
+from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads, ZooKeeperGroups
 
 T = TypeVar("T")
 
@@ -51,6 +62,7 @@ class GroupClients:
 
     groups: Groups
     offsets: GroupOffsets
+    zookeeper: ZooKeeperGroups | None = None         # with coordination only
 
 
 class GroupConnected(Protocol):
@@ -88,6 +100,10 @@ class GroupObserver:
         self._connected = connected
         self._clock = clock
         self._samples: deque[GroupSample] = deque()
+        self._stores: deque[StoreSample] = deque()
+        self._both: BothStores | None = None
+        self._quiet_since: float | None = None
+        self._zookeeper_rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
         self._collector: LagCollector | None = None
         self._judged_by: object = None
         self._lag: Observed[Assessment] = NOT_ASKED
@@ -105,8 +121,17 @@ class GroupObserver:
         await self._connected.close()
 
     async def perform(self, effect: Effect) -> None:
-        """A group is changed through its pods alone."""
-        raise AssertionError(f"not an effect of this kind of migration: {effect}")
+        """A group is changed through its pods; with coordination through ZooKeeper as well."""
+        zookeeper = (await self._connected.clients()).zookeeper
+        if zookeeper is None:
+            raise AssertionError(f"not an effect of this kind of migration: {effect}")
+        match effect:
+            case SetMode(group, mode, version):
+                await zookeeper.set_mode(group, mode, version)
+            case RemoveGuards(group, partitions):
+                await zookeeper.remove_guards(group, partitions)
+            case _:
+                raise AssertionError(f"not an effect of this kind of migration: {effect}")
 
     async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
         """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
@@ -124,7 +149,16 @@ class GroupObserver:
                 found.append(f"ControllerRevision {original_name(workload.kind, workload.name, uid, attempt)}"
                              " with the"
                              " template as it was")
-        return found
+        return found + await self._left_in_zookeeper(migration.spec.group)
+
+    async def _left_in_zookeeper(self, group: str) -> list[str]:
+        if (zookeeper := (await self._connected.clients()).zookeeper) is None:
+            return []
+        world = await zookeeper.world(group)
+        guards = sum(not owner.session for owner in world.owners.values())
+        return [*([f"znode {Layout(group).mode}, which says {world.mode_data.decode(errors='backslashreplace')}"]
+                  if world.mode_version >= 0 else []),
+                *([f"{guards} guard nodes below {Layout(group).owners}, which keep old consumers away"] if guards else [])]
 
     async def see(self, picture: Picture, lease_holder: str) -> Picture:
         """The picture with the facts of this pass. Never raises."""
@@ -138,11 +172,13 @@ class GroupObserver:
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
                          coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
-                         offered=clients, missing_rights=rights, lease_holder=lease_holder)
-        groups = clients.value.groups
+                         offered=clients, missing_rights=rights, zookeeper=clients, stores=clients, quiet_since=clients,
+                         missing_zookeeper_rights=clients, lease_holder=lease_holder)
+        groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
+        picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group)), zookeeper)
         cluster = await self._cluster.get(groups.cluster)
-        await self._sample(picture, group, clients.value.offsets)
+        await self._sample(picture, clients.value)
         begins = at.opened is None or at.step == "Preflight"
         facts = Facts(
             fleet=fleet, group=group, partitions=self._partitions, lag=self._lag,
@@ -152,8 +188,9 @@ class GroupObserver:
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
             offsets_topic=await self._topic.get(groups.offsets_topic),
-            missing_rights=rights,
-            lease_holder=lease_holder)
+            missing_rights=rights, lease_holder=lease_holder,
+            zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
+            stores=self._both_stores(), missing_zookeeper_rights=picture.facts.missing_zookeeper_rights)
         if not begins or not isinstance(group, Known):
             return facts
         topics = sorted({topic for member in group.value.members for topic in member.topics})
@@ -204,34 +241,64 @@ class GroupObserver:
 
         return await self._offered.get(ask)
 
-    async def _sample(self, picture: Picture, group: Observed[Group], offsets: GroupOffsets) -> None:
+    async def _see_zookeeper(self, picture: Picture, zookeeper: ZooKeeperGroups | None) -> Picture:
+        """Read after Kafka: a migration-enabled member is in ZooKeeper before it is in Kafka's group."""
+        if zookeeper is None:
+            return picture
+        group = picture.spec.group
+        world = await self._known(zookeeper.world(group))
+        if self._quiet_since is None or (isinstance(world, Known) and world.value.old):
+            self._quiet_since = self._clock.now()
+        rights = (await self._zookeeper_rights.get(lambda: zookeeper.missing_rights(group))
+                  if picture.position.step == "Preflight" else NOT_ASKED)
+        return replace(picture, facts=replace(
+            picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),
+            missing_zookeeper_rights=rights))
+
+    def _both_stores(self) -> Observed[tuple[StoreSample, ...]]:
+        if not self._stores:
+            return Unknown("no offset was read yet")
+        return Known(tuple(self._stores), self._stores[-1].at)
+
+    async def _sample(self, picture: Picture, clients: GroupClients) -> None:
         """One more sweep over the group, unless the last one was just now, and the lag judged by it."""
-        now = self._clock.now()
+        now, group = self._clock.now(), picture.facts.group
+        members = picture.members.value if isinstance(picture.members, Known) else None
         if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
             return
-        name, topics, limits = picture.spec.group, _topics(group.value), thresholds(picture)
+        if clients.zookeeper is not None and members is None:
+            return                                          # nobody can tell its topics
+        topics = _topics(group.value) | (members.topics() if members is not None else frozenset())
+        name, limits = picture.spec.group, thresholds(picture)
         read_committed = picture.spec.gates.isolation == "ReadCommitted"
-        if self._collector is None or self._judged_by != (offsets, limits, read_committed):
-            self._collector = LagCollector(offsets, self._clock, limits)
-            self._judged_by = (offsets, limits, read_committed)
+        if self._collector is None or self._judged_by != (clients, limits, read_committed):
+            self._both = BothStores(clients.offsets, clients.zookeeper, self._clock) if clients.zookeeper else None
+            self._collector = LagCollector(self._both or clients.offsets, self._clock, limits)
+            self._judged_by = (clients, limits, read_committed)
         sweep = await self._known(self._collector.sweep({name: Asked(topics, read_committed)}))
         if not isinstance(sweep, Known) or sweep.value.readings[name].why:
             self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
             self._lag = self._partitions
             return
-        self._keep(sweep.value, group.value, now, limits.marker_slack if read_committed else 0)
+        epoch = group.value.epoch if members is None else members.generation
+        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0,
+                   picture.spec.gates.quiet_seconds)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
-        own = _lag_group(group.value, self._partitions.value)
+        own = (_lag_group(group.value, self._partitions.value) if members is None
+               else _coordinated_lag_group(members, self._partitions.value))
         self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
 
-    def _keep(self, sweep: Sweep, group: Group, now: float, markers: int) -> None:
-        reading = sweep.readings[group.name]
+    def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, watched: int) -> None:
         found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
-                 for partition, each in reading.offsets.items()}
-        self._samples.append(GroupSample(now, group.epoch, found))
+                 for partition, each in sweep.readings[name].offsets.items()}
+        self._samples.append(GroupSample(now, epoch, found))
         while now - self._samples[0].at > WINDOW_SECONDS:
             self._samples.popleft()
+        if self._both is not None and self._both.last is not None:
+            self._stores.append(self._both.last)
+            while len(self._stores) > 2 and now - self._stores[1].at >= watched:
+                self._stores.popleft()
 
 
 def _topics(group: Group) -> frozenset[str]:
@@ -246,3 +313,10 @@ def _lag_group(group: Group, partitions: Mapping[str, int]) -> LagGroup:
     return LagGroup(
         wanted, stable=group.state is GroupState.STABLE, generation=Membership(group.state, assigned).generation,
         sole_owners=all(owners[each] == 1 for each in wanted))
+
+
+def _coordinated_lag_group(members: Members, partitions: Mapping[str, int]) -> LagGroup:
+    """Settled while every partition has one owner: the group that Kafka knows may have no member at all."""
+    wanted = members.expected(partitions)
+    sole = all(len(members.owners.get(each, ())) == 1 for each in wanted)
+    return LagGroup(wanted, stable=sole, generation=members.generation, sole_owners=sole)

@@ -3,10 +3,12 @@
 Every method has a time limit of its own and raises one of the three errors below, never a client library's.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from switchover.coordination.mode import Mode
+from switchover.coordination.world import World
 from switchover.core.figures import Figure
 from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.core.groups.workloads import MemberWorkload
@@ -26,6 +28,7 @@ from switchover.core.kraft.facts import (
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Sweep
 from switchover.metadata.parity import TreeReading
+from switchover.partition import TopicPartition
 
 
 class Unreachable(Exception):
@@ -168,6 +171,38 @@ class GroupMemberships(Protocol):
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
         """Of each group its members, or why its coordinator does not tell them. A group that does not exist is Dead."""
         ...
+
+
+class ZooKeeperGroups(Protocol):
+    """Consumer groups that ZooKeeper coordinates, or did; the connect string has the brokers' chroot.
+
+    Refused names the right that our credentials lack.
+    """
+
+    async def world(self, group: str) -> World:
+        """What the group looks like, read at once; a group that does not exist has no member and no mode."""
+        ...
+
+    async def offsets(self, group: str) -> Mapping[TopicPartition, int]:
+        """The offsets that are committed to ZooKeeper; one that the old consumer takes for none is absent."""
+        ...
+
+    async def set_mode(self, group: str, mode: Mode, version: int) -> None:
+        """Write the mode znode in that version, or create it where that is -1; that it says so already is success.
+
+        Fenced says what is there in its place.
+        """
+        ...
+
+    async def remove_guards(self, group: str, partitions: Collection[TopicPartition]) -> None:
+        """Delete the owner nodes of these partitions that belong to no session; one that is gone is done."""
+        ...
+
+    async def missing_rights(self, group: str) -> tuple[str, ...]:
+        """What we lack, by the nodes' ACLs, to own the mode znode and to remove guards, such as `WRITE on /consumers/…`."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 class ZooKeeper(Protocol):

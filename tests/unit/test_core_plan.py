@@ -448,3 +448,14 @@ def test_of_several_overdue_gates_the_one_that_saw_something_is_told():
         decision = walk.decide(now=now, Blind=unknown("NotObserved", "no answer"), Seeing=CLOSED[0])
     assert decision.stalled is not None
     assert decision.stalled.verdict.reason == "Waiting"
+
+
+def test_what_others_did_to_earlier_steps_is_taken_back_before_a_step_begins():
+    """Shut gates, a hold and a pause do not keep it from that; once the step has begun, it is `keep` that counts."""
+    move = PLAN.steps[1]
+    guarded = replace(move, forward=replace(move.forward, ahead=lambda _: (MAKE,), keep=lambda _: (UNMAKE,)))
+    plan = Plan((PLAN.steps[0], guarded, PLAN.steps[2]))
+    for wanted in (intent(), intent(held=("Move",)), intent(paused=True)):
+        decision = Walk(at("Move"), MADE, plan).decide(wanted)
+        assert (decision.position.opened, decision.effects) == (None, (MAKE,))
+        assert Walk(at("Move", opened=True), MADE, plan).decide(wanted).effects == (UNMAKE,)

@@ -423,9 +423,6 @@ FINDINGS = [
     Finding("Group", "Kafka Streams offline", then(
         specced(protocol={"to": "Consumer", "strategy": "Offline"}), with_group(assignor="stream")), FAIL, "KafkaStreams",
         "orders", "committed offsets"),
-    Finding("Group", "KIP-125", specced(
-        protocol=None, coordination={"to": "Kafka"}, zookeeper={"connect": "zookeeper:2181"}), FAIL,
-        "CoordinationUnsupported", "spec.coordination", "protocol"),
     Finding("Readings", "refused", lambda picture: with_fact(
         picture, "coordinated", Unknown("needs Describe on the Cluster", refused=True)), FAIL, "ReadingRefused",
         "the groups of every coordinator"),

@@ -27,6 +27,12 @@ PLANS = {
     "two bounces of a StatefulSet": (spec_of(workload_of(S, **BOUNCES), **STRATEGY), "BounceOneCanary BounceOne BounceTwo"),
     "to classic": (spec_of(workload_of(**DOWN), protocol={"to": "Classic"}), "Canary Rollout Promote"),
     "a StatefulSet to classic": (spec_of(workload_of(S, **DOWN), protocol={"to": "Classic"}), "Canary Rollout"),
+    **{f"coordination to {to}": (
+        spec_of(workload_of(**BRIDGED), coordination={"to": to}, zookeeper={"connect": "zookeeper:2181"}),
+        f"ReplaceWithMigrationEnabled Toggle ReplaceWith{whom}") for to, whom in (
+            ("Kafka", "KafkaConsumers"), ("ZooKeeper", "OldConsumers"))},
+    "the mode alone": (spec_of(workload_of(template={}), coordination={"to": "Kafka", "replace": "Nothing"},
+                               zookeeper={"connect": "zookeeper:2181"}), "Toggle"),
     **{f"offline, {kind}": (spec_of(workload_of(kind), protocol={"to": "Consumer", "strategy": "Offline"}), "Stop Start")
        for kind in (D, S)},
 }

@@ -57,7 +57,10 @@ def test_the_table_of_preflight_lists_every_finding() -> None:
 
 
 def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_other_gates_wait_for() -> None:
-    findings, _, gates = (ROOT / "docs" / "preflight-groups.md").read_text().partition("\n## Gates")
+    text, _, coordination = (ROOT / "docs" / "preflight-groups.md").read_text().partition("\n## Coordination")
+    findings, _, gates = text.partition("\n## Gates")
+    moved = SOURCE / "core" / "groups" / "coordination" / "preflight"
+    assert listed(coordination.splitlines()) == sorted({*reasons(moved, FINDINGS)})
     own, borrowed = SOURCE / "core" / "groups" / "preflight", inspect.getsource(check_plain_assignments)
     assert listed(findings.splitlines()) == sorted(
         {*reasons(own, FINDINGS), *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})

@@ -52,7 +52,7 @@ class Workload(Model):
     container: ContainerName
     """The container that holds the consumer."""
     template: ContainerChange
-    """The change that the migration ends with."""
+    """The change that the migration ends with; where it replaces nothing, an empty one."""
     bridge: ContainerChange | None = None
     """The change in between: both strategies, the client upgrade, or the migration-enabled consumer."""
 
@@ -84,6 +84,12 @@ class CoordinationMigration(Model):
 
     to: Literal["Kafka", "ZooKeeper"]
     """Who coordinates in the end."""
+    replace: Literal["All", "Nothing"] = "All"
+    """All: the pods become migration-enabled ones (bridge), and after the toggle those of the template. Nothing: they are
+    migration-enabled and stay so; only the mode is toggled."""
+    assignment_strategy: Literal["Range", "RoundRobin", "RoundRobinUpTo0_11"] | None = None
+    """The old consumers' partition.assignment.strategy, roundrobin as Kafka 1.0 or as 0.11 has it. Absent: told by
+    who owns what, which a small group may leave open."""
 
 
 class Audit(Model):
@@ -105,6 +111,9 @@ class ConsumerGroupMigrationGates(MigrationGates):
     its partitions to nobody until its session has ended: 45 s by default, 60 s at most under the consumer protocol."""
     isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
     """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
+    quiet_seconds: Annotated[int, Field(ge=0, le=3_600)] = 120
+    """With coordination: how long no old consumer may have been seen before the group is toggled to Kafka, and how long
+    Preflight watches where the members commit: twice their auto.commit.interval.ms, which is 60 s by default."""
     max_consumers_per_coordinator: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
     """Consumers of all groups that one broker may coordinate."""
 
@@ -197,6 +206,10 @@ class GroupSummary(Model):
     """The strategy or the brokers' assignor in force."""
     coordinator: Annotated[int, Field(ge=-1, le=2_147_483_647)] = -1
     """The broker that coordinates it."""
+    mode: Annotated[str, Clipped(32)] = ""
+    """With coordination: by which mode its members choose their partitions, zookeeper or kafka; mixed while they change."""
+    old_members: Count = 0
+    """With coordination: members that know nothing of the migration."""
     lag: Annotated[int, Field(ge=0, le=2**53)] = 0
     """Records that are not committed yet, of all partitions."""
 

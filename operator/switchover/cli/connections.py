@@ -13,13 +13,14 @@ from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.adapters.zookeeper_groups import KazooZooKeeperGroups
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.meta import SecretRef
 from switchover.core.kraft import listener
 from switchover.observe import Clients, Observer
 from switchover.observe_group import GroupClients, GroupObserver
-from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, ZooKeeper
+from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, ZooKeeper, ZooKeeperGroups
 
 logger = logging.getLogger(__name__)
 
@@ -134,6 +135,7 @@ class GroupAdapters:
 
     groups: Callable[[Access], Groups] = WireGroups
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
+    zookeeper: Callable[[Access], ZooKeeperGroups] = KazooZooKeeperGroups
 
 
 REAL_GROUPS = GroupAdapters()
@@ -168,7 +170,15 @@ class CredentialedGroups:
         kafka, servers = await self._kept.properties(self._spec.kafka.credentials_ref), self._spec.kafka.bootstrap_servers
         return GroupClients(
             groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(Access(servers, with_))),
-            offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(Access(servers, with_))))
+            offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(Access(servers, with_))),
+            zookeeper=await self._zookeeper())
+
+    async def _zookeeper(self) -> ZooKeeperGroups | None:
+        if (wanted := self._spec.zookeeper) is None:
+            return None
+        properties = await self._kept.properties(wanted.credentials_ref)
+        return self._kept.get(
+            "zookeeper", properties, lambda with_: self._adapters.zookeeper(Access(wanted.connect, with_)))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from switchover.coordination.mode import Mode
+from switchover.partition import TopicPartition
+
 
 @dataclass(frozen=True, slots=True)
 class Apply:
@@ -132,5 +135,28 @@ class DeleteZNode:
         return f"delete {self.path} (version {self.version})"
 
 
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    """Write the mode znode of a group (KIP-125), which must still have this version; -1: it must not exist."""
+
+    group: str
+    mode: Mode
+    version: int
+
+    def __str__(self) -> str:
+        return f"set the mode of group {self.group} to {self.mode} (over version {self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveGuards:
+    """Delete the guard nodes that keep old consumers away from these partitions."""
+
+    group: str
+    partitions: frozenset[TopicPartition]
+
+    def __str__(self) -> str:
+        return f"remove {len(self.partitions)} guards of group {self.group}"
+
+
 Effect = (Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | RaiseEpoch
-          | RaiseVersions | DeleteZNode)
+          | RaiseVersions | DeleteZNode | SetMode | RemoveGuards)

@@ -36,7 +36,8 @@ class Leg(Generic[P]):
     true and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate
     is open as well. While a `watch` gate of `rescue_from` is overdue, `rescue` is rolled instead. A leg that is `one_way` is
     finished before the direction can change; a pause waits while it is `critical`. What `keep` gives is done first and
-    always, shut gates or a pause notwithstanding: it only takes back what others did.
+    always, shut gates or a pause notwithstanding: it only takes back what others did. `ahead` does the same while the step
+    has not begun yet, for what the steps before it have left.
     """
 
     enter: tuple[Gate[P], ...] = ()
@@ -44,6 +45,7 @@ class Leg(Generic[P]):
     watch: tuple[Gate[P], ...] = ()
     goal: Callable[[P], tuple[Effect, ...]] = nothing
     keep: Callable[[P], tuple[Effect, ...]] = nothing
+    ahead: Callable[[P], tuple[Effect, ...]] = nothing
     rollouts: tuple[Rollout[P], ...] = ()
     done: tuple[Gate[P], ...] = ()
     rescue_from: tuple[Gate[P], ...] = ()
@@ -175,8 +177,9 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
                                subject=step.name, unblocks="set desiredState to Running to go on"))
         return at, (), ""
-    if at.opened is not None and (effects := leg.keep(picture)):
-        judge.all_open(leg.watch, picture)
+    keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
+    if effects := keeps(picture):
+        judge.all_open(told, picture)
         return at, effects, ""
     standing = intent.paused and not leg.critical(picture)
     if standing:

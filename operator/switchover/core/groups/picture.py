@@ -16,7 +16,9 @@ from functools import cached_property
 from typing import Any
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload, WorkloadKind
+from switchover.coordination.world import World
 from switchover.core.groups.change import Unsupported, changed, differing
+from switchover.core.groups.coordination.members import Consumer, Members, consumers
 from switchover.core.groups.facts import (
     LEFT,
     BrokerGroups,
@@ -26,6 +28,7 @@ from switchover.core.groups.facts import (
     MemberProtocol,
     OffsetsTopic,
     Readiness,
+    StoreSample,
 )
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
@@ -33,7 +36,7 @@ from switchover.core.position import Position
 from switchover.lag.watch import Assessment
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
-TO_THE_BRIDGE = ("BridgeCanary", "Bridge", "BounceOneCanary", "BounceOne")
+TO_THE_BRIDGE = ("BridgeCanary", "Bridge", "BounceOneCanary", "BounceOne", "ReplaceWithMigrationEnabled")
 """The steps in which a bridge is what slots go to; in those that follow it is what they come from."""
 
 
@@ -63,6 +66,10 @@ class Facts:
     readiness: Observed[Readiness] = NOT_ASKED
     offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
     missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # in Preflight only: "patch deployments.apps"
+    zookeeper: Observed[World] = NOT_ASKED                       # with coordination only, as all that follows
+    stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
+    quiet_since: Observed[float] = NOT_ASKED                     # when an old consumer was seen last, or looked for first
+    missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
     lease_holder: str = ""
 
 
@@ -199,6 +206,34 @@ class Picture:
     def _pods_by_host(self) -> Counter[str]:
         return Counter(pod.ip for _, _, pod in self.pods())
 
+    @property
+    def members(self) -> Observed[Members]:
+        """With coordination: who is in the group, by both of its coordinators."""
+        return self._members
+
+    @cached_property
+    def _members(self) -> Observed[Members]:
+        group, world = self.facts.group, self.facts.zookeeper
+        if not isinstance(world, Known):
+            return world
+        return Known(Members(world.value, group.value), world.at) if isinstance(group, Known) else group
+
+    def takes_part(self, pod: MemberPod, mode: str) -> bool:
+        """Whether the member is there that a pod of this mode is to be."""
+        consumer = self.consumer(mode)
+        if consumer is None:
+            return any(member.protocol is self.protocol(mode) for member in self.members_of(pod))
+        if not isinstance(self.members, Known):
+            return False
+        if consumer is Consumer.KAFKA:
+            return bool(self.kafka_consumers_of(pod))
+        return self.members.value.is_registered(pod.name, consumer)
+
+    def kafka_consumers_of(self, pod: MemberPod) -> Sequence[Member]:
+        """With coordination: the members of Kafka's group in a pod that ZooKeeper does not know."""
+        found = self.members.value.kafka_consumers if isinstance(self.members, Known) else ()
+        return [member for member in self.members_of(pod) if member in found]
+
     def strangers(self) -> tuple[Member, ...]:
         """Members that run in no pod of the managed workloads. A static one that has left runs nowhere."""
         if not isinstance(self.facts.group, Known):
@@ -213,6 +248,17 @@ class Picture:
     def bridged(self) -> bool:
         """Whether some workload has a change in between."""
         return any(workload.bridge is not None for workload in self.spec.workloads)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether pods are replaced at all."""
+        return self.spec.coordination is None or self.spec.coordination.replace == "All"
+
+    def consumer(self, mode: str) -> Consumer | None:
+        """With coordination: what pods of a mode run."""
+        if self.spec.coordination is None:
+            return None
+        return dict(zip((ORIGINAL, INTERMEDIATE, TARGET), consumers(self.spec.coordination), strict=True))[mode]
 
     def protocol(self, mode: str) -> MemberProtocol:
         """The protocol by which members of a mode take part."""

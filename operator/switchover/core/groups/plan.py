@@ -6,11 +6,11 @@ a bridge promotes them in the end: back into the workload itself, which has the 
 
 import hashlib
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, WorkloadKind
-from switchover.core.gate import Gate
-from switchover.core.groups import goals, preflight, slots
+from switchover.core.groups import goals, preflight, rollouts, slots
+from switchover.core.groups.coordination import plan as coordination
 from switchover.core.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
 from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.core.groups.gates.ending import EMPTY, SOAKED
@@ -22,17 +22,12 @@ from switchover.core.groups.gates.windows import WITHIN_WINDOW
 from switchover.core.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.preflight.workloads import MOVABLE
+from switchover.core.groups.rollouts import BOTH, DEPLOYMENTS, STATEFUL_SETS, Gates
 from switchover.core.plan import Leg, Plan, Step
-from switchover.core.rollout import Rollout
 
 FROZEN = ("group", "kafka", "zookeeper", "workloads", "protocol", "assignment_strategy", "coordination", "audit",
           "soak_seconds")
 """The parts of the spec that make the plan: the CRD freezes them once a plan is recorded."""
-
-Gates = tuple[Gate[Picture], ...]
-DEPLOYMENTS = frozenset({WorkloadKind.DEPLOYMENT})
-STATEFUL_SETS = frozenset({WorkloadKind.STATEFUL_SET})
-BOTH = DEPLOYMENTS | STATEFUL_SETS
 
 WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
@@ -42,26 +37,9 @@ AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSE
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
 RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
 
-
-def to(mode: str, kinds: frozenset[WorkloadKind], *, canary: bool = False, after_canary: bool = False,
-       before: Gates = BEFORE) -> Rollout[Picture]:
-    """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
-    sizes = slots.canary_size if canary else slots.sizes_after_canary if after_canary else slots.sizes
-    return Rollout(
-        mode=mode, left=slots.left(mode, kinds, only_canary=canary), sight=slots.sight, assign=slots.assign,
-        replace=slots.evict, sizes=sizes, before=before, after=AFTER)
-
-
-def back_to(mode: str, kinds: frozenset[WorkloadKind] = BOTH) -> Rollout[Picture]:
-    """A rollout of slots back. It asks for members and not for health: what is not healthy may be why it goes back."""
-    return Rollout(
-        mode=mode, left=slots.left(mode, kinds), sight=slots.sight, assign=slots.assign, replace=slots.evict,
-        sizes=slots.sizes_without_bake, before=(), after=(PODS_ARE_MEMBERS,))
-
-
-CURE = Rollout(
-    mode=ORIGINAL, left=slots.to_cure, sight=slots.sight, assign=slots.assign, replace=slots.evict,
-    sizes=slots.one, before=(), after=(PODS_ARE_MEMBERS,), restart=True)
+to = partial(rollouts.to, before=BEFORE, after=AFTER)
+back_to = partial(rollouts.back_to, after=(PODS_ARE_MEMBERS,))
+CURE = rollouts.restart_one(after=(PODS_ARE_MEMBERS,))
 """One pod restarted: its joining makes a coordinator assign again that has forgotten to (F2 of feasibility-groups.md)."""
 
 PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
@@ -134,6 +112,8 @@ OFFLINE: tuple[Step[Picture], ...] = (
 @lru_cache(maxsize=64)
 def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
     """The steps that a spec asks for."""
+    if spec.coordination is not None:
+        return coordination.plan_of(spec.coordination)
     if spec.protocol is not None and spec.protocol.strategy == "Offline":
         return Plan((PREFLIGHT, BASELINE, *OFFLINE, SETTLE, HAND_OVER))
     bridged = any(workload.bridge is not None for workload in spec.workloads)

@@ -10,7 +10,7 @@ from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.groups import partition
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.replicas import exchange, is_exchanged
-from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
 from switchover.core.rollout import BatchSize, Sight
@@ -100,6 +100,8 @@ BATCH_SECONDS = 60.0
 def seconds_left(picture: Picture) -> float:
     """How long the batches that are left will take, at that assumption, and the soak."""
     at, spec = picture.position, picture.spec
+    if not picture.replaces:
+        return BATCH_SECONDS + (spec.soak_seconds if at.direction is Direction.FORWARD else 0)
     if at.direction is Direction.BACKWARD:
         return BATCH_SECONDS * math.ceil(moves_left(picture) / sizes_after_canary(picture)[-1].pods)
     clones = sum(picture.workload(slot.rpartition("/")[0]).kind is WorkloadKind.DEPLOYMENT for slot in at.nodes)
@@ -136,12 +138,7 @@ def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
 
 def _have_joined(picture: Picture, rising: MemberWorkload) -> bool:
     pods = (rising.pods[name] for name in rising.ready())
-    return all(_takes_part(picture, pod) for pod in pods)
-
-
-def _takes_part(picture: Picture, pod: MemberPod) -> bool:
-    """By the protocol of the mode that the batch goes to."""
-    return any(member.protocol is picture.protocol(picture.moved_to) for member in picture.members_of(pod))
+    return all(picture.takes_part(pod, picture.moved_to) for pod in pods)
 
 
 def _pair(picture: Picture, name: str, source: MemberWorkload,
@@ -169,7 +166,7 @@ def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
     """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
     for count, name in enumerate(partition.highest(source, updated), 1):
         pod = source.pods.get(name)
-        if pod is None or name not in source.ready() or not _takes_part(picture, pod):
+        if pod is None or name not in source.ready() or not picture.takes_part(pod, picture.moved_to):
             return count
     return updated
 

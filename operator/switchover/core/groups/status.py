@@ -58,7 +58,8 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
 def telling(status: ConsumerGroupMigrationStatus) -> tuple[object, ...]:
     """What makes a status worth writing before its heartbeat is due; figures alone do not."""
     group = status.group
-    return (*record.telling(status), status.slots, group and (group.type, group.state, group.coordinator, group.members))
+    return (*record.telling(status), status.slots, group and (
+        group.type, group.state, group.coordinator, group.members, group.mode, group.old_members))
 
 
 def _slots(at: Position, seen: Mapping[str, str]) -> tuple[Slot, ...]:
@@ -76,9 +77,19 @@ def _summary(picture: Picture) -> GroupSummary | None:
     offsets = samples.value[-1].offsets.values() if isinstance(samples, Known) and samples.value else ()
     return GroupSummary(
         type=found.type, state=found.state, members=len(found.members), assignor=found.assignor,
-        coordinator=found.coordinator,
+        coordinator=found.coordinator, mode=_mode(picture), old_members=_old_members(picture),
         classic_members=sum(member.protocol is MemberProtocol.CLASSIC for member in found.members),
         lag=sum(max(0, end - committed) for committed, end in offsets if committed is not None))
+
+
+def _mode(picture: Picture) -> str:
+    members = picture.members
+    followed = members.value.followed if isinstance(members, Known) else frozenset()
+    return "mixed" if len(followed) > 1 else next(iter(followed), "")
+
+
+def _old_members(picture: Picture) -> int:
+    return len(picture.members.value.world.old) if isinstance(picture.members, Known) else 0
 
 
 def _cluster_id(picture: Picture) -> str:

@@ -21,10 +21,6 @@ def offline(picture: Picture) -> bool:
 
 
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
-    if picture.spec.coordination is not None:
-        yield fail("CoordinationUnsupported", "this version of Switchover does not move a group between ZooKeeper and Kafka",
-                   subject="spec.coordination", unblocks="use protocol or assignmentStrategy; nothing was touched")
-        return
     told = picture.facts.group
     if not isinstance(told, Known) and told.malformed:
         yield fail("MalformedMember", told.why, subject=picture.spec.group,

@@ -16,6 +16,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
         "offsets": facts.samples, "the groups of every coordinator": facts.coordinated,
         "__consumer_offsets": facts.offsets_topic, "the consumer protocol": facts.readiness,
         "our rights in Kubernetes": facts.missing_rights,
+        "ZooKeeper": facts.zookeeper, "our rights in ZooKeeper": facts.missing_zookeeper_rights,
         **{f"broker {broker}": told for broker, told in facts.brokers.items()},
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):

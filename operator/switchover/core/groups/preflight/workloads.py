@@ -26,7 +26,8 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             container_of(source.template, workload.container)
             if workload.kind is WorkloadKind.DEPLOYMENT:
                 check_cloneable(source, workload.container)
-            yield from _changes_nothing(workload, source)
+            if picture.replaces:
+                yield from _changes_nothing(workload, source)
         except Unsupported as error:
             yield fail("WorkloadUnsupported", f"{source}: {error}", subject=workload.name, unblocks="change it as said")
         if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:

@@ -1,0 +1,19 @@
+"""What must hold before the coordination of a group is moved (zkcc.md 2.4, 3 and 4); docs/preflight-groups.md lists it."""
+
+from switchover.core.gate import Gate
+from switchover.core.groups.coordination.capacity import CAPACITY
+from switchover.core.groups.coordination.preflight import changes, registrations, stores
+from switchover.core.groups.gates.coordinator import OFFSETS_REPLICATED, ONE_COORDINATOR
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.preflight import rights, workloads
+
+GATES: tuple[Gate[Picture], ...] = (
+    *rights.CHECKS,
+    *registrations.CHECKS,
+    *stores.CHECKS,
+    *workloads.CHECKS,
+    *changes.CHECKS,
+    ONE_COORDINATOR,
+    CAPACITY,
+    OFFSETS_REPLICATED,
+)

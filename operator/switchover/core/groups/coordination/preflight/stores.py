@@ -1,0 +1,106 @@
+"""Where the members commit, and whether the two stores fit together (zkcc.md 3.4 to 3.7; feasibility-groups.md 1.4)."""
+
+from collections.abc import Iterator, Sequence
+
+from switchover.core.gate import Unseen, Verdict, fail, info, unknown, wait
+from switchover.core.groups.coordination.members import Consumer
+from switchover.core.groups.coordination.read import stores_of
+from switchover.core.groups.facts import StoreSample
+from switchover.core.groups.picture import ORIGINAL, Picture
+from switchover.core.groups.preflight.reading import check
+
+
+def stores_in(picture: Picture) -> Sequence[StoreSample]:
+    found = stores_of(picture)
+    if isinstance(found, Verdict):
+        raise Unseen(found)
+    return found
+
+
+def _moves(stores: Sequence[StoreSample], store: str) -> bool:
+    first, last = stores[0].offsets, stores[-1].offsets
+    return any(getattr(found, store) != getattr(first[each], store) for each, found in last.items() if each in first)
+
+
+def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
+    """offsets.storage is not in the registration: which store moves tells it."""
+    if picture.consumer(ORIGINAL) is not Consumer.OLD:
+        return
+    group, wanted = picture.spec.group, picture.spec.gates.quiet_seconds
+    stores = [each for each in stores_in(picture) if each.at >= picture.position.entered]     # none of an earlier try
+    if not stores:
+        raise Unseen(unknown("OffsetsUnknown", "no offset was read in this step yet", subject=group))
+    watched = stores[-1].at - stores[0].at
+    in_zookeeper, in_kafka = _moves(stores, "zookeeper"), _moves(stores, "kafka")
+    if in_kafka and in_zookeeper:
+        yield fail("OffsetsInBoth", f"members of group {group} commit to Kafka and to ZooKeeper (offsets.storage=kafka with"
+                   " dual.commit.enabled): both commits would fail, silently, as soon as a migration-enabled member joins",
+                   subject=group, observed="both stores move", threshold="ZooKeeper's alone",
+                   unblocks="set offsets.storage=zookeeper on every member: no offset in ZooKeeper is behind")
+    elif in_kafka:
+        yield fail("OffsetsInKafkaOnly", f"members of group {group} commit to Kafka alone (offsets.storage=kafka,"
+                   " dual.commit.enabled=false)", subject=group, observed="Kafka's store moves",
+                   threshold="ZooKeeper's alone",
+                   unblocks="in this order: dual.commit.enabled=true on every member; wait until this says OffsetsInBoth;"
+                            " then offsets.storage=zookeeper on every member. Straight to zookeeper they would begin anew")
+    elif watched < wanted:
+        yield wait("StoresWatched", f"which store the members of group {group} commit to is watched", subject=group,
+                   observed=f"{watched:.0f} s", threshold=f"{wanted} s", unblocks="nothing to do: it ends by itself")
+    elif not in_zookeeper and not _idle(stores[-1]):
+        yield wait("NoCommitSeen", f"members of group {group} have committed nothing in {watched:.0f} s although there are"
+                   " records", subject=group, observed="no store moves", threshold="ZooKeeper's alone",
+                   unblocks="they consume and commit; with auto.commit.interval.ms above 60 s raise gates.quietSeconds")
+
+
+def _idle(last: StoreSample) -> bool:
+    """Everything is committed to ZooKeeper and nothing to Kafka: nothing could move."""
+    return all(found.kafka is None and (found.zookeeper == found.end or found.end == found.start)
+               for found in last.offsets.values())
+
+
+def find_hazards(picture: Picture) -> Iterator[Verdict]:
+    """A migration-enabled member goes on from the greater offset of both stores: one that is left over skips records."""
+    stores = stores_in(picture)
+    earlier, latest = stores[-2].offsets, stores[-1].offsets
+    from_kafka = picture.consumer(ORIGINAL) is Consumer.KAFKA
+    for partition, found in sorted(latest.items()):
+        before = earlier.get(partition, found)
+        for store, committed, previous in (("ZooKeeper", found.zookeeper, before.zookeeper),
+                                           ("Kafka", found.kafka, before.kafka)):
+            if (previous is not None and previous > found.end) or (committed is not None and committed < before.start):
+                yield fail("OffsetOutsideLog", f"the offset of {partition} in {store} lies outside of its log",
+                           subject=str(partition), observed=committed, threshold=f"{found.start} to {found.end}",
+                           unblocks="a topic that was made anew, or a group that fell behind its retention: set or delete"
+                                    " the"
+                                    f" offset in {store} while nobody consumes")
+        if not from_kafka and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
+            yield fail("KafkaOffsetsAhead", f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
+                                            " them would"
+                       " be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
+                       unblocks="delete the group's offsets in Kafka now, while it has no member there:"
+                                f" kafka-consumer-groups.sh --delete-offsets --group {picture.spec.group} --topic"
+                                f" {partition.topic}")
+        if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
+            yield fail("ZooKeeperOffsetsAhead", f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
+                                                " them"
+                       " would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
+                       unblocks=f"delete the znodes below /consumers/{picture.spec.group}/offsets/{partition.topic}")
+
+
+def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
+    latest = stores_in(picture)[-1].offsets
+    missing = sorted(each for each, found in latest.items() if found.zookeeper is None and found.kafka is None)
+    if missing:
+        yield info("OffsetResetDecides", f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
+                                         " each"
+                   " client's auto.offset.reset decides where it begins, and nobody tells what that is (largest by default"
+                   " for"
+                   " old consumers)", subject=str(missing[0]), observed=len(missing),
+                   cure="give the new clients the reset that the old ones have")
+
+
+CHECKS = (
+    check("Storage", find_wrong_storage, "the members commit to ZooKeeper alone"),
+    check("Stores", find_hazards, "neither store has an offset that would skip records"),
+    check("Offsets", find_missing_offsets, "every partition has an offset"),
+)

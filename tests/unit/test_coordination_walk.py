@@ -1,0 +1,336 @@
+"""Walks along the plans of a group whose coordination moves: there, back from everywhere, and past what may come between."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from switchover.coordination.mode import Mode
+from switchover.core.effects import RemoveGuards, SetMode
+from switchover.core.groups.plan import plan_of
+from unit.coordination_walk import CoordinationWalk
+from unit.coordination_world import CoordinatedWorld
+from unit.group_walk import BACKWARD, FORWARD
+
+D, S = "Deployment", "StatefulSet"
+LAST = {"Kafka": "ReplaceWithKafkaConsumers", "ZooKeeper": "ReplaceWithOldConsumers"}
+FIRST = "ReplaceWithMigrationEnabled"
+ENDS = {"Kafka": "kafka", "ZooKeeper": "old"}
+BEGINS = {"Kafka": "old", "ZooKeeper": "kafka"}
+each_way = pytest.mark.parametrize("to", ["Kafka", "ZooKeeper"])
+each_kind = pytest.mark.parametrize("kind", [D, S])
+
+
+def walk(to: str = "Kafka", kind: str = D, first: str = "", **spec: object) -> CoordinationWalk:
+    return CoordinationWalk(CoordinatedWorld((kind, "orders", 4), first=first or BEGINS[to]), to, kind, **spec)
+
+
+def at(walked: CoordinationWalk, step: str, batches: int = 0) -> CoordinationWalk:
+    """Inside of a step, so many batches on."""
+    return walked.until(lambda: walked.position.step == step and walked.position.opened is not None
+                        and walked.position.batches_done >= batches)
+
+
+def passes(walked: CoordinationWalk, count: int) -> CoordinationWalk:
+    for _ in range(count):
+        walked.step()
+    return walked
+
+
+def check(walked: CoordinationWalk, kind: str, mode: Mode) -> None:
+    """Everybody is of that kind, every partition was fetched by one at most at any time, and is by one now."""
+    world = walked.paper
+    assert {each.kind for each in world.consumers.values()} == {kind}
+    assert len(world.consumers) == 4
+    assert [len(world.fetching(each)) for each in world.coordinator.partitions] == [1] * 6
+    assert (world.mode or (b"zookeeper", 0))[0] == mode.encode()
+    check_alone(walked)
+
+
+def check_alone(walked: CoordinationWalk) -> None:
+    assert walked.paper.doubles == []
+
+
+def modes(walked: CoordinationWalk) -> list[Mode]:
+    """What the operator has written, in its order."""
+    return [each.mode for each in walked.world.done if isinstance(each, SetMode)]
+
+
+# --- there and back -----------------------------------------------------------------------------------------------------
+
+
+@each_kind
+@each_way
+def test_there(to, kind):
+    walked = walk(to, kind).until()
+    assert walked.steps == ["Preflight", "Baseline", FIRST, "Toggle", LAST[to], "Settle", "HandOver"]
+    assert walked.steps == [step.name for step in plan_of(walked.migration.spec).steps]
+    check(walked, ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
+    assert modes(walked) == ([Mode.KAFKA] if to == "Kafka" else [Mode.KAFKA, Mode.ZOOKEEPER])
+    assert walked.fewest >= (4 if kind == D else 3)
+    assert walked.migration.status.phase == "Succeeded"
+
+
+@pytest.mark.parametrize(("step", "batches"), [
+    ("Baseline", 0), (FIRST, 0), (FIRST, 1), (FIRST, 2), ("Toggle", 0), ("last", 0), ("last", 1), ("last", 2),
+    ("Settle", 0)])
+@each_kind
+@each_way
+def test_back_from_every_step_and_there_again(to, kind, step, batches):
+    walked = at(walk(to, kind), LAST[to] if step == "last" else step, batches)
+    walked.wants(desiredState="RolledBack")
+    walked.until()
+    assert (walked.position.step, walked.position.direction) == ("Preflight", BACKWARD)
+    check(walked, BEGINS[to], Mode.ZOOKEEPER if to == "Kafka" else Mode.KAFKA if walked.paper.mode else Mode.ZOOKEEPER)
+    assert all(not each.made["metadata"].get("annotations") for each in walked.world.workloads.values())
+    assert list(walked.world.workloads) == ["orders"], "a clone is left"
+    walked.wants(desiredState="Running")
+    check(walked.until(), ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
+
+
+@each_way
+def test_an_operator_that_is_killed_again_and_again_comes_there(to):
+    chance, walked = random.Random(7), walk(to, gates={"stableSamples": 1, "quietSeconds": 0})
+
+    def killed() -> bool:
+        if chance.random() < 0.1:
+            walked.forget()
+        return False
+
+    check(walked.until(killed, passes=2000), ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
+
+
+def test_a_group_that_is_migration_enabled_already_is_only_toggled_there_and_back():
+    walked = walk(first="enabled").until()
+    assert walked.steps == ["Preflight", "Baseline", "Toggle", "Settle", "HandOver"]
+    check(walked, "enabled", Mode.KAFKA)
+    assert not [each for each in walked.world.done if "replicas" in str(each)]
+    world = walked.paper
+    check(CoordinationWalk(world, "ZooKeeper").until(), "enabled", Mode.ZOOKEEPER)
+
+
+def test_guards_are_removed_on_the_way_back_when_every_member_follows_zookeeper():
+    walked = at(walk(), LAST["Kafka"], 1)
+    assert any(owner.session == 0 for owner in walked.paper.owners.values())
+    walked.paper.owners[next(iter(walked.paper.owners))._replace(topic="gone")] = next(
+        owner for owner in walked.paper.owners.values() if owner.session == 0)
+    walked.wants(desiredState="RolledBack")
+    walked.until()
+    assert [each for each in walked.world.done if isinstance(each, RemoveGuards)]
+    assert all(owner.session for owner in walked.paper.owners.values())
+    check(walked, "old", Mode.ZOOKEEPER)
+
+
+# --- the mode is the operator's -----------------------------------------------------------------------------------------
+
+
+def junk(world: CoordinatedWorld) -> None:
+    world.mode = (b"kafka\n", 1 + (world.mode[1] if world.mode else -1))
+
+
+def deleted(world: CoordinatedWorld) -> None:
+    world.mode = None
+
+
+def turned(world: CoordinatedWorld) -> None:
+    there = world.mode[0] if world.mode else b"zookeeper"
+    world.mode = (b"kafka" if there == b"zookeeper" else b"zookeeper", 1 + (world.mode[1] if world.mode else -1))
+
+
+@pytest.mark.parametrize("spoil", [junk, deleted, turned])
+@pytest.mark.parametrize("step", [FIRST, "Toggle", "last", "Settle"])
+@each_way
+def test_a_mode_that_somebody_else_changes_is_restored(to, step, spoil):
+    walked = at(walk(to), LAST[to] if step == "last" else step)
+    passes(walked, 1)
+    spoil(walked.paper)
+    check(walked.until(), ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
+
+
+@pytest.mark.parametrize("step", ["Toggle", LAST["Kafka"]])
+def test_it_is_restored_while_the_group_stands_before_a_hold(step):
+    walked = walk(holds=[step])
+    walked.until(lambda: walked.position.step == step)
+    passes(walked, 5)
+    wanted = walked.paper.mode[0] if walked.paper.mode else b"zookeeper"
+    turned(walked.paper)
+    passes(walked, 8)
+    assert walked.position.opened is None
+    assert walked.paper.mode is not None
+    assert walked.paper.mode[0] == wanted
+    assert "ModeNodeChanged" in walked.reasons or step == "Toggle"
+    check_alone(walked)
+
+
+def test_a_pause_holds_the_toggle_and_not_what_keeps_consumers_apart():
+    walked = at(walk(), "Toggle")
+    walked.wants(desiredState="Paused")
+    passes(walked, 10)
+    assert walked.paper.mode is None
+    walked.wants(desiredState="Running")
+    walked.until(lambda: walked.paper.mode is not None)
+    walked.wants(desiredState="Paused")
+    name = walked.paper.arrives("old")
+    passes(walked, 3)
+    assert modes(walked) == [Mode.KAFKA, Mode.ZOOKEEPER]
+    walked.paper.goes(name)
+    check_alone(walked)
+
+
+def test_the_toggle_waits_for_a_member_that_does_not_follow():
+    walked = at(walk(), "Toggle")
+    slow = walked.paper.of("enabled")[0]
+    slow.lags = 60.0
+    passes(walked, 10)
+    assert (walked.position.step, walked.paper.mode) == ("Toggle", (b"kafka", 0))
+    assert "ModeNotFollowed" in walked.reasons
+    check(walked.until(), "kafka", Mode.KAFKA)
+
+
+# --- whoever comes too early, or too late -------------------------------------------------------------------------------
+
+
+def test_an_old_consumer_that_arrives_takes_the_group_back_until_it_was_quiet_again():
+    walked = at(walk(), "Toggle")
+    walked.until(lambda: all(each.mode is Mode.KAFKA for each in walked.paper.of("enabled")))
+    name = walked.paper.arrives("old")
+    passes(walked, 5)
+    assert modes(walked) == [Mode.KAFKA, Mode.ZOOKEEPER]
+    assert "OldConsumerArrived" in walked.reasons
+    assert walked.paper.fetching(walked.paper.coordinator.partitions[-1])
+    assert any(name in str(owner.thread) for owner in walked.paper.owners.values()), "it has its share"
+    walked.paper.goes(name)
+    passes(walked, 2)
+    assert (modes(walked)[-1], "NotQuietYet" in walked.reasons) == (Mode.ZOOKEEPER, True)
+    check(walked.until(), "kafka", Mode.KAFKA)
+    assert modes(walked) == [Mode.KAFKA, Mode.ZOOKEEPER, Mode.KAFKA]
+
+
+def test_an_old_consumer_beside_kafka_consumers_stops_the_rollout_and_not_the_mode():
+    walked = at(walk(), LAST["Kafka"], 1)
+    name = walked.paper.arrives("old")
+    position = passes(walked, 10).position
+    assert (modes(walked), position.batches_done) == ([Mode.KAFKA], walked.position.batches_done)
+    assert "OldConsumerArrived" in walked.reasons
+    deleted(walked.paper)
+    passes(walked, 2)
+    assert walked.paper.mode == (b"kafka", 0)
+    walked.paper.goes(name)
+    check(walked.until(), "kafka", Mode.KAFKA)
+
+
+def test_a_kafka_consumer_that_comes_too_early_gets_a_share_of_its_own():
+    """P9: nothing in ZooKeeper keeps it off; without old consumers the mode gives way (R11)."""
+    walked = walk(holds=["Toggle"])
+    walked.until(lambda: walked.position.step == "Toggle")
+    passes(walked, 5)
+    name = walked.paper.arrives("kafka")
+    passes(walked, 5)
+    assert walked.paper.mode is not None
+    assert walked.paper.mode[0] == b"kafka"
+    before = len(walked.paper.doubles)
+    assert before <= 6 * 6, "until the members follow"
+    passes(walked, 5)
+    assert (len(walked.paper.doubles), modes(walked)) == (before, [Mode.KAFKA])
+    walked.paper.goes(name)
+    passes(walked, 5)
+    assert walked.paper.mode[0] == b"zookeeper"
+    assert "KafkaConsumerTooEarly" not in walked.migration.status.group.model_dump_json()
+
+
+def test_one_beside_old_consumers_is_told_and_no_batch_begins():
+    walked = at(walk(), FIRST, 1)
+    name = walked.paper.arrives("kafka")
+    done = passes(walked, 10).position.batches_done
+    assert "KafkaConsumerTooEarly" in walked.reasons
+    passes(walked, 10)
+    assert walked.position.batches_done == done
+    assert modes(walked) == []
+    walked.paper.goes(name)
+    walked.until()
+    assert {each.kind for each in walked.paper.consumers.values()} == {"kafka"}
+
+
+def test_a_bridge_that_is_no_migration_enabled_consumer_is_stopped_and_taken_back():
+    world = CoordinatedWorld((D, "orders", 4))
+    walked = CoordinationWalk(world)
+    workloads = [{**each, "bridge": {"env": [{"name": "CONSUMER", "value": "kafka"}, {"name": "X", "value": "1"}]}}
+                 for each in walked.wanted["workloads"]]
+    walked.wants(workloads=workloads)
+    while walked.position.direction is FORWARD:
+        walked.step()
+    assert walked.position.failure == "KafkaConsumerTooEarly"
+    doubles = len(world.doubles)
+    walked.until(lambda: not world.of("kafka"), passes=3)
+    stopped = next(index for index, each in enumerate(world.done) if "orders-switchover: 1 to 0 replicas" in str(each))
+    assert not [each for each in world.done[stopped:] if "orders-switchover: 0 to 1" in str(each)]
+    walked.until(lambda: walked.position.finished)
+    assert {each.kind for each in world.consumers.values()} == {"old"}
+    assert len(world.doubles) <= doubles + 6 * 6
+
+
+@pytest.mark.parametrize("kind", [D, S])
+def test_no_way_back_to_zookeeper_while_a_kafka_consumer_is_left(kind):
+    walked = at(walk(kind=kind), LAST["Kafka"], 1)
+    name = walked.paper.arrives("kafka")
+    walked.wants(desiredState="RolledBack")
+    walked.until(lambda: walked.position.step == "Toggle")
+    passes(walked, 10)
+    assert (walked.position.opened, modes(walked)) == (None, [Mode.KAFKA])
+    assert "KafkaConsumersLeft" in walked.reasons
+    walked.paper.goes(name)
+    check(walked.until(), "old", Mode.ZOOKEEPER)
+
+
+def test_a_member_that_lost_its_session_in_zookeeper_alone_is_no_kafka_consumer():
+    """A pod that was killed is in Kafka's group for longer than in ZooKeeper."""
+    walked = walk(holds=["Toggle"])
+    walked.until(lambda: walked.position.step == "Toggle")
+    lost = walked.paper.of("enabled")[0]
+    tree = walked.paper.tree
+
+    def without() -> object:
+        found = tree()
+        return replace(found, **{directory: {name: each for name, each in getattr(found, directory).items()
+                                             if name != lost.name} for directory in ("registrations", "acknowledgements")})
+
+    walked.paper.tree = without                        # type: ignore[method-assign, assignment]
+    passes(walked, 5)
+    assert "KafkaConsumerTooEarly" not in walked.reasons
+    assert modes(walked) == []
+
+
+# --- offsets ------------------------------------------------------------------------------------------------------------
+
+
+def test_no_old_consumer_starts_where_zookeepers_offsets_are_behind():
+    walked = at(walk(), LAST["Kafka"], 1)
+    walked.wants(desiredState="RolledBack")
+    walked.until(lambda: walked.position.step == FIRST)
+    walked.paper.half = {each.name for each in walked.paper.of("enabled")}
+    passes(walked, 10)
+    assert "ZooKeeperOffsetsBehind" in walked.reasons
+    assert not walked.paper.of("old")
+    walked.paper.half = set()
+    check(walked.until(), "old", Mode.ZOOKEEPER)
+
+
+def test_no_kafka_consumer_starts_where_kafka_has_no_offset():
+    walked = walk(holds=[LAST["Kafka"]])
+    walked.until(lambda: walked.position.step == LAST["Kafka"])
+    first = walked.paper.coordinator.partitions[0]
+    commit = walked.paper._commit
+
+    def forgets() -> None:
+        commit()
+        walked.paper.stored[first] = type(walked.paper.stored[first])(1000, None, 0, walked.paper.stored[first].end)
+
+    walked.paper._commit = forgets                     # type: ignore[method-assign]
+    walked.wants(holds=[])
+    passes(walked, 10)
+    assert "KafkaOffsetsBehind" in walked.reasons
+    assert not walked.paper.of("kafka")
+    walked.paper._commit = commit                      # type: ignore[method-assign]
+    check(walked.until(), "kafka", Mode.KAFKA)
+
+
