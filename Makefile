@@ -115,7 +115,7 @@ demo-groups: images-groups ## two consumer groups moved under load, five stories
 
 demo-down: ## take the demo and its sandbox away
 	sandbox/down
-	rm -rf build/demo build/demo-rollback build/demo-groups
+	rm -rf build/demo build/demo-rollback build/demo-groups build/demo-zkcc build/demo.lock
 
 clean: sandbox-down ## remove what was built in this checkout
 	rm -rf build $(VENV)

@@ -8,6 +8,8 @@ from typing import Any
 import jsonpatch
 import yaml
 
+from demo.world import images
+
 SANDBOX = Path(__file__).parents[2] / "sandbox"
 
 
@@ -31,21 +33,12 @@ class World:
 
 
 def world(name: str) -> World:
-    return World(list(_objects(SANDBOX / name)), dict(_images(SANDBOX / name)))
+    return World(list(_objects(SANDBOX / name)), images(SANDBOX / name))
 
 
 def _kustomization(directory: Path) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((directory / "kustomization.yaml").read_text())
     return found
-
-
-def _images(directory: Path) -> Iterator[tuple[str, str]]:
-    kustomization = _kustomization(directory)
-    for name in kustomization["resources"]:
-        if (directory / name).is_dir():
-            yield from _images(directory / name)
-    for image in kustomization.get("images", []):
-        yield image["name"], f"{image['newName']}:{image['newTag']}"
 
 
 def _objects(directory: Path) -> Iterator[dict[str, Any]]:
