@@ -1,7 +1,6 @@
 """The layers of tests: their order in one run, and how long each may take."""
 
-import time
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -14,7 +13,12 @@ hypothesis.settings.load_profile("busy")
 BUDGETS = {"unit": 400, "simulation": 900, "adapters": 1200, "apiserver": 600, "sandbox": 2400}
 """Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
 
+SIDE_BY_SIDE = {
+    "unit": "processes", "simulation": "processes", "adapters": "processes", "apiserver": "clusters", "sandbox": "clusters"}
+"""What one worker of `pytest -n 2` runs. A sandbox waits most of its time, and its pods go before all else that runs."""
+
 ROOT = Path(__file__).parent
+COUNTED = "counted"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,11 +33,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = list(BUDGETS)
     items.sort(key=lambda item: order.index(layer(item.path)))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(SIDE_BY_SIDE[layer(item.path)]))
 
 
 def layer(path: Path) -> str:
     """The layer that a test file belongs to: the directory below tests/."""
     return path.relative_to(ROOT).parts[0]
+
+
+@pytest.fixture
+def counted(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Tells in the end of the run how much a test did that is bounded by time."""
+    return lambda words: record_property(COUNTED, words)
 
 
 class Budgets:
@@ -42,25 +54,26 @@ class Budgets:
     def __init__(self, *, enforced: bool) -> None:
         self._enforced = enforced
         self.spent: dict[str, float] = {}
+        self._counted: list[str] = []
 
     @property
     def overruns(self) -> list[str]:
         return [name for name, seconds in self.spent.items() if seconds > BUDGETS[name]]
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        start = time.monotonic()
-        try:
-            return (yield)
-        finally:
-            name = layer(item.path)
-            self.spent[name] = self.spent.get(name, 0.0) + time.monotonic() - start
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = layer(ROOT.parent / report.location[0])
+        self.spent[name] = self.spent.get(name, 0.0) + report.duration
+        if report.when == "teardown":
+            self._counted += [f"{report.location[2]}: {words}" for key, words in report.user_properties if key == COUNTED]
 
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._enforced and self.overruns and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for words in self._counted:
+            terminalreporter.write_line(words)
         for name, seconds in self.spent.items():
             over = seconds > BUDGETS[name]
             verdict = "OVER ITS BUDGET" if over else "within its budget"

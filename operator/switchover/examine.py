@@ -1,8 +1,8 @@
 """Examine: fill the facts that Preflight alone asks for."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Generic, TypeVar
 
 from switchover.ask import known
 from switchover.core.kraft import names, template
@@ -10,7 +10,7 @@ from switchover.core.kraft.examination import BrokerExamination, Examination, Te
 from switchover.core.kraft.facts import Address, KubernetesState, ServerConfiguration
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.metadata.parity import TreeReading
+from switchover.core.zookeeper_groups import IdleGroups
 from switchover.ports import Clock, KafkaNodes, Survey, ZooKeeper
 
 T = TypeVar("T")
@@ -22,8 +22,37 @@ RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
 TREE_SECONDS = 20.0
 """How old the reading of the whole tree may be before the next one begins."""
+IDLE_GROUPS_SECONDS = 60.0
+"""The same of the sweep over groups without members."""
 LARGEST_TREE_SECONDS = 300.0
-BEING_READ = Unknown("ZooKeeper's metadata is being read")
+
+
+class _Background(Generic[T]):
+    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`."""
+
+    def __init__(self, what: str, seconds: float, clock: Clock) -> None:
+        self._being_read = Unknown(f"{what} being read")
+        self._seconds = seconds
+        self._clock = clock
+        self._read: Observed[T] = self._being_read
+        self._reading: asyncio.Task[Observed[T]] | None = None
+
+    def forget(self) -> None:
+        """End what is under way."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading, self._read = None, self._being_read
+
+    async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        """The newest reading; the first one is waited for a little."""
+        age = self._clock.now() - self._read.at if isinstance(self._read, Known) else self._seconds
+        if self._reading is None and age >= self._seconds:
+            self._reading = asyncio.create_task(known(read(), LARGEST_TREE_SECONDS, self._clock))
+        if self._reading is not None:
+            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
+            if self._reading.done():
+                self._read, self._reading = self._reading.result(), None
+        return self._read
 
 
 class Examiner:
@@ -35,14 +64,13 @@ class Examiner:
         self._zookeeper = zookeeper
         self._clock = clock
         self._rights: Observed[tuple[str, ...]] = NOT_ASKED
-        self._malformed: Observed[Mapping[str, str]] = BEING_READ
-        self._reading: asyncio.Task[Observed[TreeReading]] | None = None
+        self._malformed: _Background[Mapping[str, str]] = _Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
+        self._idle: _Background[IdleGroups] = _Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
     def forget(self) -> None:
         """End what is read in the background: nobody asks any more."""
-        if self._reading is not None:
-            self._reading.cancel()
-        self._reading, self._malformed = None, BEING_READ
+        self._malformed.forget()
+        self._idle.forget()
 
     async def examine(self, picture: Picture, kubernetes: Observed[KubernetesState],
                       brokers: Mapping[int, Address | None], secret: str | None) -> Examination:
@@ -56,24 +84,16 @@ class Examiner:
             classes = group.create_task(self._ask(self._survey.storage_classes()))
             in_use = group.create_task(self._ask(self._survey.classes_in_use()))
             rights = group.create_task(self._missing_rights())
-            malformed = group.create_task(self._malformed_nodes(secret))
+            malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
+            idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
             brokers=each.result(), zookeeper_rights=zookeeper_rights.result(), zookeeper_modes=modes.result(),
             objects=objects.result(), missing_rights=rights.result(), storage_classes=classes.result(),
-            classes_in_use=in_use.result(), template_changes=changes.result(), malformed=malformed.result())
+            classes_in_use=in_use.result(), template_changes=changes.result(), malformed=malformed.result(),
+            idle_groups=idle.result())
 
-    async def _malformed_nodes(self, secret: str | None) -> Observed[Mapping[str, str]]:
-        """What the newest reading of the tree found. It goes on in the background where the tree is large."""
-        age = self._clock.now() - self._malformed.at if isinstance(self._malformed, Known) else TREE_SECONDS
-        if self._reading is None and age >= TREE_SECONDS:
-            self._reading = asyncio.create_task(self._ask(self._zookeeper.metadata(secret), LARGEST_TREE_SECONDS))
-        if self._reading is not None:
-            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._malformed, Known) else READ_SECONDS / 2)
-            if self._reading.done():
-                read = self._reading.result()
-                self._malformed = Known(read.value.metadata.malformed, read.at) if isinstance(read, Known) else read
-                self._reading = None
-        return self._malformed
+    async def _malformed_nodes(self, secret: str | None) -> Mapping[str, str]:
+        return (await self._zookeeper.metadata(secret)).metadata.malformed
 
     async def _ask(self, reading: Awaitable[T], seconds: float = READ_SECONDS) -> Observed[T]:
         return await known(reading, seconds, self._clock)

@@ -54,6 +54,7 @@ RAISED_BROKERS_IN = ("EnableMigration", "CopyMetadata")
 EXAMINED_IN = ("Preflight",)
 TOPIC_TREE_IN = ("Preflight",)
 CONNECTIONS_IN = ("ReleaseZooKeeper",)
+ZOOKEEPER_GROUPS_IN = ("Preflight", "MoveBrokers")
 PARITY_IN = ("DualWrite", "MoveBrokers", "Soak", "Finalize")
 PARITY_BACK_IN = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak")
 
@@ -157,6 +158,9 @@ class Observer:
                 brokers if _tell_more(step, kubernetes.result()) else (),
                 NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
             groups = then.create_task(self._groups(spec))
+            old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
+            zookeeper_groups = then.create_task(self._if(old_groups, self.zookeeper.groups))
+            group_migrations = then.create_task(self._if(old_groups, self._survey.group_migrations))
             examination = then.create_task(self._examination(picture, kubernetes.result(), brokers))
         seen = views.result()
         topics = {p.topic for view in seen.values() if isinstance(view, Known) for p in view.value.partitions}
@@ -174,6 +178,8 @@ class Observer:
             min_insync=await self._min_insync(topics),
             broker_settings=settings.result(),
             groups=groups.result(),
+            zookeeper_groups=zookeeper_groups.result(),
+            group_migrations=group_migrations.result(),
             examination=examination.result(),
         )
 
@@ -202,7 +208,8 @@ class Observer:
         nodes = [record.node_id for record in picture.position.nodes.values()]
         return Facts(
             kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
-            min_insync=why, answers=dict.fromkeys(nodes, why), views=dict.fromkeys(picture.brokers.values(), why),
+            min_insync=why, zookeeper_groups=why,
+            answers=dict.fromkeys(nodes, why), views=dict.fromkeys(picture.brokers.values(), why),
             groups={group.name: why for group in picture.spec.gates.groups})
 
     # --- one reading --------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from switchover.core.kraft.facts import (
     ZooKeeperState,
     ZooKeeperTopics,
 )
+from switchover.core.zookeeper_groups import GroupMigration, IdleGroups, ZooKeeperGroup
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Sweep
 from switchover.metadata.parity import TreeReading
@@ -217,6 +218,14 @@ class ZooKeeper(Protocol):
         """
         ...
 
+    async def groups(self) -> Mapping[str, ZooKeeperGroup]:
+        """The consumer groups that have members below `/consumers`."""
+        ...
+
+    async def idle_groups(self) -> IdleGroups:
+        """When the groups without members committed last, of as many as a bounded number of reads allows."""
+        ...
+
     def servers(self) -> Sequence[Address]: ...
     async def connections(self, server: Address) -> int:
         """Clients of one server by the four-letter word `srvr`, the asker not counted.
@@ -326,7 +335,7 @@ class Workloads(Protocol):
 
 
 class Survey(Protocol):
-    """What Preflight asks of Kubernetes; nothing of it changes anything."""
+    """What is asked of Kubernetes beside what a migration changes; nothing of it changes anything."""
 
     async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
         """Of those that exist (API version, kind, name): "Kind name" -> its label app.kubernetes.io/managed-by or ""."""
@@ -346,6 +355,10 @@ class Survey(Protocol):
 
     async def try_patch(self, stateful_set: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
         """Dry run of a JSON patch, admission included; Refused in the words of whoever refuses it."""
+        ...
+
+    async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
+        """The ConsumerGroupMigrations in our namespace with coordination to Kafka, by the group that they move."""
         ...
 
 

@@ -86,15 +86,6 @@ class Process:
         """Its exit code, once it ends by itself."""
         return self._process.wait(seconds)
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """SIGSTOP for the length of the block."""
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
-
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
@@ -103,6 +94,15 @@ class Process:
         """SIGTERM; its exit code."""
         self._process.terminate()
         return self.ended()
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """SIGSTOP for the duration."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         self._process.kill()

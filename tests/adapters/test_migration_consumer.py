@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import Group, Process, group, migrating, python, until
+from adapters.members import Process, migrating, python, until
+from adapters.old_members import OldGroup, old_group, old_java
 from history.events import Kind
 from switchover.consumer.reading import read_world
-from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.partition import TopicPartition
@@ -24,13 +24,16 @@ SESSION = 4.0
 class Trial:
     """A group of migration-enabled members, and what ZooKeeper says of it."""
 
-    def __init__(self, cluster: KafkaCluster, members: Group, zookeeper: KazooClient) -> None:
-        self.members, self.zookeeper, self.layout = members, zookeeper, Layout(members.name)
-        self._connect = cluster.zookeeper_connect
+    def __init__(self, group: OldGroup) -> None:
+        self.members, self.zookeeper, self.layout = group.members, group.zookeeper, group.znodes
 
     def member(self, name: str, **settings: str) -> Process:
-        return self.members.member(name, migrating(), ZOOKEEPER_CONNECT=self._connect, CONSUMER_CONSUMER_ID=name, **{
-            "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)), **settings})
+        return self.members.member(name, migrating(), CONSUMER_CONSUMER_ID=name, **{
+            "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)),
+            "CONSUMER_COORDINATION_MIGRATION_SESSION_TIMEOUT_MS": "6000", **settings})
+
+    def old(self, name: str, **settings: str) -> Process:
+        return self.members.member(name, old_java(), CONSUMER_ID=name, **settings)
 
     def world(self) -> World:
         return read_world(self.zookeeper, self.layout)
@@ -43,11 +46,14 @@ class Trial:
             found[name] = found.get(name, 0) + 1
         return found
 
+    def write(self, mode: Mode) -> int:
+        """Into the mode znode; the version that members acknowledge."""
+        self.zookeeper.ensure_path(self.layout.mode)
+        return int(self.zookeeper.set(self.layout.mode, str(mode).encode()).mzxid)
+
     def toggle(self, mode: Mode) -> None:
-        """Set the mode znode; done when every member acknowledges that version of it."""
-        if self.zookeeper.exists(self.layout.mode) is None:
-            self.zookeeper.create(self.layout.mode, str(mode).encode(), makepath=True)
-        written = self.zookeeper.set(self.layout.mode, str(mode).encode()).mzxid
+        """Write the mode znode; done when every member acknowledges that version of it."""
+        written = self.write(mode)
         until(lambda: all(told is not None and (told.mode, told.mode_version) == (mode, written)
                           for told in self.world().acknowledgements.values()), f"all members are in {mode} mode", 40)
 
@@ -69,14 +75,8 @@ class Trial:
 
 @contextlib.contextmanager
 def trial(cluster: KafkaCluster, directory: Path) -> Iterator[Trial]:
-    zookeeper = KazooClient(cluster.zookeeper_connect)
-    zookeeper.start()
-    try:
-        with group(cluster.bootstrap, directory, PARTITIONS) as members:
-            yield Trial(cluster, members, zookeeper)
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
+    with old_group(cluster, directory, PARTITIONS) as group:
+        yield Trial(group)
 
 
 def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
@@ -90,6 +90,11 @@ def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: Kafk
         plain = here.members.member("plain", python(), ASSIGNOR="range")
         until(lambda: plain.delivers(2), "the KafkaConsumer has its share")
         here.settles({"one": 2, "two": 2, "": 2})
+        here.write(Mode.ZOOKEEPER)
+        until(lambda: {told.waits for told in here.world().acknowledgements.values() if told is not None} == {
+            "KafkaConsumer plain is in the group"}, "they do not leave it alone with its share")
+        here.toggle(Mode.KAFKA)
+        here.settles({"one": 2, "two": 2, "": 2})
         assert plain.stop() == 0
         here.settles({"one": 3, "two": 3})
         here.toggle(Mode.ZOOKEEPER)
@@ -100,6 +105,35 @@ def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: Kafk
         report = here.members.report()
     assert (report.faults, report.duplicates, report.notes, report.never_owned) == ([], [], [], [])
     assert report.deliveries == here.members.acknowledged()
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+def test_beside_old_consumers_in_java(strategy: str, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """From old members to ours and back to theirs. A single partition of difference would leave all without an owner."""
+    with trial(zookeeper_cluster, tmp_path) as here:
+        one, two = (here.old(name, STRATEGY=strategy) for name in ("one", "two"))
+        here.settles({"one": 3, "two": 3})
+        three = here.member("three", STRATEGY=strategy)
+        here.settles({"one": 2, "two": 2, "three": 2})
+        here.write(Mode.KAFKA)
+        until(lambda: {told.waits for told in here.world().acknowledgements.values() if told is not None} == {
+            f"{here.members.name}_one is not migration-enabled"}, "it does not follow while old members are there")
+        one.stop()
+        here.settles({"two": 3, "three": 3})
+        two.stop()
+        here.settles({"three": 6})
+        here.toggle(Mode.KAFKA)
+        four = here.old("four", STRATEGY=strategy)
+        here.settles({"three": 3, "four": 3})
+        here.write(Mode.ZOOKEEPER)
+        assert three.stop() == 0
+        here.settles({"four": 6})
+        assert here.members.producer.stop() == 0
+        until(lambda: here.members.committed() == here.members.acknowledged(), "everything is committed")
+        four.stop()
+        report = here.members.report()
+    assert (report.faults, report.never_owned) == ([], [])
+    assert report.deliveries >= here.members.acknowledged()
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -141,7 +175,7 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
         cluster.start_zookeeper_mode()
         server = cluster.zookeeper
         with trial(cluster, tmp_path) as here:
-            one, two = here.member("one"), here.member("two")
+            one, two = here.member("one", CLOSE_SECONDS="2"), here.member("two")
             here.settles({"one": 3, "two": 3})
             sessions = {owner.session for owner in here.world().owners.values()}
             with server.frozen():
@@ -157,6 +191,44 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
             server.start(server.properties())
             until(lambda: here.zookeeper.connected, "the test's own client is back")
             here.settles({"one": 3, "two": 3}, 60)
-            here.ends(one, two)
+            assert two.stop() == 0
+            here.settles({"one": 6})
+            server.stop()
+            assert one.stop() == 0, "it ends, though nobody takes its commits"
             report = here.members.report()
     assert report.faults == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", Mode)
+def test_partitions_that_are_added(mode: Mode, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    with trial(zookeeper_cluster, tmp_path) as here:
+        one, two = here.member("one"), here.member("two")
+        here.settles({"one": 3, "two": 3})
+        here.toggle(mode)
+        admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
+        admin.create_partitions([NewPartitions(here.members.topic, 8)])[here.members.topic].result(30)
+        until(lambda: here.owned() == {"one": 4, "two": 4}, "both have their share of eight", 60)
+        here.ends(one, two)
+        report = here.members.report()
+    assert report.faults == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", Mode)
+def test_the_only_broker_away_and_back(mode: Mode, tmp_path: Path) -> None:
+    """The coordinator of the group, and the leader of everything."""
+    with kafka_cluster(tmp_path / "cluster") as cluster:
+        cluster.start_zookeeper_mode()
+        with trial(cluster, tmp_path) as here:
+            one, two = here.member("one"), here.member("two", COMMITS="automatic")
+            here.settles({"one": 3, "two": 3})
+            here.toggle(mode)
+            here.settles({"one": 3, "two": 3})
+            cluster.brokers[1].kill()
+            time.sleep(12)                              # longer than the session of the member in Kafka's group
+            cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+            here.settles({"one": 3, "two": 3}, 90)
+            here.ends(one, two)
+            report = here.members.report()
+    assert (report.overlaps, report.losses) == ([], [])

@@ -1,6 +1,10 @@
 """The migration-enabled consumer as an application calls it, on a real ZooKeeper and a broker of 3.9."""
 
 import contextlib
+import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -14,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from adapters.clusters import KafkaCluster
-from adapters.members import until
+from adapters.members import OPERATOR, until
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import decoded
@@ -117,6 +121,20 @@ def test_manual_commits_positions_and_an_application_that_comes_back(bench: Benc
         second.poll(0)
 
 
+def test_no_store_takes_a_commit_of_what_others_own(bench: Bench) -> None:
+    consumer = bench.consumer(enable_auto_commit=False)
+    consumer.subscribe([bench.topic])
+    taken(consumer.poll, 4 * RECORDS)
+    until(lambda: bench.in_kafka() == [0] * 4, "where it began is in both stores", 20)
+    node = bench.layout.owner(TopicPartition(bench.topic, 2))
+    with bench.zookeeper.transaction() as others:
+        others.delete(node)
+        others.create(node, bench.zookeeper.get(node)[0])
+    with pytest.raises(KafkaException, match=f"the owner nodes of {bench.topic}-2 are not ours"):
+        consumer.commit(asynchronous=False)
+    assert bench.offsets() == bench.in_kafka() == [RECORDS, RECORDS, 0, RECORDS]
+
+
 def test_a_batch_is_done_with_the_next_call(bench: Bench) -> None:
     consumer = bench.consumer(auto_commit_interval_ms=100)
     consumer.subscribe([bench.topic])
@@ -190,6 +208,24 @@ def test_an_application_that_does_not_poll_loses_all_and_begins_again(bench: Ben
     again = taken(consumer.poll, 4 * RECORDS)
     assert min(offset for _, _, offset in again) == RECORDS
     assert events == ["lost", "assign"]
+
+
+def test_the_command_prints_records_and_leaves_in_order(bench: Bench, zookeeper_cluster: KafkaCluster) -> None:
+    command = [sys.executable, "-c", "from switchover.cli.main import main; main()", "consume", "--topic", bench.topic,
+               "-X", f"group.id={bench.group}", "-X", f"zookeeper.connect={zookeeper_cluster.zookeeper_connect}",
+               "-X", "auto.offset.reset=smallest"]
+    environment = {**os.environ, "PYTHONPATH": str(OPERATOR), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *command], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        records = [json.loads(process.stdout.readline()) for _ in range(4 * RECORDS)]
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert sorted(int(each["value"]) for each in records) == list(range(4 * RECORDS))
+    assert bench.offsets() == [RECORDS] * 4
+    assert f"assigned {bench.topic}-0 at 0" in err
+    assert f"revoked {bench.topic}-0 at {RECORDS}" in err
 
 
 def test_it_subscribes_once_and_needs_the_chroot(bench: Bench) -> None:

@@ -27,10 +27,14 @@ from adapters.way_back import end_claim
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.api.status import Verdict as Outcome
+from switchover.core.gate import Verdict
 from switchover.core.kraft import environment
 from switchover.core.kraft.environment import variable_of
 from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
 from switchover.core.kraft.modes import ControllerListener, Voters, properties, render_broker, render_controller
+from switchover.core.observed import Known
+from switchover.core.visible_brokers import check_brokers_visible
 from switchover.ports import Access
 
 RECORDS = 200
@@ -85,6 +89,7 @@ class Story:
         self.zookeeper.start(self.zookeeper.properties())
         self.broker.start(self.broker_file("A"))
         await eventually(self.state, lambda state: state.controller is not None and 1 in state.brokers)
+        await eventually(self.visible, lambda found: found.outcome is Outcome.PASS)
         self.create_topic("before")
         producer = Producer({"bootstrap.servers": str(self.broker.address)})
         for number in range(RECORDS):
@@ -156,6 +161,13 @@ class Story:
         assert answer.metadata_version == 21
         assert not answer.zk_migration_ready
         assert (await self.state()).brokers == {}
+        found = await self.visible()
+        assert (found.reason, found.subject) == ("BrokersOnKRaft", "broker 1")
+
+    async def visible(self) -> Verdict:
+        """Whether old consumers would find the broker."""
+        listed = (await self.brokers.metadata(self.broker.address)).brokers
+        return check_brokers_visible(Known(listed, 0.0), Known((await self.state()).brokers, 0.0))
 
     async def leader_last(self) -> list[int]:
         leader = (await self.quorum.quorum(self.addresses.values())).leader_id
@@ -293,6 +305,7 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     story.broker.restart(story.broker_file("B"))
     await eventually(story.log, lambda image: image.brokers[1].migrating_zk and not image.brokers[1].fenced)
     assert set((await eventually(story.state, lambda state: 1 in state.brokers)).brokers) == {1}
+    await eventually(story.visible, lambda found: found.outcome is Outcome.PASS)
     story.controllers[3000].stop()
     shutil.rmtree(story.controllers[3000].directory / "data")
     await end_claim(story.tree)

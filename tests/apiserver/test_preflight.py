@@ -20,6 +20,7 @@ from switchover.core.gate import Verdict
 from switchover.core.kraft import template
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.gates.workloads import check_template_is_ours
+from switchover.core.zookeeper_groups import GroupMigration
 from switchover.ports import Fenced, Refused
 from unit.pictures import moment, spec_of, spoil
 
@@ -201,6 +202,22 @@ async def test_objects_in_the_way_are_told_with_whose_they_are(survey: Kubernete
         ("v1", "Service", "kafka-controller"), ("v1", "Secret", "kafka-switchover"),
         ("policy/v1", "PodDisruptionBudget", "kafka-controller")])
     assert found == {"Service kafka-controller": "", "Secret kafka-switchover": "switchover"}
+
+
+async def test_migrations_that_take_groups_from_zookeeper_to_kafka(
+    survey: KubernetesSurvey, run: Callable[..., Any], crds: list[dict[str, Any]]
+) -> None:
+    for name, group, change in (
+        ("a", "orders", {"coordination": {"to": "Kafka"}}), ("b", "orders", {"coordination": {"to": "Kafka"}}),
+        ("back", "orders", {"coordination": {"to": "ZooKeeper"}}), ("pay", "pay", {"protocol": {"to": "Consumer"}}),
+    ):
+        zookeeper = {"zookeeper": {"connect": "zookeeper:2181"}} if "coordination" in change else {}
+        run("apply", "-f", "-", manifest={
+            "apiVersion": "switchover.dev/v1alpha1", "kind": "ConsumerGroupMigration", "metadata": {"name": name}, "spec": {
+                "group": group, "kafka": {"bootstrapServers": "kafka:9092"}, **zookeeper, **change,
+                "workloads": [{"name": "orders", "container": "app", "template": {"image": "orders:2"}}]}})
+    run("patch", "cgmig", "a", "--subresource", "status", "--type", "merge", "--patch", '{"status":{"phase":"Running"}}')
+    assert await survey.group_migrations() == {"orders": (GroupMigration("a", "Running"), GroupMigration("b", ""))}
 
 
 async def test_storage_classes_and_those_that_bound_claims_use(

@@ -22,6 +22,7 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopic,
     ZooKeeperTopics,
 )
+from switchover.core.zookeeper_groups import IdleGroups, ZooKeeperGroup
 from switchover.metadata.parity import TreeReading
 from switchover.ports import NotListening, Unreachable
 
@@ -183,6 +184,12 @@ class SimulatedZooKeeper:
 
     async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
         return await self._incarnation.call(lambda: self._serving(self._tree(states)))
+
+    async def groups(self) -> Mapping[str, ZooKeeperGroup]:
+        return await self._incarnation.call(lambda: self._serving(dict(self._kafka.old_groups)))
+
+    async def idle_groups(self) -> IdleGroups:
+        return await self._incarnation.call(lambda: self._serving(IdleGroups({})))
 
     def servers(self) -> Sequence[Address]:
         return (Address("zookeeper", 2181),)

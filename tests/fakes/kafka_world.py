@@ -20,6 +20,7 @@ from fakes.quorum_log import QuorumLog, put
 from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
 from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
+from switchover.core.zookeeper_groups import ZooKeeperGroup
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 METADATA_3_9 = 21
@@ -74,6 +75,7 @@ class Kafka:
     tree: ZooKeeperTree = field(default_factory=ZooKeeperTree)
     protocol: str = "3.9"              # of the user's file
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
+    old_groups: dict[str, ZooKeeperGroup] = field(default_factory=dict)     # those that have members in ZooKeeper
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
     # the quorum
     volumes: dict[str, QuorumLog | None] = field(default_factory=dict)

@@ -44,4 +44,4 @@ def run(killed: Callable[[Point], str], wanted: Sequence[Point], seconds: float)
 def told(results: Sequence[str], wanted: Sequence[Point]) -> str:
     """The share that was covered, in words."""
     writes = len({number for number, _ in wanted})
-    return f"\n{len(results)} of {len(wanted)} kills ({writes} writes x {len(MOMENTS)} moments)"
+    return f"{len(results)} of {len(wanted)} kills ({writes} writes x {len(MOMENTS)} moments)"

@@ -1,7 +1,7 @@
 """Groups of all four kinds of members in virtual time, under all that zkcc.md 4.5 lists, around the Member that we ship."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from typing import Any
@@ -35,14 +35,13 @@ def run(first: int, seeds: int) -> tuple[list[str], int, int, int]:
             sum(each.duplicates for each in oracles), sum(each.excused for each in oracles))
 
 
-def test_ten_thousand_groups_under_chaos(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ten_thousand_groups_under_chaos(counted: Callable[[str], None]) -> None:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(run, range(0, SEEDS, CHUNK), repeat(CHUNK)))
     broken = [words for chunk in found for words in chunk[0]]
     hand_overs, duplicates, excused = (sum(chunk[each] for chunk in found) for each in (1, 2, 3))
-    with capsys.disabled():
-        print(f" {SEEDS} groups, {hand_overs} hand-overs, {duplicates} records again after faults, {excused} deliveries "
-              "beside an old member that no fence could keep out", end="")
+    counted(f"{SEEDS} groups, {hand_overs} hand-overs, {duplicates} records again after faults, {excused} deliveries "
+          "beside an old member that no fence could keep out")
     assert not broken, f"{len(broken)} of {SEEDS}: {broken[0]}"
     assert hand_overs > 50 * SEEDS      # a world in which nothing moves proves nothing
 

@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ def reference(seed: int = 0) -> tuple[EndState, list[str]]:
         return world.end_state(), [write.text for write in world.api.writes]
 
 
-def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     assert world.run_to_the_end()
     end = world.end_state()
     assert end.kafka[0] == {
@@ -67,8 +67,7 @@ def test_forward(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> N
     assert end.status["restarts"] == (6, 4)          # one controller a second time: the rehearsed failover
     assert end.status["conditions"]["Succeeded"] == "True"
     assert end.stateful_sets["kafka"][0]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
-    with capsys.disabled():
-        print(f"\n{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
+    counted(f"{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
 
 
 def test_brokers_that_are_configured_by_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +94,7 @@ def test_the_same_seed_gives_the_same_writes() -> None:
     assert reference(3) == reference.__wrapped__(3)
 
 
-def test_a_kill_after_every_move(world: MigrationWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_after_every_move(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     """One run in which no process outlives its first effect, or its first record of a new position."""
 
     def moved() -> bool:
@@ -104,8 +103,7 @@ def test_a_kill_after_every_move(world: MigrationWorld, capsys: pytest.CaptureFi
     while not world.run_to_the_end(kill_when=moved):
         assert world.lives < 1000, f"no end in sight: {world.step}"
     assert world.end_state() == reference()[0]
-    with capsys.disabled():
-        print(f"\n{world.lives} lives, {len(world.api.writes)} writes")
+    counted(f"{world.lives} lives, {len(world.api.writes)} writes")
 
 
 def killed_once(write: int) -> str:
@@ -145,11 +143,10 @@ def run_kills(points: list[int], seconds: float) -> Iterator[str]:
             yield each.result()
 
 
-def test_a_kill_after_one_write(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_after_one_write(counted: Callable[[str], None]) -> None:
     points = kill_points(reference()[1])
     results = list(run_kills(points, KILL_SECONDS))
-    with capsys.disabled():
-        print(f"\n{len(results)} of {len(points)} kills in {KILL_SECONDS:.0f} s")
+    counted(f"{len(results)} of {len(points)} kills in {KILL_SECONDS:.0f} s")
     assert [result for result in results if result] == []
     assert len(results) >= AT_LEAST
 

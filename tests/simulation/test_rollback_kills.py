@@ -1,5 +1,6 @@
 """The operator dies at each moment of each write of one full way back, and the next one finishes it."""
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -51,20 +52,18 @@ def judge(seconds: float) -> tuple[list[str], list[kills.Point]]:
     return list(kills.run(killed_once, wanted, seconds)), wanted
 
 
-def test_a_kill_at_some_writes_of_the_way_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_at_some_writes_of_the_way_back(counted: Callable[[str], None]) -> None:
     results, wanted = judge(KILL_SECONDS)
-    with capsys.disabled():
-        print(kills.told(results, wanted))
+    counted(kills.told(results, wanted))
     assert [result for result in results if result] == []
     assert len(results) >= kills.AT_LEAST
 
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_a_kill_at_each_write_of_the_way_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_at_each_write_of_the_way_back(counted: Callable[[str], None]) -> None:
     results, wanted = judge(7000)
-    with capsys.disabled():
-        print(kills.told(results, wanted))
+    counted(kills.told(results, wanted))
     assert len(results) == len(wanted)
     assert [result for result in results if result] == []
 

@@ -68,6 +68,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord, Position
+from switchover.core.zookeeper_groups import IdleGroups
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 UID = "5f0c7a9e-uid-of-the-migration"
@@ -207,6 +208,8 @@ class Cluster:
                     "inter.broker.protocol.version": f"{self.protocol if node.mode == 'A' else '3.9'}-IV0"})
                 for name, node in self.brokers.items()},
             examination=self._examination(),
+            zookeeper_groups=self._known({}),
+            group_migrations=self._known({}),
             groups={"orders": self._known((GroupSample(self.now - 1, {("orders", 0): (90, 100)}),
                                            GroupSample(self.now, {("orders", 0): (100, 110)})))},
         )
@@ -236,6 +239,7 @@ class Cluster:
             storage_classes=self._known(StorageClasses(frozenset({"standard"}), "standard")),
             classes_in_use=self._known(frozenset({"standard"})),
             malformed=self._known({}),
+            idle_groups=self._known(IdleGroups({})),
             template_changes={"kafka": self._known(TemplateChange(after["template"], after["updateStrategy"]))},
         )
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from switchover.api.status import Verdict as Outcome
+from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict
 from switchover.core.kraft import gates, preflight
 from switchover.core.kraft.examination import Examination
@@ -28,9 +29,12 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.gates import workloads
 from switchover.core.kraft.gates.dual_write import copy_timeout
+from switchover.core.kraft.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.core.kraft.picture import Picture
+from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Unknown
 from switchover.core.workloads import Manager
+from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.cluster import Difference
 from unit.pictures import (
     BROKERS,
@@ -129,6 +133,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused"), at_rest),
     "WrittenBack": dual_write,
+    "NoZooKeeperGroups": lambda: moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None),
     "DriverAlive": dual_write,
     "PartitionVersions": dual_write,
     "ControllersStopped": stopping,
@@ -388,6 +393,17 @@ def opened_at(when: float) -> Callable[[Picture], Picture]:
     return lambda picture: picture.at(replace(picture.position, opened=when))
 
 
+def old_groups(**groups: ZooKeeperGroup) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, "zookeeper_groups", Known(groups, NOW))
+
+
+def moving(**migrations: tuple[GroupMigration, ...]) -> Callable[[Picture], Picture]:
+    """The ConsumerGroupMigrations with coordination in the namespace, by group."""
+    return lambda picture: with_fact(picture, "group_migrations", Known(migrations, NOW))
+
+
+OLD = ZooKeeperGroup(frozenset({"pay_a", "pay_b"}))
+TOGGLED = ZooKeeperGroup(frozenset({"pay_a"}), frozenset({"pay_a", "pay_gone"}), Mode.KAFKA)
 BY_A_BROKER = ControllerNode(1, True, -1)
 LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
 FORMATTED = DiskReport(2, 5, 1, 0, ("/var/lib/kafka/data-2",))
@@ -546,6 +562,12 @@ FINDINGS = [
             lambda p: spoil_each(p, "zookeeper_connections", lambda _: 2), W, "ZooKeeperInUse", "zookeeper:2181"),
     Finding("ZooKeeperUnused", "a ZooKeeper that does not tell", silent("zookeeper_connections", "zookeeper:2181"), U,
             "ZooKeeperUnverified", "zookeeper:2181"),
+    Finding("NoZooKeeperGroups", "a group of old consumers", old_groups(pay=OLD), W, "GroupOnZooKeeper", "pay"),
+    Finding("NoZooKeeperGroups", "a group whose partitions Kafka assigns", old_groups(pay=TOGGLED), W, "GroupOnZooKeeper",
+            "pay"),
+    Finding("NoZooKeeperGroups", "several groups", old_groups(pay=OLD, audit=OLD), W, "GroupOnZooKeeper", "audit, pay"),
+    Finding("NoZooKeeperGroups", "a ZooKeeper that does not answer",
+            lambda p: with_fact(p, "zookeeper_groups", Unknown("no answer")), U, "ZooKeeperUnknown", "/consumers"),
     Finding("WrittenBack", "metadata on its way to ZooKeeper", migration_node(offset=OFFSET - 4), W, "DualWriteBehind"),
     Finding("WrittenBack", "metadata that only one side has", parity(difference=True), W, "MetadataDiffers"),
     Finding("WrittenBack", "controllers that died with metadata of their own", dead_and_behind, W,
@@ -754,6 +776,64 @@ def test_what_the_disks_tell_names_directory_and_cure():
     nameless = GATES["TopicIdsOnDisk"].check(pod("kafka-0", disks=NAMELESS)(to_b()))
     assert "/var/lib/kafka/data/orders-0" in nameless.message
     assert "kubectl delete pod kafka-0" in nameless.unblocks
+
+
+# --- groups that ZooKeeper coordinates ----------------------------------------------------------------------------------
+
+
+def no_groups(*changes: Callable[[Picture], Picture]) -> Verdict:
+    picture = MOMENTS["NoZooKeeperGroups"]()
+    for change in changes:
+        picture = change(picture)
+    return GATES["NoZooKeeperGroups"].check(picture)
+
+
+def test_an_old_group_is_told_with_its_members_and_the_migration_to_wait_for():
+    found = no_groups(old_groups(pay=OLD), moving(pay=(GroupMigration("pay-to-kafka", "Running"),), other=()))
+    assert found.message.startswith("ZooKeeper coordinates group pay (2 members)")
+    assert found.observed == "members: pay 2"
+    assert found.unblocks == "finish ConsumerGroupMigration/pay-to-kafka (now Running), or stop the consumers of pay"
+
+
+def test_without_a_migration_of_the_group_one_is_to_be_created():
+    found = no_groups(old_groups(pay=OLD), moving(other=(GroupMigration("other", ""),)))
+    assert found.unblocks.startswith("create a ConsumerGroupMigration of pay with coordination to Kafka, or stop")
+
+
+def test_migrations_that_could_not_be_listed_hide_no_group():
+    found = no_groups(old_groups(pay=OLD), lambda p: with_fact(p, "group_migrations", Unknown("forbidden")))
+    assert (found.outcome, found.reason) == (W, "GroupOnZooKeeper")
+    assert "could not be listed: forbidden" in found.unblocks
+
+
+def test_a_group_is_assigned_by_kafka_only_when_all_its_members_can_be():
+    assert TOGGLED.is_assigned_by_kafka
+    assert "mode kafka) still needs ZooKeeper" in no_groups(old_groups(pay=TOGGLED)).message
+    for other in (replace(TOGGLED, mode=Mode.ZOOKEEPER), replace(TOGGLED, mode=None),
+                  replace(TOGGLED, members=frozenset({"pay_a", "pay_old"}))):
+        assert not other.is_assigned_by_kafka
+        assert "ZooKeeper coordinates group pay" in no_groups(old_groups(pay=other)).message
+
+
+def test_in_the_middle_of_the_step_it_says_what_the_group_already_misses():
+    begun = opened_at(NOW - 60)
+    assert "find no broker that is on KRaft, and no further batch starts" in no_groups(old_groups(pay=OLD), begun).message
+    assert "no further batch" not in no_groups(old_groups(pay=OLD)).message
+
+
+def test_many_groups_are_counted():
+    found = no_groups(old_groups(**{f"g{index}": OLD for index in range(9)}))
+    assert "and 8 more" in found.message
+    assert found.subject == "g0, g1, g2, g3, g4 and 4 more"
+    assert found.unblocks.endswith("and 6 more")
+
+
+def test_move_brokers_is_entered_and_watched_by_the_gate_and_its_way_back_is_not():
+    step = next(step for step in PLAN.steps if step.name == "MoveBrokers")
+    assert step.back is not None
+    assert NO_ZOOKEEPER_GROUPS in step.forward.enter
+    assert NO_ZOOKEEPER_GROUPS in step.forward.watch
+    assert NO_ZOOKEEPER_GROUPS not in (*step.back.enter, *step.back.watch)
 
 
 # --- who changed a template back ----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from switchover.core.kraft.overrides import overrides
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 from switchover.core.workloads import Manager
+from switchover.core.zookeeper_groups import GroupMigration, IdleGroups, ZooKeeperGroup
 from unit.pictures import (
     NOW,
     answer,
@@ -92,6 +93,12 @@ def zookeeper(**changes: object) -> Change:
 
 def topics(**changes: object) -> Change:
     return lambda picture: spoil(picture, "zookeeper_topics", **changes)
+
+
+def old_groups(*names: str) -> Change:
+    """Groups with one member in ZooKeeper."""
+    groups = {name: ZooKeeperGroup(frozenset({f"{name}_a"})) for name in names}
+    return lambda picture: with_fact(picture, "zookeeper_groups", Known(groups, NOW))
 
 
 def registered(broker: int, host: str) -> Change:
@@ -493,6 +500,11 @@ TOLD = [
      Severity.INFO, "StorageClassUnseen"),
     ("no budget", workload(budgets=()), "Budgets", Severity.WARNING, "NoBudget"),
     ("data on a node", on_a_volume(hostPath={"path": "/data"}), "BrokerVolumes", Severity.WARNING, "BrokerDataIsOnANode"),
+    ("a group of old consumers", old_groups("pay"), "ZooKeeperGroups", Severity.WARNING, "ZooKeeperGroup"),
+    ("a group without members that committed lately", examined("idle_groups", IdleGroups({"pay": NOW - 7200})),
+     "ZooKeeperGroups", Severity.WARNING, "IdleZooKeeperGroup"),
+    ("groups that one sweep had no room for", examined("idle_groups", IdleGroups({}, 312)), "ZooKeeperGroups",
+     Severity.INFO, "IdleGroupsUnread"),
     ("the size of the metadata", lambda picture: picture, "Topics", Severity.INFO, "MetadataSize"),
 ]
 
@@ -514,6 +526,52 @@ def test_what_shuts_nothing_is_not_found_where_it_is_not():
 
 def test_every_gate_of_preflight_finds_something():
     assert {bad.gate for bad in BAD} | {told[2] for told in TOLD} == GATES.keys()
+
+
+# --- groups that ZooKeeper coordinates ----------------------------------------------------------------------------------
+
+
+def old_groups_found(*changes: Change) -> list[tuple[str, str]]:
+    picture = moment("Preflight")
+    for change in changes:
+        picture = change(picture)
+    return findings("ZooKeeperGroups", picture)
+
+
+def test_a_group_is_idle_within_the_window_alone():
+    week = 604_800
+    commits = examined("idle_groups", IdleGroups({"edge": NOW - week, "late": NOW - 60, "dead": NOW - week - 1}))
+    assert old_groups_found(commits) == [("IdleZooKeeperGroup", "late"), ("IdleZooKeeperGroup", "edge")]
+    assert old_groups_found(commits, wanted(gates={"idleGroupSeconds": 30})) == []
+
+
+def test_a_group_that_has_members_again_is_not_idle():
+    commits = examined("idle_groups", IdleGroups({"pay": NOW - 60}))
+    assert old_groups_found(commits, old_groups("pay")) == [("ZooKeeperGroup", "pay")]
+
+
+def test_of_many_groups_twenty_are_told_and_all_counted():
+    names = [f"g{index:03}" for index in range(300)]
+    told = check("ZooKeeperGroups", old_groups(*names)(moment("Preflight"))).findings
+    assert [finding.subject for finding in told] == names[:20]
+    assert {finding.observed for finding in told} == {"300 such groups"}
+
+
+def test_the_cure_names_the_migration_that_moves_the_group():
+    moving = Known({"pay": (GroupMigration("pay-to-kafka", ""),)}, NOW)
+    picture = with_fact(old_groups("orders", "pay")(moment("Preflight")), "group_migrations", moving)
+    orders, pay = check("ZooKeeperGroups", picture).findings
+    assert orders.unblocks.startswith("create a ConsumerGroupMigration of orders")
+    assert pay.unblocks == "finish ConsumerGroupMigration/pay-to-kafka, or stop the consumers of pay"
+
+
+@pytest.mark.parametrize("blind", [
+    lambda picture: with_fact(picture, "zookeeper_groups", Unknown("no answer")),
+    examined("idle_groups", Unknown("groups in ZooKeeper are being read")),
+])
+def test_groups_that_could_not_be_read_are_not_none(blind: Change):
+    verdict = check("ZooKeeperGroups", blind(moment("Preflight")))
+    assert (verdict.outcome, verdict.reason, verdict.subject) == (U, "ZooKeeperUnknown", "/consumers")
 
 
 # --- all that is found, not the first of it alone -----------------------------------------------------------------------

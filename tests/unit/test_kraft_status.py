@@ -16,12 +16,13 @@ from switchover.core.kraft.on_record import records_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
 from switchover.core.kraft.status import metadata_state, next_status, zookeeper_is_unused
-from switchover.core.observed import Unknown
+from switchover.core.observed import Known, Unknown
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
 from switchover.core.record import invalid_status
 from switchover.core.status import position_of
+from switchover.core.zookeeper_groups import GroupMigration
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 
@@ -255,6 +256,24 @@ def test_history_tells_who_let_finalize_begin_why_and_with_which_backups():
     assert decision.position.opened == NOW, decision.judged
     (told,) = fold(own, picture, decision).history
     assert told.message == "Finalize begins; approved by alice (CHG-1); backups skipped: a cluster on paper"
+
+
+@pytest.mark.parametrize(("migrations", "told"), [
+    (Known({"orders": (GroupMigration("orders", "Succeeded"),), "pay": (GroupMigration("a", ""),)}, NOW),
+     "MoveBrokers begins; ConsumerGroupMigration/a, ConsumerGroupMigration/orders cannot go back to ZooKeeper from here:"
+     " old consumers find no broker on KRaft"),
+    (Known({}, NOW), "MoveBrokers begins"),
+    (Unknown("forbidden"), "MoveBrokers begins"),
+])
+def test_history_tells_which_coordinations_are_lost_where_brokers_leave_zookeeper(migrations, told):
+    picture = with_fact(moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None), "group_migrations", migrations)
+    assert [item.message for item in folded(picture).history] == [told]
+
+
+def test_before_brokers_leave_zookeeper_no_coordination_is_lost():
+    migrations = Known({"orders": (GroupMigration("orders", ""),)}, NOW)
+    picture = with_fact(moment("DualWrite", "BBB", "PPP", (), ACTIVE, opened=None), "group_migrations", migrations)
+    assert [item.message for item in folded(picture).history] == ["DualWrite begins"]
 
 
 def test_an_approval_on_record_of_another_plan_is_dropped_even_once_its_step_began():

@@ -1,11 +1,13 @@
-"""What Preflight asks of Kubernetes (`ports.Survey`): nothing of it changes anything."""
+"""What is asked of Kubernetes beside what a migration changes (`ports.Survey`): nothing of it changes anything."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from switchover.adapters.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
+from switchover.api.meta import API_VERSION
 from switchover.core.kraft.examination import StorageClasses, TemplateChange
+from switchover.core.zookeeper_groups import GroupMigration
 from switchover.ports import Fenced
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -105,3 +107,17 @@ class KubernetesSurvey:
         except (NotFound, Conflict) as error:
             raise Fenced(f"StatefulSet {stateful_set} is not what was read: {error}") from None
         return TemplateChange(found["spec"]["template"], found["spec"].get("updateStrategy") or {})
+
+    async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
+        """By group; one whose CRD is not installed is nobody's."""
+        try:
+            found = await self._server.items(self._server.resource_path(API_VERSION, "consumergroupmigrations"))
+        except NotFound:
+            return {}
+        by_group: dict[str, tuple[GroupMigration, ...]] = {}
+        for item in found:
+            spec, status = item["spec"], item.get("status") or {}
+            if (spec.get("coordination") or {}).get("to") == "Kafka":
+                moving = GroupMigration(item["metadata"]["name"], status.get("phase", ""))
+                by_group[spec["group"]] = (*by_group.get(spec["group"], ()), moving)
+        return by_group

@@ -22,10 +22,13 @@ from kazoo.exceptions import (
 from kazoo.security import ACL
 
 from switchover.adapters import znode_rights, znodes
+from switchover.adapters.old_groups import GroupReader
+from switchover.adapters.znode_slices import Node
 from switchover.adapters.zookeeper_session import ZooKeeperSession, left
-from switchover.adapters.zookeeper_tree import Node, TreeReader
+from switchover.adapters.zookeeper_tree import TreeReader
 from switchover.core.kraft.examination import ZooKeeperRights
 from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
+from switchover.core.zookeeper_groups import IdleGroups, ZooKeeperGroup
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
 from switchover.ports import Access, Fenced, Refused, Unreachable
@@ -43,6 +46,7 @@ class KazooZooKeeper(ZooKeeperSession):
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
         super().__init__(access, seconds=seconds)
         self._tree = TreeReader(self._call, self._read, self._children)
+        self._groups = GroupReader(self._call, self._read, self._children)
 
     async def state(self) -> ZooKeeperState:
         """The small nodes, as new as the leader's. Refused names a node that is missing or malformed."""
@@ -55,6 +59,14 @@ class KazooZooKeeper(ZooKeeperSession):
     async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
         """The metadata in the tree; malformed nodes are named in it. Other calls are answered between its slices."""
         return await self._tree.read(secret, states=states)
+
+    async def groups(self) -> Mapping[str, ZooKeeperGroup]:
+        """The groups that have members. Refused names a node that we may not read; other calls are answered in between."""
+        return await self._groups.live()
+
+    async def idle_groups(self) -> IdleGroups:
+        """When groups without members committed last, by the times of their offsets' nodes; the sweep is bounded."""
+        return await self._groups.idle()
 
     def servers(self) -> Sequence[Address]:
         """The servers of the connect string."""

@@ -23,8 +23,8 @@ from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from switchover.adapters import znode_rights
+from switchover.adapters.znode_slices import Node
 from switchover.adapters.zookeeper_security import TlsHandler, credentials, tls
-from switchover.adapters.zookeeper_tree import Node
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
 

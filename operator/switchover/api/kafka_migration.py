@@ -123,6 +123,8 @@ class KafkaMigrationGates(MigrationGates):
     """Largest lag of the dual write to ZooKeeper, in metadata records."""
     dual_write_max_age_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Largest age of the last dual write's heartbeat."""
+    idle_group_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 604_800
+    """How lately a group without members must have committed to ZooKeeper for Preflight to warn of it."""
 
 
 class Backups(Model):

@@ -23,8 +23,9 @@ SLICE = 0.05
 
 
 class Listener(Protocol):
-    """The application's callbacks, on its own thread."""
+    """What the application's thread is told: that it has called, before all else, and its callbacks."""
 
+    def calling(self) -> None: ...
     def assigned(self, places: list[Place]) -> None: ...
     def revoked(self, places: list[Place]) -> None: ...
     def lost(self, places: list[Place]) -> None: ...
@@ -59,12 +60,19 @@ class Positions:
         with self._lock:
             self._done |= {partition: (order, offset) for partition, offset in order.starts.items()}
 
-    def done(self, positions: Mapping[TopicPartition, tuple[Started, int]]) -> None:
-        """Move on; what an earlier order is told of changes nothing."""
+    def done(self, positions: Mapping[TopicPartition, tuple[Started, int]]) -> Partitions:
+        """Move on; those of which this is news: what is known by an earlier order changes nothing."""
         with self._lock:
-            for partition, (order, offset) in positions.items():
-                if partition in self._done and self._done[partition][0] is order:
-                    self._done[partition] = order, offset
+            current = {partition: told for partition, told in positions.items()
+                       if partition in self._done and self._done[partition][0] is told[0]}
+            self._done |= current
+            return frozenset(current)
+
+    def forget(self, partitions: Partitions) -> None:
+        """Others may have them."""
+        with self._lock:
+            for partition in partitions:
+                self._done.pop(partition, None)
 
     def of(self, partitions: Partitions) -> dict[TopicPartition, int]:
         with self._lock:
@@ -108,6 +116,8 @@ class Stream:
     def _end(self, partitions: Partitions, stopped: Callable[[], None] | None) -> bool:
         with self._lock:
             ours = partitions & (self._allowed.keys() | self._fetching.keys())
+            if stopped is None:
+                self._positions.forget(ours)
             if ours:
                 for partition in ours:
                     self._allowed.pop(partition, None)
@@ -129,6 +139,7 @@ class Stream:
         try:
             while True:
                 if done:
+                    self._listener.calling()
                     self.follow_orders()
                 left = deadline - time.monotonic()
                 message = self._take(min(max(left, 0.0), SLICE))
@@ -153,10 +164,9 @@ class Stream:
                 self._finish(order)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Partitions:
-        """May be committed from now on; those of the partitions that this stream fetches."""
-        self._positions.done({partition: (self._fetching[partition], offset) for partition, offset in offsets.items()
-                              if partition in self._fetching})
-        return frozenset(offsets.keys() & self._fetching.keys())
+        """May be committed from now on; those of the partitions that are still this stream's."""
+        return self._positions.done({partition: (self._fetching[partition], offset)
+                                     for partition, offset in offsets.items() if partition in self._fetching})
 
     def _start(self, order: Started) -> None:
         places = [Place(*partition, offset) for partition, offset in sorted(order.starts.items())]

@@ -7,6 +7,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as NotInTime
+from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -25,10 +26,11 @@ from switchover.consumer.messages import (
     Request,
     Stopped,
 )
-from switchover.consumer.offsets import Stored
 from switchover.consumer.sessions import Sessions, Unreachable
-from switchover.consumer.settings import Settings, Store
+from switchover.consumer.settings import Settings
+from switchover.consumer.stores import Stores, without
 from switchover.consumer.znodes import Znodes
+from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import World
 from switchover.partition import TopicPartition
@@ -52,9 +54,9 @@ class Membership:
         self._sessions = Sessions(settings, registration, self._lease, self._events.put)
         self._group = KafkaGroup(settings, bootstrap, self._events.put)
         self._member = Member(settings.rules)
-        self._written: dict[Store, dict[TopicPartition, int]] = {each: {} for each in settings.stores}
+        self._stores = Stores(settings.stores)
         self._verified = False                      # what is held is ours, as far as the member knows
-        self._said: tuple[object, ...] = ()
+        self._said = _Said()
         self.figures = Figures()
         self.commits: deque[Mapping[TopicPartition, int]] = deque(maxlen=1000)      # automatic ones that every store took
         self.left = threading.Event()               # of its own accord: closed
@@ -90,13 +92,13 @@ class Membership:
 
         Raises KafkaException when a store does not take them, and `_ASSIGNMENT_LOST` where an owner node is not ours.
         """
-        in_kafka = self._group.call(lambda group: self._to_kafka(group, offsets))
         if not wait:
-            self._sessions.ask(0, lambda znodes: CommittedToZooKeeper(0, self._to_zookeeper(znodes, offsets)))
+            self._sessions.tell(lambda znodes: self._commit_late(znodes, offsets))
             return
         try:
-            gone = self._sessions.call(lambda znodes: self._to_zookeeper(znodes, offsets))
-            fenced = not in_kafka.result(COMMIT)
+            gone = self._sessions.call(lambda znodes: self._stores.to_zookeeper(znodes, offsets))
+            fenced = not self._group.call(
+                lambda group: self._stores.to_kafka(group, without(offsets, gone))).result(COMMIT)
         except Unreachable as problem:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT, str(problem))) from None
         except NotInTime:
@@ -190,14 +192,14 @@ class Membership:
             case messages.Release(number):
                 self._sessions.ask(number, lambda znodes: self._release(request, znodes))
             case messages.Guard(partitions):
-                self._sessions.ask(0, lambda znodes: znodes.guard(partitions))
+                self._sessions.tell(lambda znodes: znodes.guard(partitions))
             case messages.GoOn():
                 self._verified = True
             case messages.Wake():
                 logger.warning("a partition of an old consumer has had no owner for long: waking the old consumers")
-                self._sessions.ask(0, lambda znodes: znodes.wake())
+                self._sessions.tell(lambda znodes: znodes.wake())
             case messages.Acknowledge(told):
-                self._sessions.ask(0, lambda znodes: znodes.acknowledge(told))
+                self._sessions.tell(lambda znodes: znodes.acknowledge(told))
             case messages.Describe(number):
                 self._group.ask(number, lambda group: messages.Described(number, group.assigned()))
             case messages.AllowRevoke():
@@ -239,69 +241,27 @@ class Membership:
 
     def _read_offsets(self, number: int, partitions: Partitions, znodes: Znodes) -> None:
         """ZooKeeper's here, Kafka's on its own thread, where the answer is made."""
-        in_zookeeper = znodes.offsets(partitions) if Store.ZOOKEEPER in self._settings.stores else {}
-        self._group.ask(number, lambda group: self._offsets_read(number, partitions, in_zookeeper, group))
-
-    def _offsets_read(self, number: int, partitions: Partitions, in_zookeeper: Mapping[TopicPartition, int | None],
-                      group: KafkaGroup) -> OffsetsRead:
-        in_kafka = group.offsets(partitions) if Store.KAFKA in self._settings.stores else {}
-        for store, found in ((Store.ZOOKEEPER, in_zookeeper), (Store.KAFKA, in_kafka)):
-            if store in self._written:
-                self._written[store] |= {partition: -1 if offset is None else offset for partition, offset in found.items()}
-        starts, behind = {}, set()
-        for partition in partitions:
-            stored = Stored(in_zookeeper.get(partition), in_kafka.get(partition))
-            position = stored.position
-            starts[partition] = group.first(partition) if position is None else position
-            if any(written[partition] != starts[partition] for written in self._written.values()):
-                behind.add(partition)
-        return OffsetsRead(number, starts, frozenset(behind))
+        in_zookeeper = self._stores.in_zookeeper(znodes, partitions)
+        self._group.ask(number, lambda group: OffsetsRead(number, *self._stores.read(group, in_zookeeper)))
 
     def _commit(self, number: int, offsets: Mapping[TopicPartition, int]) -> None:
-        left = set(Store)
-
-        def taken(store: Store) -> None:
-            left.discard(store)                         # a set's methods are whole to other threads
-            if not left and offsets:
-                self.commits.append(offsets)
-
         def in_zookeeper(znodes: Znodes) -> Event:
-            gone = self._to_zookeeper(znodes, offsets)
-            if not gone:
-                taken(Store.ZOOKEEPER)
+            gone = self._stores.to_zookeeper(znodes, offsets)
+            self._group.ask(number, lambda group: in_kafka(group, without(offsets, gone)))
             return CommittedToZooKeeper(number, gone)
 
-        def in_kafka(group: KafkaGroup) -> Event:
-            done = self._to_kafka(group, offsets)
-            if done:
-                taken(Store.KAFKA)
-            return CommittedToKafka(number, fenced=not done)
+        def in_kafka(group: KafkaGroup, held: Mapping[TopicPartition, int]) -> Event:
+            taken = self._stores.to_kafka(group, held)
+            if taken and held:
+                self.commits.append(held)
+            return CommittedToKafka(number, fenced=not taken)
 
         self._sessions.ask(number, in_zookeeper)
-        self._group.ask(number, in_kafka)
 
-    def _to_zookeeper(self, znodes: Znodes, offsets: Mapping[TopicPartition, int]) -> Partitions:
-        """Those whose owner node is not ours. What the store has is not written again."""
-        if Store.ZOOKEEPER not in self._settings.stores:
-            return frozenset()
-        fresh = self._fresh(Store.ZOOKEEPER, offsets)
-        gone = znodes.commit(fresh)
-        self._written[Store.ZOOKEEPER] |= {partition: offset for partition, offset in fresh.items() if partition not in gone}
-        return gone
-
-    def _to_kafka(self, group: KafkaGroup, offsets: Mapping[TopicPartition, int]) -> bool:
-        """False where Kafka's group does not take commits of ours any more."""
-        if Store.KAFKA not in self._settings.stores:
-            return True
-        fresh = self._fresh(Store.KAFKA, offsets)
-        taken = group.commit(fresh)
-        if taken:
-            self._written[Store.KAFKA] |= fresh
-        return taken
-
-    def _fresh(self, store: Store, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        written = self._written[store]
-        return {partition: offset for partition, offset in offsets.items() if written.get(partition) != offset}
+    def _commit_late(self, znodes: Znodes, offsets: Mapping[TopicPartition, int]) -> None:
+        if gone := self._stores.to_zookeeper(znodes, offsets):
+            logger.warning("not committed, others own it: %s", ", ".join(map(str, sorted(gone))))
+        self._group.call(lambda group: self._stores.to_kafka(group, without(offsets, gone)))
 
     # --- what is told -------------------------------------------------------------------------------------------------
 
@@ -316,28 +276,27 @@ class Membership:
         member, now = self._member, time.monotonic()
         phases = {partition: holding.phase for partition, holding in member.holdings.items()}
         self.figures.see(member.mode, member.world, member.assigned, phases, now)
-        self.figures.commit_lag = self._commit_lag()
-        for was, what in zip(self._said or (None, "", "", frozenset()), said := (
-                member.mode, member.waits, member.trouble, member.fetching()), strict=True):
-            if was != what:
-                self._say(said)
-                break
-        self._said = said
+        self.figures.commit_lag = self._stores.apart(self._member.fetching())
+        said = _Said(member.mode, member.waits, member.trouble, member.fetching())
+        if said != self._said:
+            before, self._said = self._said, said
+            _log(before, said)
 
-    def _say(self, said: tuple[object, ...]) -> None:
-        mode, waits, trouble, fetching = said
-        before = self._said or (None, "", "", frozenset())
-        if mode is not None and mode != before[0]:
-            logger.info("coordinated by %s", mode)
-        if waits and waits != before[1]:
-            logger.warning("does not follow the mode znode: %s", waits)
-        if trouble and trouble != before[2]:
-            logger.error("nobody's partitions can be computed: %s", trouble)
-        if fetching != before[3]:
-            logger.info("fetching %s", ", ".join(map(str, sorted(self._member.fetching()))) or "nothing")
 
-    def _commit_lag(self) -> int:
-        if len(self._written) < 2:
-            return 0
-        in_zookeeper, in_kafka = (self._written[each] for each in Store)
-        return sum(abs(in_kafka.get(each, 0) - in_zookeeper.get(each, 0)) for each in self._member.fetching())
+@dataclass(frozen=True, slots=True)
+class _Said:
+    mode: Mode | None = None
+    waits: str = ""
+    trouble: str = ""
+    fetching: Partitions = frozenset()
+
+
+def _log(before: _Said, said: _Said) -> None:
+    if said.mode is not None and said.mode != before.mode:
+        logger.info("coordinated by %s", said.mode)
+    if said.waits and said.waits != before.waits:
+        logger.warning("does not follow the mode znode: %s", said.waits)
+    if said.trouble and said.trouble != before.trouble:
+        logger.error("nobody's partitions can be computed: %s", said.trouble)
+    if said.fetching != before.fetching:
+        logger.info("fetching %s", ", ".join(map(str, sorted(said.fetching))) or "nothing")

@@ -10,6 +10,7 @@ It is a member of the group as the old Java consumer is one, partition for parti
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -52,6 +53,7 @@ class MigrationConsumer:
         self._positions = Positions(self._settings.rules.commit_interval is not None)
         self._membership: Membership | None = None
         self._closed = False
+        self._beginning = threading.Lock()
         self.streams: Sequence[Stream] = ()
 
     # --- confluent's --------------------------------------------------------------------------------------------------
@@ -184,25 +186,14 @@ class MigrationConsumer:
     def _poll(self, deadline: float, *, done: bool) -> Message | None:
         turn = 0.5 if len(self.streams) == 1 else 0.05
         while True:
-            if done:
-                self._begin_again()
-                self._tell_commits()
+            if self._registration is None or self._closed:
+                raise RuntimeError("Consumer closed" if self._closed else "Consumer not subscribed")
             for stream in self.streams:
                 message = stream.poll(min(max(deadline - time.monotonic(), 0.0), turn), done=done)
                 if message is not None:
                     return message
             if time.monotonic() >= deadline:
                 return None
-
-    def _begin_again(self) -> None:
-        """The application was silent for too long, or is back."""
-        if self._registration is None or self._closed:
-            raise RuntimeError("Consumer closed" if self._closed else "Consumer not subscribed")
-        if self._membership is not None and self._membership.ended:
-            self._membership.end()
-            self._membership = None
-        if self._membership is None:
-            self._begin()
 
     def _holds(self) -> bool:
         return self._membership is not None and self._membership.holds()
@@ -228,11 +219,21 @@ class MigrationConsumer:
             "auto.offset.reset": settings.reset,
         }
 
+    # --- what the streams tell ----------------------------------------------------------------------------------------
+
+    def calling(self) -> None:
+        """The application is there, after it may have been silent for too long."""
+        with self._beginning:
+            if self._membership is not None and self._membership.ended:
+                self._membership.end()
+                self._membership = None
+            if self._membership is None:
+                self._begin()
+        self._tell_commits()
+
     def _tell_commits(self) -> None:
         while self._membership is not None and self._on_commit is not None and self._membership.commits:
             self._on_commit(None, _places(self._membership.commits.popleft()))
-
-    # --- what the streams tell ----------------------------------------------------------------------------------------
 
     def assigned(self, places: list[Place]) -> None:
         self._call("assigned", places)

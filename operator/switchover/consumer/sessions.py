@@ -48,6 +48,7 @@ class Sessions:
             raise BadConfiguration(f"zookeeper.connect {settings.zookeeper!r} is not host:port,…/chroot") from None
         self._learn_timeout()
         self._znodes: Znodes | None = None
+        self._complaint = ""
         self._known: int | None = None                          # the session that the member knows
         self._serial = Serial("switchover-zookeeper")
         self._heart: Serial | None = None
@@ -70,8 +71,11 @@ class Sessions:
 
     def ask(self, number: int, do: Callable[[Znodes], Event | None]) -> None:
         """Do it in the present session; what it gives is posted, Failed with this number where it could not be done."""
-        znodes = self._znodes
-        self._serial.submit(lambda: self._answer(number, znodes, do))
+        self._submit(do, lambda words: self._post(Failed(number, words)))
+
+    def tell(self, do: Callable[[Znodes], Event | None]) -> None:
+        """The same of what is not answered."""
+        self._submit(do, lambda _: None)
 
     def call(self, do: Callable[[Znodes], Any]) -> Any:
         """Do it in the present session and wait. Raises Unreachable."""
@@ -80,6 +84,10 @@ class Sessions:
             return self._serial.submit(lambda: self._do(znodes, do)).result(2 * ANSWER)
         except (KazooException, KazooTimeoutError, TimeoutError) as problem:
             raise Unreachable(f"ZooKeeper: {words(problem)}") from None
+
+    def _submit(self, do: Callable[[Znodes], Event | None], failed: Callable[[str], None]) -> None:
+        znodes = self._znodes
+        self._serial.submit(lambda: self._answer(znodes, do, failed))
 
     def stop(self) -> None:
         """End the session: every ephemeral node goes."""
@@ -93,14 +101,18 @@ class Sessions:
 
     # --- on the thread of requests ------------------------------------------------------------------------------------
 
-    def _answer(self, number: int, znodes: Znodes | None, do: Callable[[Znodes], Event | None]) -> None:
+    def _answer(self, znodes: Znodes | None, do: Callable[[Znodes], Event | None], failed: Callable[[str], None]) -> None:
         try:
             event = self._do(znodes, do)
         except (KazooException, KazooTimeoutError, Unsettled, Taken, Unreachable) as problem:
-            event = Failed(number, words(problem))
-            logger.info("ZooKeeper: %s", event.words)
-        if event is not None:
-            self._post(event)
+            if (why := words(problem)) != self._complaint:      # asked again several times a second
+                self._complaint = why
+                logger.warning("ZooKeeper: %s", why)
+            failed(why)
+        else:
+            self._complaint = ""
+            if event is not None:
+                self._post(event)
 
     def _do(self, znodes: Znodes | None, do: Callable[[Znodes], Any]) -> Any:
         if znodes is None or znodes is not self._znodes or not self.client.connected:
@@ -134,7 +146,7 @@ class Sessions:
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, OwnerGone):
-            self.ask(0, lambda znodes: self._look_at(znodes, event))
+            self.tell(lambda znodes: self._look_at(znodes, event))
         else:
             self._post(event)
 

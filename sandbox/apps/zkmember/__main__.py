@@ -1,4 +1,8 @@
-"""A sample application of the migration-enabled consumer that writes its history: python -m zkmember (settings below)."""
+"""A sample application of the migration-enabled consumer that writes its history: python -m zkmember.
+
+Settings: HISTORY (a file, or - for standard output), TOPIC, STREAMS, COMMIT_INTERVAL (seconds), CLOSE_SECONDS, and what
+`configuration` reads.
+"""
 
 import logging
 import os
@@ -14,7 +18,7 @@ from zkmember.membership import Membership
 
 
 def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
-    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), ASSIGNOR, COMMITS (automatic or manual), and
+    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), STRATEGY, COMMITS (automatic or manual) and
     CONSUMER_<KEY>, the consumer's own keys with _ for every dot.
 
     No consumer.id: the consumer names itself after its host as the old one does, and the operator finds the pod by that.
@@ -22,7 +26,7 @@ def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
     given = {
         "group.id": environment.get("GROUP", "orders"),
         "zookeeper.connect": environment.get("ZOOKEEPER_CONNECT", "zookeeper:2181"),
-        "partition.assignment.strategy": environment.get("ASSIGNOR", "range"), "auto.offset.reset": "smallest",
+        "partition.assignment.strategy": environment.get("STRATEGY", "range"), "auto.offset.reset": "smallest",
         "enable.auto.commit": environment.get("COMMITS") == "automatic", "auto.commit.interval.ms": 500,
         "topic.metadata.refresh.interval.ms": 10_000,
     }
@@ -51,7 +55,7 @@ def main() -> int:
         return 2
     while not stop.is_set():
         membership.turn()
-    membership.leave()
+    membership.leave(float(environment.get("CLOSE_SECONDS", "15")))
     return 0
 
 

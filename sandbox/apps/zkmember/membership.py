@@ -41,8 +41,8 @@ class Membership:
             self._commit(list(self._positions))
             self._due = self._mono() + self._interval
 
-    def leave(self) -> None:
-        self._consumer.close()
+    def leave(self, seconds: float) -> None:
+        self._consumer.close(seconds)
         self._recorder.stop()
 
     def _assigned(self, _: MigrationConsumer, places: list[TopicPartition]) -> None:

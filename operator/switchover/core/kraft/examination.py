@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from switchover.core.observed import NOT_ASKED, Observed
+from switchover.core.zookeeper_groups import IdleGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +67,4 @@ class Examination:
     classes_in_use: Observed[frozenset[str]] = NOT_ASKED      # of bound claims in the namespace
     template_changes: Mapping[str, Observed[TemplateChange]] = field(default_factory=dict)    # by StatefulSet, dry run
     malformed: Observed[Mapping[str, str]] = NOT_ASKED        # nodes that Kafka could not have written: path -> why
+    idle_groups: Observed[IdleGroups] = NOT_ASKED

@@ -10,6 +10,7 @@ from typing import Any
 from switchover.core.kraft.examination import Examination
 from switchover.core.observed import NOT_ASKED, Observed
 from switchover.core.workloads import Manager
+from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.image import BrokerRegistration as BrokerRegistration
 from switchover.metadata.image import LogImage as LogImage
 from switchover.metadata.image import MigrationState as MigrationState
@@ -264,4 +265,6 @@ class Facts:
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
     broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
     groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
+    zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
+    group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
     examination: Examination = field(default_factory=Examination)                             # in Preflight only

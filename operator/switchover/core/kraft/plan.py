@@ -20,6 +20,7 @@ from switchover.core.kraft.gates import (
     replicas,
     volumes,
     workloads,
+    zookeeper_groups,
 )
 from switchover.core.kraft.gates import way_back as to_zookeeper
 from switchover.core.kraft.gates.parity import PARITY
@@ -154,8 +155,9 @@ PLAN: Plan[Picture] = Plan((
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers",
          forward=Leg(
-             enter=(WITHIN_WINDOW,),
-             watch=(*TAKEN_OVER, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
+             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS),
+             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *DRIVER),
+             rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
              rollouts=(TO_C,),
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON,

@@ -19,6 +19,7 @@ from switchover.core.kraft.gates.volumes import VOLUMES_KEPT, volumes_on_record
 from switchover.core.kraft.on_record import nodes_of, restarts_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.kraft.preflight.reading import several
 from switchover.core.kraft.preview import preview
 from switchover.core.observed import Known
 from switchover.core.pace import Spent, with_batch
@@ -26,7 +27,7 @@ from switchover.core.plan import Decision
 from switchover.core.position import Position
 from switchover.core.record import Outlook, shared
 
-FINALIZE, RELEASE = "Finalize", "ReleaseZooKeeper"
+MOVE, FINALIZE, RELEASE = "MoveBrokers", "Finalize", "ReleaseZooKeeper"
 STEPS = tuple(step.name for step in PLAN.steps)
 
 
@@ -73,7 +74,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     volumes, caught_up = volumes_on_record(picture)
     note = "; ".join(filter(None, (
         decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
-        _incident(decision, old.history), caught_up)))
+        _coordinations_lost(picture, at), _incident(decision, old.history), caught_up)))
     outlook = Outlook(
         steps=STEPS, succeeded=succeeded(decision), success="the cluster runs on KRaft",
         proof="every controller is finalized and the metadata log says POST_MIGRATION",
@@ -153,6 +154,15 @@ def _cluster_id(picture: Picture) -> str:
 def _on_which_backups(picture: Picture, at: Position) -> str:
     """Which backups there are, told at the point of no return."""
     return check_backups_taken(picture).message if at.step == FINALIZE and begins(picture.position, at) else ""
+
+
+def _coordinations_lost(picture: Picture, at: Position) -> str:
+    """Which coordinations of groups cannot go back any more, told when the first broker is about to leave ZooKeeper."""
+    known = picture.facts.group_migrations
+    if at.step != MOVE or not begins(picture.position, at) or not isinstance(known, Known) or not known.value:
+        return ""
+    named = sorted(str(each) for found in known.value.values() for each in found)
+    return f"{several(named)} cannot go back to ZooKeeper from here: old consumers find no broker on KRaft"
 
 
 def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:

@@ -18,6 +18,7 @@ from switchover.core.kraft.preflight import (
     rights,
     security,
     windows,
+    zookeeper_groups,
 )
 from switchover.core.kraft.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
 from switchover.core.kraft.preflight.reading import broker_workloads as broker_workloads
@@ -30,6 +31,7 @@ GATES: tuple[Gate[Picture], ...] = (
     *ownership.CHECKS,
     *residue.CHECKS,
     *ensemble.CHECKS,
+    *zookeeper_groups.CHECKS,
     *cluster.CHECKS,
     *live.CHECKS,
     *windows.CHECKS,

@@ -18,6 +18,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
     facts, examined = picture.facts, picture.facts.examination
     readings: dict[str, Observed[object]] = {
         "Kubernetes": facts.kubernetes, "ZooKeeper": facts.zookeeper, "topics in ZooKeeper": facts.zookeeper_topics,
+        "consumer groups in ZooKeeper": facts.zookeeper_groups, "idle groups in ZooKeeper": examined.idle_groups,
         "min.insync.replicas": facts.min_insync, "our rights in ZooKeeper": examined.zookeeper_rights,
         "existing objects": examined.objects, "our rights in Kubernetes": examined.missing_rights,
         **{f"broker {broker}": answer for broker, answer in facts.answers.items()},

@@ -1,0 +1,81 @@
+"""The two stores of a group's offsets, as one member reads and writes them (zkcc.md 3).
+
+ZooKeeper is written first, where our owner node is checked: Kafka takes any offset of its member, also of one that stood
+still while others went on.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from switchover.consumer.group import KafkaGroup
+from switchover.consumer.messages import Partitions
+from switchover.consumer.offsets import Stored
+from switchover.consumer.settings import Store
+from switchover.consumer.znodes import Znodes
+from switchover.partition import TopicPartition
+
+Offsets = Mapping[TopicPartition, int]
+NOTHING = -1
+"""What a store has of a partition that it does not have."""
+
+
+class Stores:
+    """`used`: those that are read and written; the other has whatever it has. What a store has is not written again."""
+
+    def __init__(self, used: frozenset[Store]) -> None:
+        self._has: dict[Store, dict[TopicPartition, int]] = {each: {} for each in used}
+
+    def in_zookeeper(self, znodes: Znodes, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """What ZooKeeper has, None for nothing and for a store that is not used. Raises kazoo's errors."""
+        found = znodes.offsets(partitions) if Store.ZOOKEEPER in self._has else dict.fromkeys(partitions)
+        self._note(Store.ZOOKEEPER, found)
+        return found
+
+    def read(self, group: KafkaGroup, in_zookeeper: Mapping[TopicPartition, int | None]) -> tuple[Offsets, Partitions]:
+        """The position of each partition, and which of them are not in every store. Raises KafkaException."""
+        in_kafka = group.offsets(in_zookeeper) if Store.KAFKA in self._has else {}
+        self._note(Store.KAFKA, in_kafka)
+        positions = {}
+        for partition, offset in in_zookeeper.items():
+            position = Stored(offset, in_kafka.get(partition)).position
+            positions[partition] = group.first(partition) if position is None else position
+        behind = (partition for partition, position in positions.items()
+                  if any(has[partition] != position for has in self._has.values()))
+        return positions, frozenset(behind)
+
+    def to_zookeeper(self, znodes: Znodes, offsets: Offsets) -> Partitions:
+        """Write; those whose owner node is not ours. Raises kazoo's errors."""
+        if Store.ZOOKEEPER not in self._has:
+            return frozenset()
+        fresh = self._fresh(Store.ZOOKEEPER, offsets)
+        gone = znodes.commit(fresh)
+        self._has[Store.ZOOKEEPER] |= without(fresh, gone)
+        return gone
+
+    def to_kafka(self, group: KafkaGroup, offsets: Offsets) -> bool:
+        """Write; False where Kafka's group does not take commits of ours any more. Raises KafkaException."""
+        if Store.KAFKA not in self._has:
+            return True
+        fresh = self._fresh(Store.KAFKA, offsets)
+        taken = group.commit(fresh)
+        if taken:
+            self._has[Store.KAFKA] |= fresh
+        return taken
+
+    def apart(self, partitions: Partitions) -> int:
+        """Records by which the two stores differ."""
+        if len(self._has) < len(Store):
+            return 0
+        one, other = self._has.values()
+        return sum(abs(max(one.get(each, 0), 0) - max(other.get(each, 0), 0)) for each in partitions)
+
+    def _note(self, store: Store, found: Mapping[TopicPartition, int | None]) -> None:
+        if store in self._has:
+            self._has[store] |= {each: NOTHING if offset is None else offset for each, offset in found.items()}
+
+    def _fresh(self, store: Store, offsets: Offsets) -> dict[TopicPartition, int]:
+        return {partition: offset for partition, offset in offsets.items() if self._has[store].get(partition) != offset}
+
+
+def without(offsets: Offsets, gone: Partitions) -> dict[TopicPartition, int]:
+    """What is left of them."""
+    return {partition: offset for partition, offset in offsets.items() if partition not in gone}

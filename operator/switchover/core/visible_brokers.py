@@ -1,0 +1,36 @@
+"""Whether consumers that ZooKeeper coordinates find every broker: they look into `/brokers/ids`, and KRaft writes none."""
+
+from collections.abc import Iterable, Mapping
+
+from switchover.core.gate import Verdict, fail, passed, unknown
+from switchover.core.kraft.facts import Address
+from switchover.core.observed import Known, Observed
+
+
+def invisible_brokers(listed: Iterable[int], registered: Mapping[int, Mapping[str, Address]]) -> tuple[int, ...]:
+    """Brokers that the Kafka protocol lists and that have no endpoint in `/brokers/ids`: they run on KRaft."""
+    return tuple(sorted(broker for broker in listed if not registered.get(broker)))
+
+
+def check_brokers_visible(listed: Observed[Iterable[int]],
+                          registered: Observed[Mapping[int, Mapping[str, Address]]]) -> Verdict:
+    """Consumers that ZooKeeper coordinates find every broker, so a coordination may go back to ZooKeeper.
+
+    `listed` is what the Kafka protocol lists, `registered` what `/brokers/ids` holds, by broker id. One that restarts in
+    ZooKeeper mode may be missing there for a moment.
+    """
+    if not isinstance(listed, Known):
+        return unknown("BrokersUnknown", listed.why, subject="brokers")
+    if not isinstance(registered, Known):
+        return unknown("ZooKeeperUnknown", registered.why, subject="/brokers/ids")
+    brokers = tuple(listed.value)
+    if not brokers:
+        return unknown("BrokersUnknown", "Kafka lists no broker", subject="brokers")
+    if invisible := invisible_brokers(brokers, registered.value):
+        named = ", ".join(map(str, invisible))
+        return fail("BrokersOnKRaft", f"not registered in ZooKeeper: {named}. Brokers on KRaft are not, and consumers that"
+                    " ZooKeeper coordinates do not find them", subject=f"broker {named}",
+                    observed=f"{len(invisible)} of {len(brokers)} brokers", threshold="0",
+                    unblocks="roll the KafkaMigration back until every broker runs in ZooKeeper mode; once it has finalized,"
+                    " nothing does")
+    return passed("every broker is registered in ZooKeeper")

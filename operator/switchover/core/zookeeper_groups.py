@@ -1,0 +1,47 @@
+"""Consumer groups that ZooKeeper coordinates, as they stand below `/consumers` (zkcc.md 1, feasibility-groups.md 1.2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from switchover.coordination.mode import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperGroup:
+    """A group that has members below `/consumers/G/ids`; those in `enabled` are migration-enabled (KIP-125).
+
+    `mode` is None where its node does not exist or says something else.
+    """
+
+    members: frozenset[str]
+    enabled: frozenset[str] = frozenset()
+    mode: Mode | None = None
+
+    @property
+    def is_assigned_by_kafka(self) -> bool:
+        """Its partitions are: the mode counts only while every member is migration-enabled. It needs ZooKeeper all the same,
+        where the owner nodes are its fence and brokers are looked up."""
+        return self.mode is Mode.KAFKA and self.members <= self.enabled
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGroups:
+    """Groups without members that have committed to ZooKeeper.
+
+    `commits` tells of each the time of its newest commit, in seconds of ZooKeeper's clock; `unread` counts the groups that
+    one sweep had no room for.
+    """
+
+    commits: Mapping[str, float]
+    unread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMigration:
+    """A ConsumerGroupMigration that takes a group from ZooKeeper's coordination to Kafka's. `phase` may be empty."""
+
+    name: str
+    phase: str
+
+    def __str__(self) -> str:
+        return f"ConsumerGroupMigration/{self.name}"

@@ -1,0 +1,195 @@
+"""What one stream hands out, to whom it tells what, and what may be committed; its client is made up."""
+
+from collections import deque
+from typing import Any
+
+import pytest
+
+from switchover.consumer.fetching import Positions, Stream
+from switchover.partition import TopicPartition
+
+P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Record:
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        self._place = partition, offset
+
+    def error(self) -> None: ...
+
+    def topic(self) -> str:
+        return self._place[0].topic
+
+    def partition(self) -> int:
+        return self._place[0].partition
+
+    def offset(self) -> int:
+        return self._place[1]
+
+
+class Bench:
+    """A client, a listener and a lease in one."""
+
+    def __init__(self, *, automatic: bool = True) -> None:
+        self.records: deque[Record] = deque()
+        self.told: list[str] = []
+        self.lives = True
+        self.meanwhile = lambda: None
+        self.positions = Positions(automatic)
+        self.stream = Stream(self, self, self.positions, lambda: self.lives)  # type: ignore[arg-type]
+
+    def poll(self, _: float) -> Record | None:
+        self.meanwhile()
+        return self.records.popleft() if self.records else None
+
+    def incremental_assign(self, places: list[Any]) -> None:
+        self._tell("fetch", places)
+
+    def incremental_unassign(self, places: list[Any]) -> None:
+        self._tell("end", places)
+
+    def calling(self) -> None: ...
+
+    def assigned(self, places: list[Any]) -> None:
+        self._tell("assigned", places)
+
+    def revoked(self, places: list[Any]) -> None:
+        self._tell("revoked", places)
+
+    def lost(self, places: list[Any]) -> None:
+        self._tell("lost", places)
+
+    def _tell(self, word: str, places: list[Any]) -> None:
+        self.told += [f"{word} {each.partition}@{each.offset}" for each in places]
+
+    def next(self) -> int | None:
+        message = self.stream.poll(0)
+        return None if message is None else message.offset()
+
+    def committable(self) -> dict[TopicPartition, int]:
+        return self.positions.of(frozenset({P, Q}))
+
+
+def stopped(bench: Bench) -> None:
+    bench.told.append("stopped")
+
+
+def test_the_application_is_told_before_anything_is_fetched_and_asked_before_it_ends() -> None:
+    bench = Bench()
+    bench.stream.start({P: 5})
+    assert bench.told == [], "in the application's own time"
+    bench.records += [Record(P, 5)]
+    assert (bench.next(), bench.told) == (5, ["assigned 0@5", "fetch 0@5"])
+    assert bench.stream.stop(frozenset({P, Q}), lambda: stopped(bench))
+    assert bench.told[2:] == [], "it may be at work still"
+    assert bench.committable() == {P: 5}
+    assert bench.next() is None
+    assert bench.told[2:] == ["revoked 0@6", "end 0@6", "stopped"]
+    assert bench.committable() == {P: 6}
+    assert not bench.stream.stop(frozenset({P}), lambda: stopped(bench)), "nothing is left to stop"
+
+
+def test_nothing_is_handed_out_once_it_is_stopped_or_abandoned() -> None:
+    for end in ("stop", "abandon"):
+        bench = Bench()
+        bench.stream.start({P: 0, Q: 0})
+        bench.records += [Record(P, 0), Record(Q, 0)]
+
+        def order(bench: Bench = bench, end: str = end) -> None:
+            bench.meanwhile = lambda: None
+            if end == "stop":
+                bench.stream.stop(frozenset({P}), lambda: None)
+            else:
+                bench.stream.abandon(frozenset({P}))
+
+        bench.meanwhile = order
+        assert bench.next() is None, "it came while the client was asked"
+        message = bench.stream.poll(0)
+        assert message is not None
+        assert message.partition() == 1
+        assert f"{'revoked' if end == 'stop' else 'lost'} 0@0" in bench.told
+
+
+def test_a_record_of_an_earlier_claim_is_not_handed_out_in_a_later_one() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 0)]
+
+    def again() -> None:
+        bench.meanwhile = lambda: None
+        bench.stream.abandon(frozenset({P}))
+        bench.stream.start({P: 7})
+
+    bench.meanwhile = again
+    assert bench.next() is None
+    bench.records += [Record(P, 7)]
+    assert bench.next() == 7
+    assert bench.told == ["assigned 0@0", "fetch 0@0", "lost 0@0", "end 0@0", "assigned 0@7", "fetch 0@7"]
+
+
+def test_what_an_earlier_claim_knew_is_not_committed_in_a_later_one() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 3)]
+    assert bench.next() == 3
+    bench.stream.abandon()
+    assert (bench.committable(), bench.stream.commit({P: 4})) == ({}, frozenset()), "it may be another's by now"
+    bench.stream.start({P: 100})
+    assert bench.stream.commit({P: 4}) == frozenset()
+    bench.next()
+    assert bench.committable() == {P: 100}
+    assert bench.stream.commit({P: 101}) == {P}
+
+
+def test_a_record_waits_for_the_session_and_is_not_dropped() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 0), Record(P, 1)]
+    bench.lives = False
+    assert [bench.next(), bench.next()] == [None, None]
+    assert bench.committable() == {P: 0}
+    bench.lives = True
+    assert [bench.next(), bench.next()] == [0, 1]
+
+
+def test_what_was_handed_out_is_done_with_the_next_call() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 0), Record(P, 1)]
+    bench.next()
+    assert bench.committable() == {P: 0}
+    assert bench.stream.poll(0, done=False) is not None
+    assert bench.committable() == {P: 0}, "one batch"
+    bench.next()
+    assert bench.committable() == {P: 2}
+
+
+def test_without_automatic_commits_only_what_the_application_says_counts() -> None:
+    bench = Bench(automatic=False)
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 0), Record(P, 1)]
+    assert [bench.next(), bench.next(), bench.next()] == [0, 1, None]
+    assert bench.committable() == {P: 0}
+    assert bench.stream.commit({P: 1, Q: 9}) == {P}
+    assert bench.committable() == {P: 1}
+
+
+def test_a_callback_that_fails_keeps_nobody_waiting() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.next()
+    bench.revoked = lambda _: 1 / 0  # type: ignore[assignment, return-value]
+    bench.stream.stop(frozenset({P}), lambda: stopped(bench))
+    with pytest.raises(ZeroDivisionError):
+        bench.next()
+    assert bench.told[-2:] == ["end 0@0", "stopped"]
+
+
+def test_an_application_is_silent_only_while_there_is_something_for_it() -> None:
+    bench = Bench()
+    assert bench.stream.silent(1e12) == 0
+    bench.stream.start({P: 0})
+    assert bench.stream.silent(1e12) > 1e11
+    bench.meanwhile = lambda: bench.told.append(f"{bench.stream.silent(1e12):g} while it calls")
+    bench.next()
+    assert bench.told[-1] == "0 while it calls"
