@@ -34,10 +34,10 @@ def remove(cluster: Cluster) -> None:
     ours = ("--selector", "app.kubernetes.io/name=switchover")
     cluster.kubectl("delete", "deployment", *ours, "--cascade=foreground", timeout=120)
     release = '{"metadata":{"finalizers":null}}'
-    with contextlib.suppress(CommandFailed):                       # the kind may not exist
-        for found in cluster.items("kafkamigrations"):
-            name = found["metadata"]["name"]
-            cluster.kubectl("patch", "kafkamigration", name, "--type", "merge", "--patch", release)
+    for kind in ("kafkamigrations", "consumergroupmigrations"):    # another demo may have left them
+        with contextlib.suppress(CommandFailed):                   # the kind may not exist
+            for found in cluster.items(kind):
+                cluster.kubectl("patch", kind, found["metadata"]["name"], "--type", "merge", "--patch", release)
     cluster.kubectl("delete", "namespace", cluster.namespace, "--ignore-not-found", timeout=240)
     crds = ("kafkamigrations.switchover.dev", "consumergroupmigrations.switchover.dev")
     cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import demo.world
-from demo.cluster import Cluster, CommandFailed
+from demo.cluster import Cluster
+from demo.world import remove as remove
 
 MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
 LARGE = MANIFESTS.with_name("manifests-groups-large")
@@ -21,22 +22,6 @@ PARTITIONS = 24
 def images() -> list[str]:
     """Full names of the images that the manifests use."""
     return list(demo.world.images(MANIFESTS).values())
-
-
-def remove(cluster: Cluster) -> None:
-    """Take everything of an earlier run away, also of one that was interrupted in the middle of a migration."""
-    ours = ("--selector", "app.kubernetes.io/name=switchover")
-    cluster.kubectl("delete", "deployment", *ours, "--cascade=foreground", timeout=120)
-    try:
-        found = cluster.items("consumergroupmigrations")
-    except CommandFailed:                                          # the kind does not exist yet
-        found = []
-    for each in found:
-        cluster.kubectl("patch", "consumergroupmigration", each["metadata"]["name"], "--type", "merge",
-                        "--patch", '{"metadata":{"finalizers":null}}')
-    cluster.kubectl("delete", "namespace", cluster.namespace, "--ignore-not-found", timeout=240)
-    crds = ("kafkamigrations.switchover.dev", "consumergroupmigrations.switchover.dev")
-    cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
 
 
 def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS) -> None:

@@ -210,6 +210,31 @@ def test_an_application_that_does_not_poll_loses_all_and_begins_again(bench: Ben
     assert events == ["lost", "assign"]
 
 
+def test_a_kafka_consumer_waits_for_an_application_at_work(bench: Bench, zookeeper_cluster: KafkaCluster) -> None:
+    bench.zookeeper.create(bench.layout.mode, b"kafka", makepath=True)
+    consumer = bench.consumer(consumer_id="x")
+    consumer.subscribe([bench.topic])
+    taken(consumer.poll, 4 * RECORDS)
+    assert consumer.metrics()["ActiveKafkaCoordinationCount"] == 1
+    plain = Consumer({"bootstrap.servers": zookeeper_cluster.bootstrap, "group.id": bench.group, "enable.auto.commit": False,
+                      "partition.assignment.strategy": "range", "auto.offset.reset": "earliest"})
+    try:
+        plain.subscribe([bench.topic])
+        busy = time.monotonic() + 8                     # it heard of the rebalance with a heartbeat, three seconds apart
+        while time.monotonic() < busy:
+            assert plain.poll(0.1) is None
+            assert plain.assignment() == []
+        deadline = time.monotonic() + 30
+        while not plain.assignment():
+            assert time.monotonic() < deadline, "it has nothing though the application polls again"
+            assert consumer.poll(0.1) is None
+            assert plain.poll(0.1) is None
+        assert len(plain.assignment()) == 2
+    finally:
+        plain.close()
+    assert bench.in_kafka() == [RECORDS] * 4
+
+
 def test_the_command_prints_records_and_leaves_in_order(bench: Bench, zookeeper_cluster: KafkaCluster) -> None:
     command = [sys.executable, "-c", "from switchover.cli.main import main; main()", "consume", "--topic", bench.topic,
                "-X", f"group.id={bench.group}", "-X", f"zookeeper.connect={zookeeper_cluster.zookeeper_connect}",

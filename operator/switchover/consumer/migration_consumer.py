@@ -84,7 +84,8 @@ class MigrationConsumer:
     def poll(self, timeout: float = -1) -> Message | None:
         """The next record or error of any stream, None when there is none in `timeout` seconds; negative: waits for ever.
 
-        By this call the application says that it has done with what it was given before.
+        By this call the application says that it has done with what it was given before. Raises Unreachable where it joins
+        again, after max.poll.interval.ms, and ZooKeeper does not answer.
         """
         return self._poll(float("inf") if timeout < 0 else time.monotonic() + timeout, done=True)
 

@@ -62,6 +62,7 @@ class Sessions:
             try:
                 self.client.start(timeout=self._settings.connection_timeout)
             except KazooTimeoutError:
+                self._serial.end(0)
                 raise Unreachable(f"ZooKeeper at {self._settings.zookeeper} does not answer within "
                                   f"{self._settings.connection_timeout:g} s") from None
         if self.client.chroot and self.client.exists("/") is None:
