@@ -1,49 +1,29 @@
 """Observe: fill the facts of one ConsumerGroupMigration for one pass, concurrently, every failure becoming Unknown."""
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec, WorkloadKind
 from switchover.ask import known
-from switchover.both_stores import BothStores
-from switchover.collector import LagCollector
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
 from switchover.core.groups.change import original_name
 from switchover.core.groups.clone import clone_name
-from switchover.core.groups.coordination.members import Members
-from switchover.core.groups.facts import (
-    BrokerGroups,
-    Group,
-    GroupSample,
-    GroupState,
-    OffsetsTopic,
-    Readiness,
-    StoreSample,
-)
-from switchover.core.groups.gates.convergence import expected
-from switchover.core.groups.gates.lag import POLL, thresholds
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
 from switchover.core.kraft.facts import Address
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.lag.group import Group as LagGroup
-from switchover.lag.membership import Membership
-from switchover.lag.samples import NONE
-from switchover.lag.watch import Assessment
-from switchover.lag.window import Asked, Sweep
+from switchover.group_samples import GroupSamples
 from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads, ZooKeeperGroups
 
 T = TypeVar("T")
 
 READ_SECONDS = 10.0
 """How long any reading may take."""
-WINDOW_SECONDS = 300.0
-"""How far the samples of the group reach back."""
 SETTINGS_SECONDS = 15.0
 """How old what brokers say of themselves may be."""
 COORDINATORS_SECONDS = 5.0
@@ -99,15 +79,9 @@ class GroupObserver:
         self._rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
         self._connected = connected
         self._clock = clock
-        self._samples: deque[GroupSample] = deque()
-        self._stores: deque[StoreSample] = deque()
-        self._both: BothStores | None = None
+        self._samples = GroupSamples(clock)
         self._quiet_since: float | None = None
         self._zookeeper_rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
-        self._collector: LagCollector | None = None
-        self._judged_by: object = None
-        self._lag: Observed[Assessment] = NOT_ASKED
-        self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
         self._cluster: _Kept[Cluster] = _Kept(clock, SETTINGS_SECONDS)
         self._brokers: dict[int, _Kept[BrokerGroups]] = {}
         self._coordinators: _Kept[frozenset[int]] = _Kept(clock, COORDINATORS_SECONDS)
@@ -178,19 +152,15 @@ class GroupObserver:
         group = await self._known(groups.describe(spec.group))
         picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group)), zookeeper)
         cluster = await self._cluster.get(groups.cluster)
-        await self._sample(picture, clients.value)
+        await self._samples.take(picture, clients.value.offsets, zookeeper)
         begins = at.opened is None or at.step == "Preflight"
-        facts = Facts(
-            fleet=fleet, group=group, partitions=self._partitions, lag=self._lag,
-            samples=Known(tuple(self._samples), self._samples[-1].at) if self._samples else Unknown("no offset was read"
-                                                                                                    " yet"),
+        facts = self._samples.laid_into(Facts(
+            fleet=fleet, group=group, zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
-            offsets_topic=await self._topic.get(groups.offsets_topic),
-            missing_rights=rights, lease_holder=lease_holder,
-            zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
-            stores=self._both_stores(), missing_zookeeper_rights=picture.facts.missing_zookeeper_rights)
+            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights,
+            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
             return facts
         topics = sorted({topic for member in group.value.members for topic in member.topics})
@@ -247,76 +217,10 @@ class GroupObserver:
             return picture
         group = picture.spec.group
         world = await self._known(zookeeper.world(group))
-        if self._quiet_since is None or (isinstance(world, Known) and world.value.old):
+        if self._quiet_since is None or not isinstance(world, Known) or world.value.old:
             self._quiet_since = self._clock.now()
         rights = (await self._zookeeper_rights.get(lambda: zookeeper.missing_rights(group))
                   if picture.position.step == "Preflight" else NOT_ASKED)
         return replace(picture, facts=replace(
             picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),
             missing_zookeeper_rights=rights))
-
-    def _both_stores(self) -> Observed[tuple[StoreSample, ...]]:
-        if not self._stores:
-            return Unknown("no offset was read yet")
-        return Known(tuple(self._stores), self._stores[-1].at)
-
-    async def _sample(self, picture: Picture, clients: GroupClients) -> None:
-        """One more sweep over the group, unless the last one was just now, and the lag judged by it."""
-        now, group = self._clock.now(), picture.facts.group
-        members = picture.members.value if isinstance(picture.members, Known) else None
-        if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
-            return
-        if clients.zookeeper is not None and members is None:
-            return                                          # nobody can tell its topics
-        topics = _topics(group.value) | (members.topics() if members is not None else frozenset())
-        name, limits = picture.spec.group, thresholds(picture)
-        read_committed = picture.spec.gates.isolation == "ReadCommitted"
-        if self._collector is None or self._judged_by != (clients, limits, read_committed):
-            self._both = BothStores(clients.offsets, clients.zookeeper, self._clock) if clients.zookeeper else None
-            self._collector = LagCollector(self._both or clients.offsets, self._clock, limits)
-            self._judged_by = (clients, limits, read_committed)
-        sweep = await self._known(self._collector.sweep({name: Asked(topics, read_committed)}))
-        if not isinstance(sweep, Known) or sweep.value.readings[name].why:
-            self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
-            self._lag = self._partitions
-            return
-        epoch = group.value.epoch if members is None else members.generation
-        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0,
-                   picture.spec.gates.quiet_seconds)
-        self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
-        opened = picture.position.opened
-        own = (_lag_group(group.value, self._partitions.value) if members is None
-               else _coordinated_lag_group(members, self._partitions.value))
-        self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
-
-    def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, watched: int) -> None:
-        found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
-                 for partition, each in sweep.readings[name].offsets.items()}
-        self._samples.append(GroupSample(now, epoch, found))
-        while now - self._samples[0].at > WINDOW_SECONDS:
-            self._samples.popleft()
-        if self._both is not None and self._both.last is not None:
-            self._stores.append(self._both.last)
-            while len(self._stores) > 2 and now - self._stores[1].at >= watched:
-                self._stores.popleft()
-
-
-def _topics(group: Group) -> frozenset[str]:
-    owned: Iterable[str] = (each.topic for member in group.members for each in member.target)
-    return frozenset(owned).union(*(member.topics for member in group.members))
-
-
-def _lag_group(group: Group, partitions: Mapping[str, int]) -> LagGroup:
-    wanted = expected(group, partitions)
-    owners = Counter(each for member in group.members for each in member.assigned)
-    assigned = {member.member_id: member.assigned for member in group.members}
-    return LagGroup(
-        wanted, stable=group.state is GroupState.STABLE, generation=Membership(group.state, assigned).generation,
-        sole_owners=all(owners[each] == 1 for each in wanted))
-
-
-def _coordinated_lag_group(members: Members, partitions: Mapping[str, int]) -> LagGroup:
-    """Settled while every partition has one owner: the group that Kafka knows may have no member at all."""
-    wanted = members.expected(partitions)
-    sole = all(len(members.owners.get(each, ())) == 1 for each in wanted)
-    return LagGroup(wanted, stable=sole, generation=members.generation, sole_owners=sole)

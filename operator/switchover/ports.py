@@ -189,7 +189,7 @@ class ZooKeeperGroups(Protocol):
         ...
 
     async def set_mode(self, group: str, mode: Mode, version: int) -> None:
-        """Write the mode znode in that version, or create it where that is -1; that it says so already is success.
+        """Write the mode znode over that `World.mode_version`, or create it for -1; that it says so already is success.
 
         Fenced says what is there in its place.
         """

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from adapters.servers import ZooKeeperServer
-from switchover.adapters import zookeeper_groups
+from switchover.adapters import old_groups
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.coordination.mode import Mode
 from switchover.core.zookeeper_groups import ZooKeeperGroup
@@ -131,7 +131,7 @@ async def test_a_sweep_is_bounded_and_says_how_many_groups_it_left(
 ) -> None:
     for number in range(35):
         commit(client, f"g{number:02}", "orders", [0, 1, 2])
-    monkeypatch.setattr(zookeeper_groups, "READS", 60)             # ten groups are 50: their offsets, topics and partitions
+    monkeypatch.setattr(old_groups, "READS", 60)             # ten groups are 50: their offsets, topics and partitions
     idle = await zookeeper.idle_groups()
     assert sorted(idle.commits) == [f"g{number:02}" for number in range(20)]
     assert idle.unread == 15

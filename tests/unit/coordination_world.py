@@ -7,7 +7,7 @@ follows the mode where nothing forbids it, fetches only what it owns in ZooKeepe
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from switchover.coordination.acknowledgement import Acknowledgement
@@ -41,7 +41,8 @@ class Consumer:
     mode_version: int = -1
     waits: str = ""
     lags: float = 1.0
-    sees: float = field(default=0.0)
+    sees: float = 0.0
+    starts: bool = True
 
 
 class CoordinatedWorld(World):
@@ -70,8 +71,11 @@ class CoordinatedWorld(World):
         return name
 
     def goes(self, name: str) -> None:
+        """Cleanly: one that follows Kafka leaves guards."""
         consumer = self.consumers.pop(name)
-        self.owners = {each: owner for each, owner in self.owners.items() if owner.session != consumer.session}
+        guard = Owner(f"guard of {name}", 0) if consumer.mode is Mode.KAFKA else None
+        self.owners = {each: left for each, owner in self.owners.items()
+                       if (left := owner if owner.session != consumer.session else guard) is not None}
         if consumer.kind != "old":
             self.coordinator.leave(name, self.now)
 
@@ -98,20 +102,24 @@ class CoordinatedWorld(World):
         self._commit()
 
     def _follow(self, each: Consumer) -> None:
-        """Kafka's mode only while everybody is migration-enabled; back only without a KafkaConsumer (rule R5)."""
+        """Kafka's mode only while everybody is migration-enabled; ZooKeeper's, to begin with too, only without a
+        KafkaConsumer (rule R5).
+        """
         data, version = self.mode if self.mode is not None else (None, -1)
         told = parsed(data)
         wanted = Mode.KAFKA if told is Mode.KAFKA and not self.of("old") else Mode.ZOOKEEPER
         each.waits = ""
         if told is Mode.KAFKA and self.of("old"):
             each.waits = f"{self.of('old')[0].name} is not migration-enabled"
-        if each.mode is Mode.KAFKA and wanted is Mode.ZOOKEEPER and self.of("kafka"):
+        if (each.mode is Mode.KAFKA or each.starts) and wanted is Mode.ZOOKEEPER and self.of("kafka"):
             each.waits = f"{self.of('kafka')[0].name} is a KafkaConsumer"
             return
-        if (wanted, version) == (each.mode, each.mode_version):
+        follows = version if told is wanted else each.mode_version
+        if (wanted, follows) == (each.mode, each.mode_version):
             each.sees = self.now
         elif self.now - each.sees > each.lags:
-            each.mode, each.mode_version, each.sees = wanted, version, self.now
+            each.mode, each.mode_version, each.sees = wanted, follows, self.now
+        each.starts = False
 
     def _own(self) -> None:
         """Everybody lets go of what is not theirs; what is free goes to whom it belongs. Guards stay for Kafka's sake."""
@@ -130,6 +138,8 @@ class CoordinatedWorld(World):
                     self.owners[partition] = Owner(f"{each.name}-0", each.session)
 
     def _share(self, each: Consumer) -> Iterator[TopicPartition]:
+        if each.kind == "enabled" and each.starts:
+            return
         if each.mode is Mode.KAFKA:
             yield from self.coordinator.clients[each.name].assigned
             return

@@ -105,6 +105,11 @@ def strange(picture: Picture) -> Picture:
     return group(members=(*found.members, replace(one, client_id="console", host="10.9.9.9", assigned=frozenset())))(picture)
 
 
+def without_kafka_consumers(picture: Picture) -> Picture:
+    enabled = value(picture.facts.zookeeper).acknowledgements
+    return group(members=tuple(each for each in value(picture.facts.group).members if each.client_id in enabled))(picture)
+
+
 def acknowledges(**changes: Any) -> Spoil:
     """One migration-enabled member says something else."""
     def spoil(picture: Picture) -> Picture:
@@ -271,7 +276,9 @@ FINDINGS = (
         replace(each, offsets={p: (900, end) for p, (_, end) in each.offsets.items()})
         for each in value(picture.facts.samples)), picture.now)), WAIT, "NoProgressYet", "orders-"),
     # the mode, and whom it keeps apart
-    Finding("NoIntruders", "mixed", joins(OLD_ID), WAIT, "OldConsumerArrived", OLD_ID),
+    Finding("NoIntruders", "mixed", joins(OLD_ID), FAIL, "OldConsumerArrived", OLD_ID),
+    Finding("NoIntruders", "mixed", then(joins(OLD_ID), without_kafka_consumers), WAIT, "OldConsumerArrived", OLD_ID),
+    Finding("NoIntruders", "toggle", then(joins(OLD_ID), strange), FAIL, "KafkaConsumerTooEarly", "console"),
     Finding("NoIntruders", "toggle", strange, WAIT, "KafkaConsumerTooEarly", "console"),
     Finding("ModeKept", "mixed", world(mode=None, mode_version=-1), WAIT, "ModeNodeChanged", "migration/mode"),
     Finding("ModeKept", "toggle", world(mode=None, mode_data=b"kafka\n", mode_version=3), WAIT, "ModeNodeChanged",
@@ -362,6 +369,12 @@ def test_what_preflight_tells_without_a_fault():
     assert "OffsetResetDecides" in {each.reason for each in gates()["Offsets"].check(nothing).findings}
     assert gates()["Subscriptions"].check(joins(OLD_ID, registration=LIST)(moment("old"))).findings[0].reason == \
         "SubscriptionsDiffer"
+
+
+def test_a_mode_znode_that_is_gone_is_followed_by_whoever_followed_another_before():
+    gone = acknowledges(mode_version=3)(moment("toggle"))
+    assert gates()["ModeFollowed"].check(gone).outcome is Outcome.PASS
+    assert gates()["ModeFollowed"].check(world(mode=Mode.ZOOKEEPER, mode_version=4)(gone)).reason == "ModeNotFollowed"
 
 
 def test_an_idle_group_is_known_by_its_offsets():

@@ -68,7 +68,10 @@ def test_there(to, kind):
     check(walked, ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
     assert modes(walked) == ([Mode.KAFKA] if to == "Kafka" else [Mode.KAFKA, Mode.ZOOKEEPER])
     assert walked.fewest >= (4 if kind == D else 3)
-    assert walked.migration.status.phase == "Succeeded"
+    status = walked.migration.status
+    assert status.group is not None
+    assert (status.phase, status.group.mode, status.group.old_members) == (
+        "Succeeded", "kafka" if to == "Kafka" else "zookeeper", 0 if to == "Kafka" else 4)
 
 
 @pytest.mark.parametrize(("step", "batches"), [
@@ -334,3 +337,44 @@ def test_no_kafka_consumer_starts_where_kafka_has_no_offset():
     check(walked.until(), "kafka", Mode.KAFKA)
 
 
+# --- and all of it at any time ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_happens_in_whatever_order_nobody_fetches_beside_another_and_it_ends(seed):
+    """Whoever changes the mode, old consumers that come and go, an operator that is killed, a user of two minds.
+
+    Nothing keeps an old consumer off a KafkaConsumer's partition that no migration-enabled one has held: none comes then.
+    """
+    chance = random.Random(seed)
+    to, kind = chance.choice(["Kafka", "ZooKeeper"]), chance.choice([D, S])
+    walked = walk(to, kind, gates={"stableSamples": 1, "quietSeconds": 3})
+    guests: list[str] = []
+
+    def come_and_go() -> None:
+        if guests:
+            walked.paper.goes(guests.pop())
+        else:
+            guests.append(walked.paper.arrives("old"))
+
+    def change_of_mind() -> None:
+        wants = chance.choice(["Running", "RolledBack", "Paused"])
+        walked.wants(desiredState=wants)
+
+    for _ in range(150):
+        if walked.position.step not in ("Preflight", "Baseline", "HandOver") and chance.random() < 0.15:
+            unguarded = walked.paper.of("kafka") and (to == "ZooKeeper" or not walked.paper.of("enabled"))
+            may = [junk, deleted, turned, walked.forget, change_of_mind, *(() if unguarded else (come_and_go,))]
+            event = chance.choice(may)
+            event(walked.paper) if event in (junk, deleted, turned) else event()
+        walked.step()
+        check_alone(walked)
+    for guest in guests:
+        walked.paper.goes(guest)
+    walked.wants(desiredState="Running")
+    for _ in range(600):
+        if walked.ended():
+            break
+        walked.step()
+        check_alone(walked)
+    check(walked, ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)

@@ -13,7 +13,7 @@ from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.adapters.zookeeper_groups import KazooZooKeeperGroups
+from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.meta import SecretRef

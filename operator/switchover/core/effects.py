@@ -137,7 +137,7 @@ class DeleteZNode:
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
-    """Write the mode znode of a group (KIP-125), which must still have this version; -1: it must not exist."""
+    """Write the mode znode of a group (KIP-125), of which this is still `World.mode_version`; -1: it must not exist."""
 
     group: str
     mode: Mode

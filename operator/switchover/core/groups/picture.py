@@ -68,7 +68,7 @@ class Facts:
     missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # in Preflight only: "patch deployments.apps"
     zookeeper: Observed[World] = NOT_ASKED                       # with coordination only, as all that follows
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
-    quiet_since: Observed[float] = NOT_ASKED                     # when an old consumer was seen last, or looked for first
+    quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
     missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
     lease_holder: str = ""
 

@@ -69,7 +69,7 @@ def _put_back(to: str, consumer: Consumer, goal: Goal) -> Leg[Picture]:
 
 def _toggled(to: Mode, *, back: bool) -> Leg[Picture]:
     """The mode is written and followed. On the way back it asks for what keeps two consumers apart, not for health."""
-    apart: Gates = (QUIET,) if to is Mode.KAFKA else (KAFKA_CONSUMERS_GONE,)
+    apart: Gates = (QUIET,) if to is Mode.KAFKA else (KAFKA_CONSUMERS_GONE, AUTOSCALERS_PAUSED)
     well: Gates = () if back else (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, PODS_ARE_MEMBERS, FOLLOWED, CONVERGED,
                                    LAG_HEALTHY)
     unguarded: Gates = (UNGUARDED,) if to is Mode.ZOOKEEPER else ()

@@ -1,7 +1,9 @@
 """The gates of the toggle and of what may disturb it: KIP-125's mode, and who acknowledges it."""
 
+from dataclasses import replace
 from math import inf
 
+from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict, passed, wait
 from switchover.core.groups.coordination import mode
@@ -22,22 +24,26 @@ def check_intruders(picture: Picture) -> Verdict:
         return members
     old, kafka = members.world.old, members.kafka_consumers
     if want is Mode.KAFKA and old:
-        beside = ("KafkaConsumers are in the group, so that the mode stays Kafka's; guards hold it off partitions that had"
-                  " no"
-                  " owner" if kafka else "the mode goes back to zookeeper until it is gone")
-        return wait("OldConsumerArrived", f"{old[0]} does not know the migration, and the group is Kafka's: {beside}",
-                    subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
+        told = wait("OldConsumerArrived", f"{old[0]} does not know the migration, and the group is Kafka's: the mode goes"
+                                          " back"
+                    " to zookeeper until it is gone", subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
                     unblocks="stop whatever starts old consumers of this group; then"
                              f" {picture.spec.gates.quiet_seconds} s without one")
+        return told if not kafka else replace(told, outcome=Outcome.FAIL, message=(
+            f"{old[0]} does not know the migration, and the mode stays Kafka's, as KafkaConsumers are in the group: owner"
+            " nodes"
+            " and guards alone hold it off"))
     if want is Mode.ZOOKEEPER and kafka:
-        what = ("members are in ZooKeeper's mode, and fetch the same partitions" if old
-                else "the mode gives way to it while it is there, so that its share is its own")
         wrong = mode.misbuilt(picture)
         cure = (f"the bridge of spec.workloads must be a migration-enabled consumer: pod {wrong[0]} is none" if wrong
                 else "stop it: KafkaConsumers may come when every member has acknowledged the mode kafka")
-        return wait("KafkaConsumerTooEarly", f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group:"
-                                             f" {what}",
-                    subject=kafka[0].client_id, observed=f"{len(kafka)} KafkaConsumers", threshold=0, unblocks=cure)
+        told = wait("KafkaConsumerTooEarly", f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group: the"
+                    " mode gives way to it while it is there, so that its share is its own", subject=kafka[0].client_id,
+                    observed=f"{len(kafka)} KafkaConsumers", threshold=0, unblocks=cure)
+        return told if not old else replace(told, outcome=Outcome.FAIL, message=(
+            f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group, and fetches what its owners in"
+            " ZooKeeper"
+            " fetch as well"))
     return passed("nobody consumes beside the group")
 
 
@@ -90,7 +96,7 @@ def check_followed(picture: Picture) -> Verdict:
         if told.waits:
             return wait("MemberWaits", f"{consumer_id} does not follow the mode: {told.waits}", subject=consumer_id,
                         observed=told.mode, threshold=follow, unblocks="what it names")
-        if told.mode is not follow or told.mode_version != world.mode_version:
+        if told.mode is not follow or (world.mode_version >= 0 and told.mode_version != world.mode_version):
             return wait("ModeNotFollowed", f"{consumer_id} does not follow the mode {follow} of now"
                                            " yet", subject=consumer_id,
                         observed=f"{told.mode}, version {told.mode_version}",

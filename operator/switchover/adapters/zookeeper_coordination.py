@@ -1,4 +1,4 @@
-"""The port ZooKeeperGroups on kazoo."""
+"""The port ZooKeeperGroups on kazoo: one group whose coordination moves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -28,8 +28,8 @@ class KazooZooKeeperGroups(ZooKeeperSession):
         return await self._call(lambda deadline: self._offsets(deadline, Layout(group)))
 
     async def set_mode(self, group: str, mode: Mode, version: int) -> None:
-        """Write the mode znode in that version, or create it where that is -1. Fenced where it is another, and says what
-        is there; that it says `mode` already is success.
+        """Write the mode znode over what `World.mode_version` told of it, or create it where that is -1. Fenced where it is
+        another, and says what is there; that it says `mode` already is success.
         """
         await self._call(lambda deadline: self._set_mode(deadline, Layout(group), mode, version))
 
@@ -79,21 +79,21 @@ class KazooZooKeeperGroups(ZooKeeperSession):
         return self._answer(deadline, path, client.get_children_async(path)) or ()
 
     def _set_mode(self, deadline: float, layout: Layout, mode: Mode, version: int) -> None:
-        client = self._connected(deadline)
-        written = (client.create_async(layout.mode, mode.encode(), makepath=True) if version < 0
-                   else client.set_async(layout.mode, mode.encode(), version))
-        try:
-            if self._answer(deadline, layout.mode, written, "WRITE, or CREATE on its parent") is not None:
-                return
-        except (BadVersionError, NodeExistsError):
-            pass
+        client = self._synced(deadline)
         found = self._answer(deadline, layout.mode, client.get_async(layout.mode))
-        if found is None:
-            raise Fenced(f"{layout.mode} is not there any more, which was {version}: somebody else deletes it")
-        data, stat = found
-        if data != mode.encode():
-            raise Fenced(f"{layout.mode} holds {data!r} in version {stat.version}, where {version} was read: somebody else"
-                         " writes it")
+        if found is not None and found[0] == mode.encode():
+            return
+        if (-1 if found is None else found[1].mzxid) != version:
+            there = "is not there" if found is None else f"holds {found[0]!r} since transaction {found[1].mzxid}"
+            raise Fenced(f"{layout.mode} {there}, where {version} was read: somebody else writes it")
+        written = (client.create_async(layout.mode, mode.encode(), makepath=True) if found is None
+                   else client.set_async(layout.mode, mode.encode(), found[1].version))
+        try:
+            done = self._answer(deadline, layout.mode, written, "WRITE, or CREATE on its parent")
+        except (BadVersionError, NodeExistsError):
+            done = None
+        if done is None:
+            raise Fenced(f"{layout.mode} was changed while it was written: somebody else writes it")
 
     def _remove_guards(self, deadline: float, layout: Layout, partitions: Sequence[TopicPartition]) -> None:
         client = self._synced(deadline)

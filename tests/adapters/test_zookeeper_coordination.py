@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.servers import ZooKeeperServer
-from switchover.adapters.zookeeper_groups import KazooZooKeeperGroups
+from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
@@ -50,7 +50,7 @@ def session(connect: str, **options: object) -> Iterator[KazooClient]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-groups"))
+    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-coordination"))
     server.start(server.properties())
     yield server
     server.stop()
@@ -120,18 +120,21 @@ async def test_the_mode_is_written_only_over_the_version_that_was_read(group: Tr
     async with opened(group.connect) as groups:
         await groups.set_mode("g", Mode.KAFKA, -1)
         assert group.member.get(LAYOUT.mode)[0] == b"kafka"
-        await groups.set_mode("g", Mode.ZOOKEEPER, 0)
+        first = (await groups.world("g")).mode_version
+        await groups.set_mode("g", Mode.ZOOKEEPER, first)
         world = await groups.world("g")
-        assert (world.mode, world.mode_version) == (Mode.ZOOKEEPER, 1)
-        with pytest.raises(Fenced, match=r"holds b'zookeeper' in version 1, where 0 was read"):
-            await groups.set_mode("g", Mode.KAFKA, 0)
-        with pytest.raises(Fenced, match=r"holds b'zookeeper' in version 1, where -1 was read"):
-            await groups.set_mode("g", Mode.KAFKA, -1)
-        await groups.set_mode("g", Mode.ZOOKEEPER, 0)
-        assert (await groups.world("g")).mode_version == 1, "what says so already is not written again"
+        assert (world.mode, world.mode_version > first) == (Mode.ZOOKEEPER, True)
+        for stale in (first, -1):
+            with pytest.raises(Fenced, match=rf"holds b'zookeeper' since transaction \d+, where {stale} was read"):
+                await groups.set_mode("g", Mode.KAFKA, stale)
+        await groups.set_mode("g", Mode.ZOOKEEPER, first)
+        assert (await groups.world("g")).mode_version == world.mode_version, "what says so already is not written again"
         group.member.delete(LAYOUT.mode)
-        with pytest.raises(Fenced, match="is not there any more, which was 1"):
-            await groups.set_mode("g", Mode.KAFKA, 1)
+        with pytest.raises(Fenced, match="is not there, where"):
+            await groups.set_mode("g", Mode.KAFKA, world.mode_version)
+        group.member.create(LAYOUT.mode, b"zookeeper")
+        with pytest.raises(Fenced, match="holds b'zookeeper'"):
+            await groups.set_mode("g", Mode.KAFKA, world.mode_version)
 
 
 async def test_guards_are_removed_and_owner_nodes_of_the_living_are_not(group: Tree) -> None:
@@ -159,7 +162,7 @@ async def test_the_mode_of_somebody_else_cannot_be_written_and_ours_can(group: T
         assert await groups.missing_rights("g") == ("WRITE on /consumers/g/migration/mode",)
     async with opened(group.connect, zookeeper_digest="switchover:secret") as groups:
         assert await groups.missing_rights("g") == ()
-        await groups.set_mode("g", Mode.KAFKA, 0)
+        await groups.set_mode("g", Mode.KAFKA, (await groups.world("g")).mode_version)
         assert (await groups.world("g")).mode is Mode.KAFKA
 
 

@@ -1,0 +1,119 @@
+"""The offsets of a group, sweep after sweep: samples for gates that look back, both stores, and the lag judged by them."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from switchover.ask import known
+from switchover.both_stores import BothStores
+from switchover.collector import LagCollector
+from switchover.core.groups.coordination.members import Members
+from switchover.core.groups.facts import Group, GroupSample, GroupState, StoreSample
+from switchover.core.groups.gates.convergence import expected
+from switchover.core.groups.gates.lag import POLL, thresholds
+from switchover.core.groups.picture import Facts, Picture
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.lag.group import Group as LagGroup
+from switchover.lag.membership import Membership
+from switchover.lag.samples import NONE
+from switchover.lag.watch import Assessment
+from switchover.lag.window import Asked, Sweep
+from switchover.ports import Clock, GroupOffsets, ZooKeeperGroups
+
+READ_SECONDS = 10.0
+"""How long a sweep may take."""
+WINDOW_SECONDS = 300.0
+"""How far the samples of the group reach back."""
+FRESH_SECONDS = 4 * POLL / 1000
+"""How old the last reading of both stores may be: what starts next goes on from there."""
+
+
+class GroupSamples:
+    """What the sweeps over one group have found. Nothing of it outlives the process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._samples: deque[GroupSample] = deque()
+        self._stores: deque[StoreSample] = deque()
+        self._both: BothStores | None = None
+        self._collector: LagCollector | None = None
+        self._judged_by: object = None
+        self._lag: Observed[Assessment] = NOT_ASKED
+        self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
+
+    def laid_into(self, facts: Facts) -> Facts:
+        """The facts with what is known now."""
+        samples: Observed[tuple[GroupSample, ...]] = Unknown("no offset was read yet")
+        if self._samples:
+            samples = Known(tuple(self._samples), self._samples[-1].at)
+        return replace(facts, samples=samples, stores=self._both_stores(), lag=self._lag, partitions=self._partitions)
+
+    def _both_stores(self) -> Observed[tuple[StoreSample, ...]]:
+        if self._both is None:
+            return NOT_ASKED
+        if not self._stores:
+            return Unknown("no offset was read yet")
+        if (age := self._clock.now() - self._stores[-1].at) > FRESH_SECONDS:
+            return Unknown(f"offsets were read {age:.0f} s ago and not since")
+        return Known(tuple(self._stores), self._stores[-1].at)
+
+    async def take(self, picture: Picture, offsets: GroupOffsets, zookeeper: ZooKeeperGroups | None) -> None:
+        """One more sweep over the group, unless the last one was just now, and the lag judged by it."""
+        now, group = self._clock.now(), picture.facts.group
+        members = picture.members.value if isinstance(picture.members, Known) else None
+        if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
+            return
+        if zookeeper is not None and members is None:
+            return                                          # nobody can tell its topics
+        topics = _topics(group.value) | (members.topics() if members is not None else frozenset())
+        name, limits = picture.spec.group, thresholds(picture)
+        read_committed = picture.spec.gates.isolation == "ReadCommitted"
+        if self._collector is None or self._judged_by != (offsets, zookeeper, limits, read_committed):
+            self._both = BothStores(offsets, zookeeper, self._clock) if zookeeper is not None else None
+            self._collector = LagCollector(self._both or offsets, self._clock, limits)
+            self._judged_by = (offsets, zookeeper, limits, read_committed)
+        sweep = await known(self._collector.sweep({name: Asked(topics, read_committed)}), READ_SECONDS, self._clock)
+        if not isinstance(sweep, Known) or sweep.value.readings[name].why:
+            self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
+            self._lag = self._partitions
+            return
+        epoch = group.value.epoch if members is None else members.generation
+        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0,
+                   picture.spec.gates.quiet_seconds)
+        self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
+        opened = picture.position.opened
+        own = (_lag_group(group.value, self._partitions.value) if members is None
+               else _coordinated_lag_group(members, self._partitions.value))
+        self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
+
+    def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, watched: int) -> None:
+        found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
+                 for partition, each in sweep.readings[name].offsets.items()}
+        self._samples.append(GroupSample(now, epoch, found))
+        while now - self._samples[0].at > WINDOW_SECONDS:
+            self._samples.popleft()
+        if self._both is not None and self._both.last is not None:
+            self._stores.append(self._both.last)
+            while len(self._stores) > 2 and now - self._stores[1].at >= watched:
+                self._stores.popleft()
+
+
+def _topics(group: Group) -> frozenset[str]:
+    owned: Iterable[str] = (each.topic for member in group.members for each in member.target)
+    return frozenset(owned).union(*(member.topics for member in group.members))
+
+
+def _lag_group(group: Group, partitions: Mapping[str, int]) -> LagGroup:
+    wanted = expected(group, partitions)
+    owners = Counter(each for member in group.members for each in member.assigned)
+    assigned = {member.member_id: member.assigned for member in group.members}
+    return LagGroup(
+        wanted, stable=group.state is GroupState.STABLE, generation=Membership(group.state, assigned).generation,
+        sole_owners=all(owners[each] == 1 for each in wanted))
+
+
+def _coordinated_lag_group(members: Members, partitions: Mapping[str, int]) -> LagGroup:
+    """Settled while every partition has one owner: the group that Kafka knows may have no member at all."""
+    wanted = members.expected(partitions)
+    sole = all(len(members.owners.get(each, ())) == 1 for each in wanted)
+    return LagGroup(wanted, stable=sole, generation=members.generation, sole_owners=sole)
