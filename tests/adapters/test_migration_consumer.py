@@ -28,7 +28,7 @@ class Trial:
         self.members, self.zookeeper, self.layout = group.members, group.zookeeper, group.znodes
 
     def member(self, name: str, **settings: str) -> Process:
-        return self.members.member(name, migrating(), **{
+        return self.members.member(name, migrating(), CONSUMER_CONSUMER_ID=name, **{
             "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)),
             "CONSUMER_COORDINATION_MIGRATION_SESSION_TIMEOUT_MS": "6000", **settings})
 
