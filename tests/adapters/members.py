@@ -117,10 +117,11 @@ class Group:
         self.partitions = [Partition(self.topic, number) for number in range(partitions)]
         self._directory = directory
         self.processes: list[Process] = []
-        self._environment = {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, **environment}
+        self._environment = {
+            "BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, "RATE": str(RATE), **environment}
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(60)
-        self.producer = self._started("producer", [sys.executable, "-m", "load", "produce"], RATE=str(RATE),
+        self.producer = self._started("producer", [sys.executable, "-m", "load", "produce"],
                                       HISTORY=str(directory / "load.json"), ACKNOWLEDGED=str(directory / "producer.jsonl"))
 
     def member(self, name: str, command: list[str], **environment: str) -> Process:

@@ -17,6 +17,10 @@ from switchover.partition import TopicPartition
 NEWEST = "1.1.1"
 VERSIONS = (NEWEST, "0.11.0.3", "0.10.2.2")
 """0.11 and older have another text for roundrobin and another parser; 0.10.2 knows one internal topic only."""
+PARKED = "can't rebalance after 4 retries"
+"""What its log says when it gives up."""
+TERMINATED = 143
+"""A JVM that leaves in order says the signal all the same."""
 
 
 @cache
@@ -52,12 +56,13 @@ class OldGroup:
 
 
 @contextlib.contextmanager
-def old_group(cluster: KafkaCluster, directory: Path, partitions: int) -> Iterator[OldGroup]:
+def old_group(cluster: KafkaCluster, directory: Path, partitions: int, **environment: str) -> Iterator[OldGroup]:
     """A topic with a producer, for members that are told this ZooKeeper; their processes end with the block."""
     zookeeper = KazooClient(cluster.zookeeper_connect)
     zookeeper.start()
     try:
-        with group(cluster.bootstrap, directory, partitions, ZOOKEEPER_CONNECT=cluster.zookeeper_connect) as members:
+        with group(cluster.bootstrap, directory, partitions, ZOOKEEPER_CONNECT=cluster.zookeeper_connect,
+                   **environment) as members:
             yield OldGroup(members, zookeeper)
     finally:
         zookeeper.stop()

@@ -1,82 +1,17 @@
 """The migration-enabled consumer as processes on a real ZooKeeper and a broker of 3.9; the oracle judges their histories."""
 
-import contextlib
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import Process, migrating, python, until
-from adapters.old_members import OldGroup, old_group, old_java
+from adapters.members import python, until
+from adapters.trial import SESSION, trial
 from history.events import Kind
-from switchover.consumer.reading import read_world
 from switchover.coordination.mode import Mode
-from switchover.coordination.world import World
 from switchover.partition import TopicPartition
-
-PARTITIONS = 6
-SESSION = 4.0
-
-
-class Trial:
-    """A group of migration-enabled members, and what ZooKeeper says of it."""
-
-    def __init__(self, group: OldGroup) -> None:
-        self.members, self.zookeeper, self.layout = group.members, group.zookeeper, group.znodes
-
-    def member(self, name: str, **settings: str) -> Process:
-        return self.members.member(name, migrating(), CONSUMER_CONSUMER_ID=name, **{
-            "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(SESSION * 1000)),
-            "CONSUMER_COORDINATION_MIGRATION_SESSION_TIMEOUT_MS": "6000", **settings})
-
-    def old(self, name: str, **settings: str) -> Process:
-        return self.members.member(name, old_java(), CONSUMER_ID=name, **settings)
-
-    def world(self) -> World:
-        return read_world(self.zookeeper, self.layout)
-
-    def owned(self) -> dict[str, int]:
-        """Owner nodes of each member, by its own name; those of guards are told under the name of none."""
-        found: dict[str, int] = {}
-        for owner in self.world().owners.values():
-            name = owner.thread.rpartition("-")[0].removeprefix(f"{self.members.name}_") if owner.session else ""
-            found[name] = found.get(name, 0) + 1
-        return found
-
-    def write(self, mode: Mode) -> int:
-        """Into the mode znode; the version that members acknowledge."""
-        self.zookeeper.ensure_path(self.layout.mode)
-        return int(self.zookeeper.set(self.layout.mode, str(mode).encode()).mzxid)
-
-    def toggle(self, mode: Mode) -> None:
-        """Write the mode znode; done when every member acknowledges that version of it."""
-        written = self.write(mode)
-        until(lambda: all(told is not None and (told.mode, told.mode_version) == (mode, written)
-                          for told in self.world().acknowledgements.values()), f"all members are in {mode} mode", 40)
-
-    def settles(self, owned: dict[str, int], seconds: float = 40) -> None:
-        """Until these members own so many, and deliver as many after it."""
-        until(lambda: self.owned() == owned, f"{owned} instead of {self.owned()}", seconds)
-        now = time.monotonic()
-        for process in self.members.processes:
-            until(lambda process=process: process.delivers(owned.get(process.name, 0), now),  # type: ignore[misc]
-                  f"{process.name} delivers", seconds)
-
-    def ends(self, *last: Process) -> None:
-        """Everything that was produced is committed, and these stop in order."""
-        assert self.members.producer.stop() == 0
-        until(lambda: self.members.committed() == self.members.acknowledged(), "everything is committed")
-        assert [process.stop() for process in last] == [0] * len(last)
-        assert self.owned().keys() <= {""}, "nothing is owned any more"
-
-
-@contextlib.contextmanager
-def trial(cluster: KafkaCluster, directory: Path) -> Iterator[Trial]:
-    with old_group(cluster, directory, PARTITIONS) as group:
-        yield Trial(group)
 
 
 def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:

@@ -169,6 +169,16 @@ def test_streams_in_threads_of_their_own(bench: Bench) -> None:
     until(lambda: consumer.metrics()["KafkaOwnedPartitionsCount"] == 4, "Kafka's group has assigned all to it", 20)
 
 
+def test_a_poll_goes_through_all_streams(bench: Bench) -> None:
+    """A stream that always has something must not keep the others from their records and from letting go."""
+    consumer = bench.consumer()
+    consumer.subscribe({bench.topic: 2})
+    taken(consumer.poll, 4 * RECORDS)
+    bench.produce(bench.topic)
+    time.sleep(1)
+    assert {partition // 2 for _, partition, _ in taken(consumer.poll, RECORDS)} == {0, 1}
+
+
 def test_a_white_list_finds_a_new_topic(bench: Bench) -> None:
     consumer = bench.consumer()
     consumer.subscribe(whitelist=f"{bench.topic}.*")

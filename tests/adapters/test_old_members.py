@@ -11,15 +11,11 @@ from kazoo.protocol.states import ZnodeStat
 
 from adapters.clusters import KafkaCluster
 from adapters.members import Process, until
-from adapters.old_members import NEWEST, VERSIONS, OldGroup, old_group, old_java
+from adapters.old_members import NEWEST, PARKED, TERMINATED, VERSIONS, OldGroup, old_group, old_java
 from history.events import Kind, Partition
 from history.findings import Loss
 from switchover.coordination.registration import Registration
 from switchover.partition import TopicPartition
-
-TERMINATED = 143
-"""A JVM that leaves in order says the signal all the same."""
-PARKED = "can't rebalance after 4 retries"
 
 by_version = pytest.mark.parametrize(
     "version", [pytest.param(each, marks=[] if each == NEWEST else [pytest.mark.long]) for each in VERSIONS])

@@ -38,9 +38,9 @@ class Bench:
         self.positions = Positions(automatic)
         self.stream = Stream(self, self, self.positions, lambda: self.lives)  # type: ignore[arg-type]
 
-    def poll(self, _: float) -> Record | None:
+    def consume(self, count: int, _: float) -> list[Record]:
         self.meanwhile()
-        return self.records.popleft() if self.records else None
+        return [self.records.popleft() for _ in range(min(count, len(self.records)))]
 
     def incremental_assign(self, places: list[Any]) -> None:
         self._tell("fetch", places)
@@ -103,10 +103,9 @@ def test_nothing_is_handed_out_once_it_is_stopped_or_abandoned() -> None:
                 bench.stream.abandon(frozenset({P}))
 
         bench.meanwhile = order
-        assert bench.next() is None, "it came while the client was asked"
-        message = bench.stream.poll(0)
-        assert message is not None
-        assert message.partition() == 1
+        found = bench.stream.consume(2, 0)
+        assert [message.partition() for message in found] == [1], "it came while the client was asked"
+        bench.next()
         assert f"{'revoked' if end == 'stop' else 'lost'} 0@0" in bench.told
 
 
@@ -122,9 +121,14 @@ def test_a_record_of_an_earlier_claim_is_not_handed_out_in_a_later_one() -> None
 
     bench.meanwhile = again
     assert bench.next() is None
-    bench.records += [Record(P, 7)]
+    bench.records += [Record(P, 7), Record(P, 8)]
     assert bench.next() == 7
     assert bench.told == ["assigned 0@0", "fetch 0@0", "lost 0@0", "end 0@0", "assigned 0@7", "fetch 0@7"]
+    bench.stream.abandon(frozenset({P}))
+    bench.stream.start({P: 7})
+    assert bench.next() is None, "the client had given it for the claim before"
+    bench.records += [Record(P, 7)]
+    assert bench.next() == 7
 
 
 def test_what_an_earlier_claim_knew_is_not_committed_in_a_later_one() -> None:
@@ -155,13 +159,29 @@ def test_a_record_waits_for_the_session_and_is_not_dropped() -> None:
 def test_what_was_handed_out_is_done_with_the_next_call() -> None:
     bench = Bench()
     bench.stream.start({P: 0})
-    bench.records += [Record(P, 0), Record(P, 1)]
+    bench.records += [Record(P, 0), Record(Q, 0), Record(P, 1), Record(P, 2)]
+    bench.stream.start({Q: 0})
+    assert len(bench.stream.consume(3, 0)) == 3
+    assert bench.committable() == {P: 0, Q: 0}
+    assert bench.next() == 2
+    assert bench.committable() == {P: 2, Q: 1}
     bench.next()
-    assert bench.committable() == {P: 0}
-    assert bench.stream.poll(0, done=False) is not None
-    assert bench.committable() == {P: 0}, "one batch"
-    bench.next()
-    assert bench.committable() == {P: 2}
+    assert bench.committable() == {P: 3, Q: 1}
+
+
+def test_what_has_come_with_another_record_is_handed_out_by_the_same_rules() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 0), Record(P, 1), Record(P, 2)]
+    assert bench.next() == 0
+    assert bench.records == deque(), "the client has given all of it"
+    bench.lives = False
+    assert bench.next() is None
+    bench.lives = True
+    assert (bench.next(), bench.committable()) == (1, {P: 1})
+    bench.stream.stop(frozenset({P}), lambda: stopped(bench))
+    assert (bench.next(), bench.committable()) == (None, {P: 2})
+    assert bench.told[-3:] == ["revoked 0@2", "end 0@2", "stopped"]
 
 
 def test_without_automatic_commits_only_what_the_application_says_counts() -> None:

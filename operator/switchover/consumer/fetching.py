@@ -8,7 +8,7 @@ the application calls next, which is also when it has done with what it was give
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +20,8 @@ from switchover.partition import TopicPartition
 
 SLICE = 0.05
 """Seconds after which a waiting poll looks for orders again."""
+AHEAD = 500
+"""Records that are taken from the client at once: a call for each of them costs more than all the rest."""
 
 
 class Listener(Protocol):
@@ -31,11 +33,18 @@ class Listener(Protocol):
     def lost(self, places: list[Place]) -> None: ...
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Started:
-    """An order to fetch. It stands for what one claim gave: what an earlier one knows of a partition counts no more."""
+@dataclass(eq=False, slots=True)
+class Claim:
+    """A partition from one claim of its owner node to the end of that; what an earlier one knows of it counts no more."""
 
-    starts: Mapping[TopicPartition, int]
+    next: int                                           # after the last record that was handed out
+    done: int                                           # may be committed
+    ended: bool = False                                 # nothing of it is handed out
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Started:
+    claims: Mapping[TopicPartition, Claim]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,30 +62,32 @@ class Positions:
     def __init__(self, automatic: bool) -> None:
         self.automatic = automatic
         self._lock = threading.Lock()
-        self._done: dict[TopicPartition, tuple[Started, int]] = {}
+        self._claims: dict[TopicPartition, Claim] = {}
 
-    def begin(self, order: Started) -> None:
-        """From where it starts."""
+    def begin(self, starts: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Claim]:
+        """New claims, in the place of those before."""
+        claims = {partition: Claim(offset, offset) for partition, offset in starts.items()}
         with self._lock:
-            self._done |= {partition: (order, offset) for partition, offset in order.starts.items()}
+            self._claims |= claims
+        return claims
 
-    def done(self, positions: Mapping[TopicPartition, tuple[Started, int]]) -> Partitions:
-        """Move on; those of which this is news: what is known by an earlier order changes nothing."""
+    def move(self, partition: TopicPartition, claim: Claim, offset: int) -> bool:
+        """False, and nothing is moved, where that is not the partition's claim any more."""
         with self._lock:
-            current = {partition: told for partition, told in positions.items()
-                       if partition in self._done and self._done[partition][0] is told[0]}
-            self._done |= current
-            return frozenset(current)
+            if self._claims.get(partition) is not claim:
+                return False
+            claim.done = offset
+            return True
 
     def forget(self, partitions: Partitions) -> None:
         """Others may have them."""
         with self._lock:
             for partition in partitions:
-                self._done.pop(partition, None)
+                self._claims.pop(partition, None)
 
     def of(self, partitions: Partitions) -> dict[TopicPartition, int]:
         with self._lock:
-            return {each: self._done[each][1] for each in partitions if each in self._done}
+            return {each: self._claims[each].done for each in partitions if each in self._claims}
 
 
 class Stream:
@@ -85,11 +96,11 @@ class Stream:
     def __init__(self, client: Consumer, listener: Listener, positions: Positions, holds: Callable[[], bool]) -> None:
         self._client, self._listener, self._positions, self._holds = client, listener, positions, holds
         self._lock = threading.Lock()
-        self._orders: deque[Started | _Ended] = deque()
-        self._allowed: dict[TopicPartition, Started] = {}
-        self._fetching: dict[TopicPartition, Started] = {}
-        self._next: dict[TopicPartition, int] = {}
-        self._kept: Message | None = None
+        self._orders: deque[_Started | _Ended] = deque()
+        self._allowed: dict[TopicPartition, Claim] = {}
+        self._fetching: dict[TopicPartition, Claim] = {}
+        self._here: deque[tuple[Message, Claim | None, int]] = deque()      # taken from the client, and not handed out
+        self._handed: Iterable[Claim] = ()                                  # of which the last call gave something
         self._calling = False
         self._called = time.monotonic()
         self.records = 0
@@ -97,11 +108,10 @@ class Stream:
     # --- for the member -----------------------------------------------------------------------------------------------
 
     def start(self, starts: Mapping[TopicPartition, int]) -> None:
-        order = Started(starts)
-        self._positions.begin(order)
+        claims = self._positions.begin(starts)
         with self._lock:
-            self._allowed |= dict.fromkeys(starts, order)
-            self._orders.append(order)
+            self._allowed |= claims
+            self._orders.append(_Started(claims))
 
     def stop(self, partitions: Partitions, stopped: Callable[[], None]) -> bool:
         """`stopped` is called when the application has done with them; False, and it is not, where it has none of them."""
@@ -119,8 +129,8 @@ class Stream:
             if stopped is None:
                 self._positions.forget(ours)
             if ours:
-                for partition in ours:
-                    self._allowed.pop(partition, None)
+                for claim in [self._allowed.pop(partition) for partition in ours & self._allowed.keys()]:
+                    claim.ended = True
                 self._orders.append(_Ended(ours, stopped))
             return bool(ours)
 
@@ -132,47 +142,76 @@ class Stream:
 
     # --- for the application --------------------------------------------------------------------------------------------
 
-    def poll(self, timeout: float, *, done: bool = True) -> Message | None:
-        """The next record or error, None when there is none in time. `done`: with what was handed out before."""
+    def poll(self, timeout: float) -> Message | None:
+        """The next record or error, None when there is none in time."""
+        if (message := self.at_once()) is not None:
+            return message
+        found = self.consume(1, timeout)
+        return found[0] if found else None
+
+    def at_once(self) -> Message | None:
+        """The next record or error as `consume` gives it, if it is here and nothing is to be done before it."""
+        with self._lock:
+            if self._orders or not self._here or not self._holds():
+                return None
+            self._done()
+            message, claim, after = self._here.popleft()    # of no claim that has ended: its end would be among the orders
+            if claim is not None:
+                claim.next = after
+                self._handed = (claim,)
+                self.records += 1
+            self._called = time.monotonic()
+            return message
+
+    def consume(self, count: int, timeout: float) -> list[Message]:
+        """Up to so many records and errors, fewer when there are no more in time, or when partitions begin or end meanwhile.
+
+        By this call the application says that it has done with what it was given before.
+        """
         deadline = time.monotonic() + timeout
         self._calling = True
         try:
             while True:
-                if done:
-                    self._listener.calling()
-                    self.follow_orders()
-                left = deadline - time.monotonic()
-                message = self._take(min(max(left, 0.0), SLICE))
-                if message is not None or left <= 0:
-                    return message
+                self._listener.calling()
+                self.follow_orders()
+                while len(self._here) < count and not self._orders and self._gather(count, deadline):
+                    pass
+                if (found := self._hand_out(count)) or time.monotonic() >= deadline:
+                    return found
+                if self._here:
+                    time.sleep(SLICE)                   # the session may come back, and the records are still ours then
         finally:
             self._called, self._calling = time.monotonic(), False
 
     def follow_orders(self) -> None:
         """What was handed out is done with; begin and end what was ordered, callbacks included."""
         self._called = time.monotonic()
-        if self._positions.automatic:
-            self.commit(self._next)
-        while True:
+        self._done()
+        while self._orders:
             with self._lock:
-                order = self._orders.popleft() if self._orders else None
-            if order is None:
-                return
-            if isinstance(order, Started):
+                order = self._orders.popleft()
+            if isinstance(order, _Started):
                 self._start(order)
             else:
                 self._finish(order)
 
+    def _done(self) -> None:
+        """With what the last call gave."""
+        if self._positions.automatic:
+            for claim in self._handed:
+                claim.done = claim.next
+        self._handed = ()
+
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Partitions:
         """May be committed from now on; those of the partitions that are still this stream's."""
-        return self._positions.done({partition: (self._fetching[partition], offset)
-                                     for partition, offset in offsets.items() if partition in self._fetching})
+        claims = self._fetching
+        return frozenset(each for each, offset in offsets.items()
+                         if each in claims and self._positions.move(each, claims[each], offset))
 
-    def _start(self, order: Started) -> None:
-        places = [Place(*partition, offset) for partition, offset in sorted(order.starts.items())]
+    def _start(self, order: _Started) -> None:
+        places = [Place(*partition, claim.next) for partition, claim in sorted(order.claims.items())]
         with self._lock:
-            self._next |= order.starts
-            self._fetching |= dict.fromkeys(order.starts, order)
+            self._fetching |= order.claims
         try:
             self._listener.assigned(places)
         finally:
@@ -180,46 +219,54 @@ class Stream:
 
     def _finish(self, order: _Ended) -> None:
         ours = [partition for partition in sorted(order.partitions) if partition in self._fetching]
-        places = [Place(*partition, self._next[partition]) for partition in ours]
+        places = [Place(*partition, self._fetching[partition].next) for partition in ours]
         try:
             if places:
                 (self._listener.lost if order.stopped is None else self._listener.revoked)(places)
         finally:
             if places:
                 self._client.incremental_unassign(places)
+            self._here = deque(each for each in self._here if each[1] is None or not each[1].ended)
             with self._lock:
                 for partition in ours:
-                    del self._next[partition], self._fetching[partition]
+                    del self._fetching[partition]
             if order.stopped is not None:
                 order.stopped()
 
-    def _take(self, seconds: float) -> Message | None:
-        if self._kept is None:
-            self._kept = self._client.poll(seconds)
-            if self._kept is None:
-                return None
-            if self._kept.error() is not None:
-                error, self._kept = self._kept, None
-                return error
-        elif not self._holds():
-            time.sleep(seconds)                         # the session may come back, and the record is still ours then
-        message = self._kept
-        partition, offset = place(message)
+    def _gather(self, count: int, deadline: float) -> bool:
+        """Take from the client what it has, wait a moment where that is less than `count`; False when the time is over."""
+        self._keep(self._client.consume(max(count, AHEAD), 0))
+        left = deadline - time.monotonic()
+        if len(self._here) < count and left > 0:
+            self._keep(self._client.consume(count - len(self._here), min(left, SLICE)))
+        return left > 0
+
+    def _keep(self, messages: Iterable[Message]) -> None:
+        """Each with the claim by which it was fetched, and where that goes on after it; errors are of no claim."""
+        for message in messages:
+            if message.error() is not None:
+                self._here.append((message, None, 0))
+                continue
+            partition, offset = place(message)
+            if (claim := self._fetching.get(partition)) is not None:
+                self._here.append((message, claim, offset + 1))
+
+    def _hand_out(self, count: int) -> list[Message]:
+        """Errors, and records of claims that have not ended, while the session is certain to live."""
         with self._lock:
-            order = self._allowed.get(partition)
-            if order is None or order is not self._fetching.get(partition):
-                self._kept = None
-                return None
-            if not self._holds():
-                return None
-            self._kept = None
-            self._next[partition] = offset + 1
-            self.records += 1
-            return message
+            if not self._here or not self._holds():
+                return []
+            taken = [self._here.popleft() for _ in range(min(count, len(self._here)))]
+            found = [each for each in taken if each[1] is None or not each[1].ended]
+            self._handed = last = {claim: after for _, claim, after in found if claim is not None}
+            for claim, after in last.items():
+                claim.next = after
+            self.records += sum(claim is not None for _, claim, _ in found)
+            return [message for message, _, _ in found]
 
     def position(self) -> dict[TopicPartition, int]:
         """The next offset of each partition that is fetched."""
-        return dict(self._next)
+        return {partition: claim.next for partition, claim in self._fetching.items()}
 
     def close(self) -> None:
         """Close the client; nothing is told."""

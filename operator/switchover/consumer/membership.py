@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException
 
 from switchover.consumer import messages
-from switchover.consumer.fetching import Positions, Started, Stream
+from switchover.consumer.fetching import Positions, Stream
 from switchover.consumer.figures import Figures
 from switchover.consumer.group import KafkaGroup
 from switchover.consumer.lease import Lease
@@ -163,8 +163,8 @@ class Membership:
             self._doubts += 1
         if isinstance(event, OffsetsRead):              # also of what is let go before it is fetched
             holdings = self._member.holdings
-            self._positions.begin(Started({partition: offset for partition, offset in event.starts.items()
-                                           if partition in holdings and holdings[partition].request == event.number}))
+            self._positions.begin({partition: offset for partition, offset in event.starts.items()
+                                   if partition in holdings and holdings[partition].request == event.number})
         if isinstance(event, messages.Suspended):
             logger.warning("not connected to ZooKeeper: nothing is handed out until the session is certain to live")
         if isinstance(event, messages.Expired):

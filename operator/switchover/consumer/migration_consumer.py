@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["BadConfiguration", "MigrationConsumer", "Unreachable"]
 
+TURN = 0.05
+"""Seconds that a call waits at one of several streams before it looks at the next."""
+
 Callback = Callable[["MigrationConsumer", list[Place]], None]
 
 
@@ -55,6 +58,7 @@ class MigrationConsumer:
         self._closed = False
         self._beginning = threading.Lock()
         self.streams: Sequence[Stream] = ()
+        self._turn = 0                                          # the stream that is asked next
 
     # --- confluent's --------------------------------------------------------------------------------------------------
 
@@ -87,19 +91,28 @@ class MigrationConsumer:
         By this call the application says that it has done with what it was given before. Raises Unreachable where it joins
         again, after max.poll.interval.ms, and ZooKeeper does not answer.
         """
-        return self._poll(float("inf") if timeout < 0 else time.monotonic() + timeout, done=True)
+        membership = self._membership
+        if (membership is not None and not membership.commits
+                and (message := self.streams[self._turn].at_once()) is not None):
+            self._turn = (self._turn + 1) % len(self.streams)
+            return message
+        found = self.consume(1, timeout)
+        return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Up to so many records, fewer when there are no more in `timeout` seconds. All of them are done with at the next
-        call, and not before."""
-        found: list[Message] = []
+        """Up to so many records of one stream, fewer when there are no more in `timeout` seconds or when partitions begin or
+        end meanwhile. All of them are done with at the next call, and not before."""
+        if self._registration is None or self._closed:
+            raise RuntimeError("Consumer closed" if self._closed else "Consumer not subscribed")
         deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
-        while len(found) < num_messages:
-            message = self._poll(deadline, done=not found)
-            if message is None:
-                break
-            found.append(message)
-        return found
+        turn = float("inf") if len(self.streams) == 1 else TURN
+        while True:
+            for _ in self.streams:
+                stream, self._turn = self.streams[self._turn], (self._turn + 1) % len(self.streams)
+                if found := stream.consume(num_messages, min(max(deadline - time.monotonic(), 0.0), turn)):
+                    return found
+            if time.monotonic() >= deadline:
+                return []
 
     def commit(self, message: Message | None = None, offsets: Sequence[Place] | None = None, asynchronous: bool = True,
                ) -> list[Place] | None:
@@ -184,18 +197,6 @@ class MigrationConsumer:
         membership.start()
         self._membership = membership
 
-    def _poll(self, deadline: float, *, done: bool) -> Message | None:
-        turn = 0.5 if len(self.streams) == 1 else 0.05
-        while True:
-            if self._registration is None or self._closed:
-                raise RuntimeError("Consumer closed" if self._closed else "Consumer not subscribed")
-            for stream in self.streams:
-                message = stream.poll(min(max(deadline - time.monotonic(), 0.0), turn), done=done)
-                if message is not None:
-                    return message
-            if time.monotonic() >= deadline:
-                return None
-
     def _holds(self) -> bool:
         return self._membership is not None and self._membership.holds()
 
@@ -233,8 +234,10 @@ class MigrationConsumer:
         self._tell_commits()
 
     def _tell_commits(self) -> None:
-        while self._membership is not None and self._on_commit is not None and self._membership.commits:
-            self._on_commit(None, _places(self._membership.commits.popleft()))
+        while self._membership is not None and self._membership.commits:
+            offsets = self._membership.commits.popleft()
+            if self._on_commit is not None:
+                self._on_commit(None, _places(offsets))
 
     def assigned(self, places: list[Place]) -> None:
         self._call("assigned", places)
