@@ -53,7 +53,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p load -p history -p member -p zkmember
+	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p demo_zkcc -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
@@ -69,17 +69,18 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest tests/$@
 
-test: lint images-groups ## every layer, as CI runs it
+test: lint images-groups images-zkcc ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest -n 2 --dist loadgroup -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: lint images-groups ## every layer and the tests marked long
+test-long: lint images-groups images-zkcc ## every layer and the tests marked long
 	$(call say,tests)
 	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-groups images-zkcc sandbox sandbox-down demo demo-rollback demo-groups demo-down clean
+.PHONY: binaries images images-groups images-zkcc sandbox sandbox-down demo demo-rollback demo-groups \
+	demo-zkcc demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	sandbox/build
@@ -113,9 +114,13 @@ demo-groups: images-groups ## two consumer groups moved under load, five stories
 	$(call say,demo of consumer groups)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_groups
 
+demo-zkcc: images-zkcc ## old consumers in Java moved from ZooKeeper's coordination to Kafka's and back, under load
+	$(call say,demo of old consumers)
+	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_zkcc
+
 demo-down: ## take the demo and its sandbox away
 	sandbox/down
-	rm -rf build/demo build/demo-rollback build/demo-groups
+	rm -rf build/demo build/demo-rollback build/demo-groups build/demo-zkcc build/demo.lock
 
 clean: sandbox-down ## remove what was built in this checkout
 	rm -rf build $(VENV)

@@ -121,8 +121,7 @@ class GroupObserver:
                 found += [f"{each}, which may still be paused" for each in source.autoscalers]
             if fleet.originals.get(workload.name) is not None:
                 found.append(f"ControllerRevision {original_name(workload.kind, workload.name, uid, attempt)}"
-                             " with the"
-                             " template as it was")
+                             " with the template as it was")
         return found + await self._left_in_zookeeper(migration.spec.group)
 
     async def _left_in_zookeeper(self, group: str) -> list[str]:

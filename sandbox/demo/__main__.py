@@ -4,26 +4,20 @@
 """
 
 import argparse
-import fcntl
 import json
 import re
 import sys
 import time
-from pathlib import Path
-
-from rich.console import Console
 
 from demo import migration, proofs, rollback, traffic, world
 from demo.cluster import Cluster, CommandFailed
-from demo.diagnostics import collect
 from demo.kill import MOMENTS, Killer
 from demo.progress import Resource, picture
-from demo.sandbox import bring_up
+from demo.run import BUILD, run
 from demo.screen import Screen
 from demo.summary import Summary
 
-ROOT = Path(__file__).parents[2]
-OUTPUT, ROLLBACK_OUTPUT = ROOT / "build" / "demo", ROOT / "build" / "demo-rollback"
+OUTPUT, ROLLBACK_OUTPUT = BUILD / "demo", BUILD / "demo-rollback"
 PLAIN_RESTARTS = 2
 METRICS_PORT = 9090
 
@@ -36,39 +30,9 @@ def main() -> int:
         "--kill", type=int, default=0, choices=range(len(MOMENTS) + 1), help="SIGKILL the operator so many times"
     )
     given = parser.parse_args()
-    output = ROLLBACK_OUTPUT if given.rollback else OUTPUT
-    for each in (OUTPUT, output):
-        each.mkdir(parents=True, exist_ok=True)
-    lock = (OUTPUT / "lock").open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("demo: another one runs in this checkout; it would lose its namespace to this one", file=sys.stderr)
-        return 2
-    (output / "summary.json").unlink(missing_ok=True)
-    screen = Screen(Console())
-    cluster: Cluster | None = None
-    try:
-        cluster = bring_up()
-        screen.say("sandbox is up, images are loaded")
-        summary: Summary | rollback.Summary = (
-            rollback.tell(cluster, screen) if given.rollback else tell(cluster, Killer(MOMENTS[: given.kill]), screen))
-    except KeyboardInterrupt:
-        screen.close()
-        screen.say("interrupted; the next `make demo` starts afresh, `make demo-down` takes everything away")
-        return 130
-    except (CommandFailed, migration.MigrationFailed) as error:
-        screen.close()
-        screen.say(f"FAILED: {error}")
-        if cluster is not None:
-            collect(cluster, output / "diagnostics")
-            screen.say(f"logs, events and status are in {(output / 'diagnostics').relative_to(ROOT)}")
-        (output / "summary.json").write_text(json.dumps({"result": "Failed", "reason": str(error)}, indent=2) + "\n")
-        return 1
-    (output / "summary.json").write_text(json.dumps(summary.as_json(), indent=2) + "\n")
-    Console().print(summary.as_table())
-    screen.say(f"summary: {(output / 'summary.json').relative_to(ROOT)}")
-    return 0 if summary.good else 1
+    if given.rollback:
+        return run("make demo-rollback", ROLLBACK_OUTPUT, rollback.tell)
+    return run("make demo", OUTPUT, lambda cluster, screen: tell(cluster, Killer(MOMENTS[: given.kill]), screen))
 
 
 def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:

@@ -18,7 +18,7 @@ def bring_up(state: Path | None = None, images: Sequence[str] | None = None) -> 
     """
     answer = _run("up", state)
     known = dict(line.partition("=")[::2] for line in answer.splitlines())
-    _run("load-image", state, *(world.images() if images is None else images), migration.OPERATOR_IMAGE)
+    _run("load-image", state, *(world.images().values() if images is None else images), migration.OPERATOR_IMAGE)
     programs = Path(known["KUBECTL"]).parent
     path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
     return Cluster("demo", {**os.environ, "KUBECONFIG": known["KUBECONFIG"], "PATH": path})

@@ -17,10 +17,12 @@ NAME_CACHE_SECONDS = 35
 BROKER_PORT, CLIENTS_PORT, ZOOKEEPER_PORT = 9092, 9094, 2181
 
 
-def images() -> list[str]:
-    """Full names of the images that the manifests use."""
-    kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
-    return [f"{image['newName']}:{image['newTag']}" for image in kustomization["images"]]
+def images(manifests: Path = MANIFESTS) -> dict[str, str]:
+    """The images that a directory of manifests uses, those of its bases too: name in the manifests -> full name."""
+    kustomization = yaml.safe_load((manifests / "kustomization.yaml").read_text())
+    bases = [manifests / name for name in kustomization["resources"] if (manifests / name).is_dir()]
+    own = {image["name"]: f"{image['newName']}:{image['newTag']}" for image in kustomization.get("images", [])}
+    return {name: image for base in bases for name, image in images(base).items()} | own
 
 
 def remove(cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demo.cluster import Cluster
+from demo.migration import MigrationFailed
 from demo.progress import condition, wait_words
 from demo.watch import Watch
 from demo_groups.stories import Story
@@ -15,7 +16,7 @@ SILENT_SECONDS = 420
 TICK_SECONDS = 0.5
 
 
-class StoryFailed(Exception):
+class StoryFailed(MigrationFailed):
     """The story does not come to the end that it is meant to have; the message says where it stands."""
 
 

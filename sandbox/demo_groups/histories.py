@@ -9,7 +9,7 @@ from pathlib import Path
 from demo.cluster import Cluster, CommandFailed
 from demo_groups import world
 from history.checker import check
-from history.events import Event, Kind, Partition
+from history.events import Event, Kind, Partition, Process
 from history.gaps import Waiting
 from history.ranges import Range, Ranges
 from history.reader import Reading
@@ -37,6 +37,11 @@ def judge(directory: Path, group: str, partitions: int = world.PARTITIONS) -> Re
     report = check(reading.events(), expected)
     report.notes += reading.notes()
     return report
+
+
+def started(directory: Path, group: str) -> dict[Process, str]:
+    """What each process told of itself as it began; a container that is restarted is another one."""
+    return {event.by: event.words for event in _reading(directory, group).events() if event.kind is Kind.START}
 
 
 @dataclass

@@ -40,11 +40,15 @@ class Story:
 
 
 def workload(name: str, template: Mapping[str, str], bridge: Mapping[str, str] | None = None,
-             kind: str = "Deployment") -> dict[str, Any]:
-    """An item of spec.workloads whose changes are these variables."""
+             kind: str = "Deployment", images: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """An item of spec.workloads whose changes are these variables, and these images: template or bridge -> its full name."""
     changes = {"template": template} | ({"bridge": bridge} if bridge is not None else {})
-    return {"name": name, "kind": kind, "container": "member", **{
-        change: {"env": [{"name": key, "value": value} for key, value in env.items()]} for change, env in changes.items()}}
+    item: dict[str, Any] = {"name": name, "kind": kind, "container": "member"}
+    for change, env in changes.items():
+        item[change] = {"env": [{"name": key, "value": value} for key, value in env.items()]}
+    for change, image in (images or {}).items():
+        item[change]["image"] = image
+    return item
 
 
 STALLED_CANARY = Story(

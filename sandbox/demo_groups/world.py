@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
-
+import demo.world
 from demo.cluster import Cluster
 from demo.world import remove as remove
 
@@ -22,8 +21,7 @@ PARTITIONS = 24
 
 def images() -> list[str]:
     """Full names of the images that the manifests use."""
-    kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
-    return [f"{image['newName']}:{image['newTag']}" for image in kustomization["images"]]
+    return list(demo.world.images(MANIFESTS).values())
 
 
 def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS) -> None:
@@ -32,7 +30,7 @@ def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIF
     cluster.kubectl("apply", "--kustomize", str(manifests))
     cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
     cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
-    say("Kafka 4.4 is ready, topics exist")
+    say("Kafka is ready, topics exist")
     for workload in _workloads(cluster, *PRODUCERS, *MEMBERS):
         cluster.kubectl("rollout", "status", workload, "--timeout=180s", timeout=190)
     say("producers and members run")

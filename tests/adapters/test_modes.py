@@ -167,7 +167,7 @@ class Story:
     async def visible(self) -> Verdict:
         """Whether old consumers would find the broker."""
         listed = (await self.brokers.metadata(self.broker.address)).brokers
-        return check_brokers_visible(Known(listed, 0.0), Known((await self.state()).brokers, 0.0))
+        return check_brokers_visible(Known(listed, 0.0), Known(frozenset((await self.state()).brokers), 0.0))
 
     async def leader_last(self) -> list[int]:
         leader = (await self.quorum.quorum(self.addresses.values())).leader_id

@@ -28,7 +28,7 @@ class Trial:
 
     def member(self, name: str, *, session: float = SESSION, **settings: str) -> Process:
         """A migration-enabled one. Its session in Kafka's group is longer by half, as it must be."""
-        return self.members.member(name, migrating(), **{
+        return self.members.member(name, migrating(), CONSUMER_CONSUMER_ID=name, **{
             "CONSUMER_ZOOKEEPER_SESSION_TIMEOUT_MS": str(int(session * 1000)),
             "CONSUMER_COORDINATION_MIGRATION_SESSION_TIMEOUT_MS": str(int(session * 1500)), **settings})
 

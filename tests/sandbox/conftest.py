@@ -13,9 +13,10 @@ STATE = Path(__file__).parents[2] / "build" / "sandbox-tests"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """A real Kubernetes of three nodes with our images; its Kafka is not to burden the next module."""
-    found = bring_up(STATE)
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A real Kubernetes of three nodes with the module's IMAGES, or else those of the demo; its Kafka is not to burden the
+    next module."""
+    found = bring_up(STATE, getattr(request.module, "IMAGES", None))
     try:
         yield found
     finally:

@@ -19,16 +19,16 @@ import pytest
 from demo import migration
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
-from demo.sandbox import bring_up, take_down
 from demo_groups import histories, world
 from demo_groups.follow import Told, follow
 from demo_groups.stories import Story, workload
 from history.report import Report
-from sandbox.conftest import STATE
 from sandbox.group_troubles import AUTOSCALER, ORDERS, Autoscaled, ByHand, Flapping, Killer, Resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
+IMAGES = [image for image in world.images() if "java" not in image]
+"""No member is in Java."""
 OUTPUT = Path(__file__).parents[2] / "build" / "group-troubles"
 PAYMENTS = "statefulset/payments"
 CLASSIC, CONSUMER = {"GROUP_PROTOCOL": "classic"}, {"GROUP_PROTOCOL": "consumer"}
@@ -103,16 +103,6 @@ class Scene:
             witness = ("exec", "deployment/orders-producer", "--", "python", "-c", WITNESS, group)
             with contextlib.suppress(CommandFailed):            # while the coordinator moves
                 told = json.loads(self.cluster.kubectl(*witness))
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """A real Kubernetes of three nodes; no member is in Java."""
-    found = bring_up(STATE, [image for image in world.images() if "java" not in image])
-    try:
-        yield found
-    finally:
-        take_down(STATE)
 
 
 @pytest.fixture(scope="module")

@@ -1,54 +1,28 @@
 """Real members in real pods on Kafka 4.4: a canary that stalls is taken back, an upgrade goes to its end, and a group in
 Java changes its strategy in two bounces. The oracle judges the histories of all pods that ever were members."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from demo import migration, operator_process
 from demo.cluster import Cluster
 from demo.diagnostics import collect
-from demo.sandbox import bring_up, take_down
 from demo_groups import stories, world
 from demo_groups.__main__ import tell
 from demo_groups.summary import Summary
-from sandbox.conftest import STATE
+from sandbox.operator_killed import Kill, left_behind, operator_restarts
 
 pytestmark = pytest.mark.timeout(1800)
 
+IMAGES = world.images()
 OUTPUT = Path(__file__).parents[2] / "build" / "groups-diagnostics"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """A real Kubernetes of three nodes with the images of the groups' world."""
-    found = bring_up(STATE, world.images())
-    try:
-        yield found
-    finally:
-        take_down(STATE)
-
-
-class Kill:
-    """SIGKILL to the operator once, in the middle of the upgrade's second batch."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self.killed = 0
-
-    def __call__(self, resource: Mapping[str, Any]) -> None:
-        progress = resource.get("status", {}).get("progress", {})
-        upgrade = resource["metadata"]["name"] == stories.PROTOCOL_UPGRADE.name.lower()
-        if upgrade and not self.killed and progress.get("step") == "Rollout" and progress.get("batchNodes"):
-            [pod] = self._cluster.items("pods", "--selector", migration.OPERATOR)
-            self.killed = operator_process.kill(operator_process.container_id(pod))
-
-
-@pytest.fixture(scope="module")
 def kill(cluster: Cluster) -> Kill:
-    return Kill(cluster)
+    """In the middle of the upgrade's second batch."""
+    return Kill(cluster, stories.PROTOCOL_UPGRADE, lambda progress: progress.get("step") == "Rollout"
+                and bool(progress.get("batchNodes")))
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +44,8 @@ def test_each_story_comes_to_the_end_that_it_is_meant_to_have(summary: Summary) 
 
 def test_the_operator_was_killed_on_the_way_and_never_ended_by_itself(
         summary: Summary, kill: Kill, cluster: Cluster) -> None:
-    [pod] = cluster.items("pods", "--selector", migration.OPERATOR)
     assert kill.killed > 0
-    assert sum(status["restartCount"] for status in pod["status"]["containerStatuses"]) == 1
+    assert operator_restarts(cluster) == 1
 
 
 def test_the_oracle_finds_no_fault(summary: Summary) -> None:
@@ -94,7 +67,4 @@ def test_the_group_ends_as_its_last_migration_says(summary: Summary) -> None:
 
 
 def test_nothing_is_left_beside_the_workloads(summary: Summary, cluster: Cluster) -> None:
-    names = {item["metadata"]["name"] for item in cluster.items("deployments")}
-    assert {name for name in names if name.endswith("-switchover")} == set()
-    for name in ("orders", "payments"):
-        assert "switchover.dev/claimed-by" not in cluster.get("deployment", name)["metadata"].get("annotations", {})
+    assert left_behind(cluster) == []

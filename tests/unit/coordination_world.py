@@ -196,4 +196,4 @@ class CoordinatedWorld(World):
             mode=parsed(self.mode[0]) if self.mode is not None else None,
             mode_data=self.mode[0] if self.mode is not None else b"", mode_version=self.mode[1] if self.mode else -1,
             topics={"orders": [number for _, number in self.coordinator.partitions]} if registered else {},
-            owners=dict(self.owners))
+            owners=dict(self.owners), brokers=frozenset({1}))

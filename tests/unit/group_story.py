@@ -24,13 +24,13 @@ class Story:
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    def member(self, name: str, instance: str = "", clock: str = BOOT) -> "Member":
+    def member(self, name: str, instance: str = "", clock: str = BOOT, words: str = "") -> "Member":
         """A new run of a member."""
         self.wait(0.001)
         file = io.BytesIO()
         self.files.append(file)
         return Member(self, name, instance, Recorder(
-            file, name, instance=instance, clock=clock, mono=lambda: self.now, wall=lambda: self.now + 1.7e9))
+            file, name, instance=instance, words=words, clock=clock, mono=lambda: self.now, wall=lambda: self.now + 1.7e9))
 
     def produce(self, partition: int, *offsets: int) -> None:
         for offset in offsets:

@@ -292,6 +292,7 @@ FINDINGS = (
     Finding("KafkaConsumersGone", "toggle", strange, WAIT, "KafkaConsumersLeft", "console"),
     Finding("Unguarded", "toggle", lambda picture: world(owners={
         **value(picture.facts.zookeeper).owners, P0: Owner("guard of x", 0)})(picture), WAIT, "GuardsLeft", "orders-0"),
+    Finding("BrokersVisible", "toggle", world(brokers=frozenset()), FAIL, "BrokersOnKRaft", "broker 1"),
     # offsets
     Finding("ZooKeeperOffsets", "toggle", stored({"kafka": 1200}, {"zookeeper": 1100}), WAIT, "ZooKeeperOffsetsBehind",
             "orders-0"),

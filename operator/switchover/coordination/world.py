@@ -37,6 +37,7 @@ class World:
     mode_version: int = -1
     topics: Mapping[str, Sequence[int]] = field(default_factory=dict)      # of every topic that may be subscribed to
     owners: Mapping[TopicPartition, Owner] = field(default_factory=dict)
+    brokers: frozenset[int] = frozenset()                                  # registered: others no old consumer finds
 
     @cached_property
     def old(self) -> tuple[str, ...]:

@@ -1,32 +1,25 @@
 """Whether consumers that ZooKeeper coordinates find every broker: they look into `/brokers/ids`, and KRaft writes none."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from switchover.core.gate import Verdict, fail, passed, unknown
-from switchover.core.kraft.facts import Address
 from switchover.core.observed import Known, Observed
 
 
-def invisible_brokers(listed: Iterable[int], registered: Mapping[int, Mapping[str, Address]]) -> tuple[int, ...]:
-    """Brokers that the Kafka protocol lists and that have no endpoint in `/brokers/ids`: they run on KRaft."""
-    return tuple(sorted(broker for broker in listed if not registered.get(broker)))
-
-
-def check_brokers_visible(listed: Observed[Iterable[int]],
-                          registered: Observed[Mapping[int, Mapping[str, Address]]]) -> Verdict:
+def check_brokers_visible(listed: Observed[Iterable[int]], registered: Observed[Iterable[int]]) -> Verdict:
     """Consumers that ZooKeeper coordinates find every broker, so a coordination may go back to ZooKeeper.
 
-    `listed` is what the Kafka protocol lists, `registered` what `/brokers/ids` holds, by broker id. One that restarts in
-    ZooKeeper mode may be missing there for a moment.
+    `listed` is what the Kafka protocol lists, `registered` what `/brokers/ids` holds. One that restarts in ZooKeeper mode
+    may be missing there for a moment.
     """
     if not isinstance(listed, Known):
         return unknown("BrokersUnknown", listed.why, subject="brokers")
     if not isinstance(registered, Known):
         return unknown("ZooKeeperUnknown", registered.why, subject="/brokers/ids")
-    brokers = tuple(listed.value)
+    brokers = frozenset(listed.value)
     if not brokers:
         return unknown("BrokersUnknown", "Kafka lists no broker", subject="brokers")
-    if invisible := invisible_brokers(brokers, registered.value):
+    if invisible := sorted(brokers.difference(registered.value)):
         named = ", ".join(map(str, invisible))
         return fail("BrokersOnKRaft", f"not registered in ZooKeeper: {named}. Brokers on KRaft are not, and consumers that"
                     " ZooKeeper coordinates do not find them", subject=f"broker {named}",

@@ -33,6 +33,16 @@ class Report:
         """What no history may have."""
         return [*self.overlaps, *self.rewinds, *self.losses]
 
+    @property
+    def lost(self) -> int:
+        """Records that the group passed and nobody got."""
+        return sum(len(each.offsets) for each in self.losses)
+
+    @property
+    def repeated(self) -> int:
+        """Deliveries beyond the first of a record."""
+        return sum(each.records for each in self.duplicates)
+
     def lines(self) -> Iterator[str]:
         """The report in plain lines: faults, then what is counted, then the summary."""
         clock = time_of_day(self.epoch)
@@ -46,9 +56,7 @@ class Report:
             yield f"never owned: {partition}"
         for note in self.notes:
             yield f"note: {note}"
-        again_in_all = sum(each.records for each in self.duplicates)
-        lost = sum(len(each.offsets) for each in self.losses)
         longest = f"longest gap {self.gaps[0].seconds:.3f} s" if self.gaps else "no gap"
         yield (f"{len(self.processes)} processes, {self.partitions} partitions, {self.deliveries} deliveries: "
-               f"{len(self.overlaps)} overlaps, {len(self.rewinds)} rewinds, {lost} lost, {again_in_all} duplicates, "
+               f"{len(self.overlaps)} overlaps, {len(self.rewinds)} rewinds, {self.lost} lost, {self.repeated} duplicates, "
                f"{longest}, {len(self.never_owned)} never owned")

@@ -18,10 +18,13 @@ from zkmember.membership import Membership
 
 
 def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
-    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), HOSTNAME, STRATEGY, COMMITS (automatic or manual)
-    and CONSUMER_<KEY>, the consumer's own keys with _ for every dot."""
+    """From GROUP, ZOOKEEPER_CONNECT, BOOTSTRAP_SERVERS (may be absent), STRATEGY, COMMITS (automatic or manual) and
+    CONSUMER_<KEY>, the consumer's own keys with _ for every dot.
+
+    No consumer.id: the consumer names itself after its host as the old one does, and the operator finds the pod by that.
+    """
     given = {
-        "group.id": environment.get("GROUP", "orders"), "consumer.id": environment.get("HOSTNAME", "member"),
+        "group.id": environment.get("GROUP", "orders"),
         "zookeeper.connect": environment.get("ZOOKEEPER_CONNECT", "zookeeper:2181"),
         "partition.assignment.strategy": environment.get("STRATEGY", "range"), "auto.offset.reset": "smallest",
         "enable.auto.commit": environment.get("COMMITS") == "automatic", "auto.commit.interval.ms": 500,

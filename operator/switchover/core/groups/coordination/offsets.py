@@ -25,8 +25,7 @@ def check_zookeeper_reached(picture: Picture) -> Verdict:
         return stores
     for partition, committed, wanted in _behind(stores[-2], stores[-1], "zookeeper"):
         return wait("ZooKeeperOffsetsBehind", f"the offset of {partition} in ZooKeeper is behind Kafka's: an old consumer"
-                                              " would"
-                    " deliver again what lies between", subject=str(partition), observed=committed, threshold=wanted,
+                    " would deliver again what lies between", subject=str(partition), observed=committed, threshold=wanted,
                     unblocks="the migration-enabled member that owns it commits to both stores; if none does, look at its"
                              " log")
     return passed("no offset in ZooKeeper is behind Kafka's")

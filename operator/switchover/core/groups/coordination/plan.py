@@ -11,6 +11,7 @@ from switchover.coordination.mode import Mode
 from switchover.core.effects import Effect, RemoveGuards
 from switchover.core.groups import goals, rollouts, slots
 from switchover.core.groups.coordination import mode, preflight
+from switchover.core.groups.coordination.brokers import BROKERS_VISIBLE
 from switchover.core.groups.coordination.capacity import CAPACITY
 from switchover.core.groups.coordination.members import Consumer, consumers
 from switchover.core.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
@@ -44,11 +45,8 @@ BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
 HEALTHY: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, LAG_HEALTHY)
 READS: Mapping[Consumer, Gates] = {
-    Consumer.OLD: (ZOOKEEPER_REACHED,), Consumer.ENABLED: (), Consumer.KAFKA: (KAFKA_REACHED,)}
-"""What must hold before a consumer of this kind starts: it reads one store, a migration-enabled one reads both.
-
-An old consumer needs every broker registered in ZooKeeper besides: a gate of that has its place here.
-"""
+    Consumer.OLD: (BROKERS_VISIBLE, ZOOKEEPER_REACHED), Consumer.ENABLED: (), Consumer.KAFKA: (KAFKA_REACHED,)}
+"""What must hold before a consumer of this kind starts: it reads one store, a migration-enabled one reads both."""
 
 Goal = Callable[[Picture], tuple[Effect, ...]]
 

@@ -25,14 +25,12 @@ def check_intruders(picture: Picture) -> Verdict:
     old, kafka = members.world.old, members.kafka_consumers
     if want is Mode.KAFKA and old:
         told = wait("OldConsumerArrived", f"{old[0]} does not know the migration, and the group is Kafka's: the mode goes"
-                                          " back"
-                    " to zookeeper until it is gone", subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
+                    " back to zookeeper until it is gone", subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
                     unblocks="stop whatever starts old consumers of this group; then"
                              f" {picture.spec.gates.quiet_seconds} s without one")
         return told if not kafka else replace(told, outcome=Outcome.FAIL, message=(
             f"{old[0]} does not know the migration, and the mode stays Kafka's, as KafkaConsumers are in the group: owner"
-            " nodes"
-            " and guards alone hold it off"))
+            " nodes and guards alone hold it off"))
     if want is Mode.ZOOKEEPER and kafka:
         wrong = mode.misbuilt(picture)
         cure = (f"the bridge of spec.workloads must be a migration-enabled consumer: pod {wrong[0]} is none" if wrong
@@ -42,8 +40,7 @@ def check_intruders(picture: Picture) -> Verdict:
                     observed=f"{len(kafka)} KafkaConsumers", threshold=0, unblocks=cure)
         return told if not old else replace(told, outcome=Outcome.FAIL, message=(
             f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group, and fetches what its owners in"
-            " ZooKeeper"
-            " fetch as well"))
+            " ZooKeeper fetch as well"))
     return passed("nobody consumes beside the group")
 
 
@@ -59,8 +56,7 @@ def check_mode_kept(picture: Picture) -> Verdict:
     if want is Mode.KAFKA and not members.kafka_consumers and not mode.is_quiet(picture):
         return _not_quiet(picture)
     return wait("ModeNodeChanged", f"the mode znode of group {picture.spec.group} {there}, where this step wants {want}:"
-                                   " it is"
-                " written again unless that would let two consumers at one partition", subject="migration/mode",
+                " it is written again unless that would let two consumers at one partition", subject="migration/mode",
                 observed=there, threshold=want, unblocks="find out who else writes it; nothing else to do")
 
 

@@ -89,8 +89,7 @@ def check_no_strangers(picture: Picture) -> Verdict:
     named = ", ".join(f"{member.client_id} at {member.host}" for member in strangers[:5])
     more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
     return wait("ForeignMembers", f"members of group {group.name} run in no pod of spec.workloads: {named}{more}; a"
-                " migration"
-                " cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
+                " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
                 unblocks="if their pods have just gone, their sessions end; else add their workload to spec.workloads before"
                 " the migration, or stop them")
 

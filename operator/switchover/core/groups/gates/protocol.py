@@ -27,8 +27,7 @@ def check_plain_assignments(picture: Picture) -> Verdict:
     carrying = [member for member in group.members if member.user_data > 0]
     if to_consumer(picture) and carrying:
         return fail("AssignmentUserData", f"the assignment of {carrying[0].client_id} carries {carrying[0].user_data}"
-                    " bytes of"
-                    " user data: the coordinator would refuse every member of the consumer protocol",
+                    " bytes of user data: the coordinator would refuse every member of the consumer protocol",
                     subject=carrying[0].client_id, observed=f"{len(carrying)} of {len(group.members)} members",
                     threshold="none", unblocks="set spec.protocol.strategy to Offline; with librdkafka's"
                     " cooperative-sticky or"

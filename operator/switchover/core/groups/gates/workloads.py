@@ -97,8 +97,7 @@ def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) 
     who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
     stop = tool.suspend if tool is not None else "stop whatever applies another manifest"
     return fail("RevertedByGitOps", f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
-                " it is"
-                " none of this migration's, so no pod is moved", subject=str(source),
+                " it is none of this migration's, so no pod is moved", subject=str(source),
                 observed=writer.name if writer is not None else "", threshold=names.MANAGER,
                 unblocks=f"{stop}; then kubectl --namespace {picture.namespace} rollout undo"
                          f" {source.kind.lower()} {source.name}")

@@ -33,8 +33,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
         return
     if found.protocol_type not in ("", "consumer"):
         yield fail("NotConsumers", f"group {found.name} has the protocol type {found.protocol_type}: brokers convert only"
-                   " groups"
-                   " of consumers", subject=found.name, observed=found.protocol_type, threshold="consumer",
+                   " groups of consumers", subject=found.name, observed=found.protocol_type, threshold="consumer",
                    unblocks="Connect's workers stay as they are; migrate the group of its sink tasks (connect-<name>)")
         return
     if found.state is GroupState.DEAD or not found.members:
@@ -57,8 +56,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     elif picture.spec.protocol is not None and old is MemberProtocol.CLASSIC and found.assignor \
             and found.assignor not in KNOWN_ASSIGNORS:
         yield warn("ClientAssignorLost", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
-                   " will be"
-                   " given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
+                   " will be given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
 
 
 def _streams(name: str) -> Verdict:

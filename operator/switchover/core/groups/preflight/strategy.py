@@ -22,8 +22,7 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
     families = {wanted.to in COOPERATIVE, found.assignor in COOPERATIVE}
     if wanted.client_family == "Librdkafka" and len(families) > 1:
         yield fail("StrategiesCannotMix", f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
-                   " client does"
-                   " not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
+                   " client does not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
                    unblocks="stop all members and start them with the new strategy (a Deployment with strategy Recreate),"
                    " or go"
                             " straight to the consumer protocol (spec.protocol), which has no such limit for eager groups")

@@ -32,8 +32,7 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             yield fail("WorkloadUnsupported", f"{source}: {error}", subject=workload.name, unblocks="change it as said")
         if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:
             yield fail("BridgeMissing", f"workload {workload.name} has no bridge, while others have: its pods would go to"
-                       " the"
-                       " new protocol before theirs may", subject=workload.name,
+                       " the new protocol before theirs may", subject=workload.name,
                        unblocks="give every workload a bridge, or none")
         if source.claimed_by not in ("", picture.uid):
             yield fail("ClaimedByAnother", f"{source} is claimed by another migration", subject=workload.name,

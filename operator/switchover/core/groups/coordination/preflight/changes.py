@@ -12,8 +12,7 @@ def find_wrong_changes(picture: Picture) -> Iterator[Verdict]:
     for workload in picture.spec.workloads:
         if picture.replaces and workload.bridge is None:
             yield fail("BridgeMissing", f"workload {workload.name} has no bridge: between old consumers and KafkaConsumers"
-                                        " there"
-                       " must be migration-enabled ones", subject=workload.name,
+                       " there must be migration-enabled ones", subject=workload.name,
                        unblocks="add a bridge: an image of the application on switchover[consumer]; or set"
                                 " spec.coordination.replace to Nothing where its pods are migration-enabled already")
         if not picture.replaces and (workload.bridge is not None or workload.template != ContainerChange()):

@@ -98,8 +98,7 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
                        unblocks="write the pattern without backslashes: [.] for a dot")
         elif differs_in_java(pattern):
             yield fail("PatternDiffers", f"{consumer_id} subscribes by {pattern}: Java and Python may not match the same"
-                                         " topics"
-                       " by it, and members that disagree own nothing", subject=consumer_id, observed=pattern,
+                       " topics by it, and members that disagree own nothing", subject=consumer_id, observed=pattern,
                        threshold="letters, digits, . _ - | * + ? []"
                                  " ()", unblocks="subscribe by name, or by a simpler pattern")
 

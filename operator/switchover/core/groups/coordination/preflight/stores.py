@@ -71,19 +71,16 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
                 yield fail("OffsetOutsideLog", f"the offset of {partition} in {store} lies outside of its log",
                            subject=str(partition), observed=committed, threshold=f"{found.start} to {found.end}",
                            unblocks="a topic that was made anew, or a group that fell behind its retention: set or delete"
-                                    " the"
-                                    f" offset in {store} while nobody consumes")
+                                    f" the offset in {store} while nobody consumes")
         if not from_kafka and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
             yield fail("KafkaOffsetsAhead", f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
-                                            " them would"
-                       " be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
+                       " them would be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
                        unblocks="delete the group's offsets in Kafka now, while it has no member there:"
                                 f" kafka-consumer-groups.sh --delete-offsets --group {picture.spec.group} --topic"
                                 f" {partition.topic}")
         if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
             yield fail("ZooKeeperOffsetsAhead", f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
-                                                " them"
-                       " would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
+                       " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
                        unblocks=f"delete the znodes below /consumers/{picture.spec.group}/offsets/{partition.topic}")
 
 
@@ -94,8 +91,7 @@ def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
         yield info("OffsetResetDecides", f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
                                          " each"
                    " client's auto.offset.reset decides where it begins, and nobody tells what that is (largest by default"
-                   " for"
-                   " old consumers)", subject=str(missing[0]), observed=len(missing),
+                   " for old consumers)", subject=str(missing[0]), observed=len(missing),
                    cure="give the new clients the reset that the old ones have")
 
 

@@ -1,0 +1,1 @@
+"""The demo of old consumers, which ZooKeeper coordinates: python -m demo_zkcc."""

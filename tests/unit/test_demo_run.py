@@ -1,0 +1,74 @@
+"""Around every demo: its exit code, and a summary.json also of a story that breaks off."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+
+from demo import run as demo
+from demo.cluster import CommandFailed
+from demo.migration import MigrationFailed
+from demo_groups.follow import StoryFailed
+
+
+class Summary:
+    def __init__(self, good: bool) -> None:
+        self.good = good
+
+    def as_json(self):
+        return {"result": "Succeeded" if self.good else "Failed"}
+
+    def as_table(self):
+        return Table()
+
+
+@pytest.fixture
+def output(tmp_path: Path, monkeypatch) -> Path:
+    """Without a sandbox, and in a directory of its own."""
+    monkeypatch.setattr(demo, "ROOT", tmp_path)
+    monkeypatch.setattr(demo, "BUILD", tmp_path)
+    monkeypatch.setattr(demo, "bring_up", lambda images: None)
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "summary.json").write_text("of an earlier run")
+    return tmp_path / "demo"
+
+
+def found(output: Path):
+    return json.loads((output / "summary.json").read_text())
+
+
+@pytest.mark.parametrize(("good", "code", "result"), [(True, 0, "Succeeded"), (False, 1, "Failed")])
+def test_only_a_good_summary_is_a_success(output, good, code, result):
+    assert demo.run("make demo", output, lambda *_: Summary(good)) == code
+    assert found(output) == {"result": result}
+
+
+@pytest.mark.parametrize("error", [CommandFailed, MigrationFailed, StoryFailed, ValueError])
+def test_a_story_that_breaks_off_leaves_the_reason_and_what_is_known(output, error):
+    def tell(*_):
+        raise error("the canary stalls")
+
+    assert demo.run("make demo", output, tell, so_far=lambda: {"forward": "Succeeded", "result": "Succeeded"}) == 1
+    assert found(output) == {"forward": "Succeeded", "result": "Failed", "reason": "the canary stalls"}
+
+
+def test_what_an_earlier_run_found_does_not_outlive_an_interruption(output):
+    def tell(*_):
+        raise KeyboardInterrupt
+
+    assert demo.run("make demo", output, tell) == 130
+    assert not (output / "summary.json").exists()
+
+
+def test_a_second_demo_of_any_kind_is_refused_while_one_runs(output, capsys):
+    codes = []
+
+    def tell(*_):
+        codes.append(demo.run("make demo-groups", output.with_name("groups"), lambda *_: Summary(True)))
+        return Summary(True)
+
+    assert demo.run("make demo", output, tell) == 0
+    assert codes == [2]
+    assert "another one runs in this checkout" in capsys.readouterr().err
+    assert not (output.with_name("groups") / "summary.json").exists()
