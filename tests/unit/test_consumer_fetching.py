@@ -184,6 +184,20 @@ def test_what_has_come_with_another_record_is_handed_out_by_the_same_rules() -> 
     assert bench.told[-3:] == ["revoked 0@2", "end 0@2", "stopped"]
 
 
+def test_a_call_that_waits_for_records_follows_orders_meanwhile() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.next()
+
+    def stop() -> None:
+        bench.meanwhile = lambda: None
+        bench.stream.stop(frozenset({P}), lambda: stopped(bench))
+
+    bench.meanwhile = stop
+    assert bench.stream.consume(2, 0.3) == []
+    assert bench.told[-1] == "stopped"
+
+
 def test_without_automatic_commits_only_what_the_application_says_counts() -> None:
     bench = Bench(automatic=False)
     bench.stream.start({P: 0})

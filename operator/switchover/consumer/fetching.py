@@ -200,7 +200,6 @@ class Stream:
         if self._positions.automatic:
             for claim in self._handed:
                 claim.done = claim.next
-        self._handed = ()
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Partitions:
         """May be committed from now on; those of the partitions that are still this stream's."""
