@@ -40,10 +40,10 @@ def patient_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaC
 # --- old members ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [pytest.param(each, marks=[] if each == NEWEST else [long]) for each in VERSIONS])
+@long
+@pytest.mark.parametrize("version", VERSIONS)
 def test_old_members_are_replaced_one_by_one_and_come_back(version: str, zookeeper_cluster: KafkaCluster, tmp_path: Path,
                                                            ) -> None:
-    """One of them comes back by force in the end: SIGKILL to an old member costs what it had not committed."""
     with trial(zookeeper_cluster, tmp_path) as here:
         a, z = here.old("a", version), here.old("z", version)
         here.settles({"a": 3, "z": 3})
@@ -66,9 +66,9 @@ def test_old_members_are_replaced_one_by_one_and_come_back(version: str, zookeep
         here.judged()
 
 
-@long
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [pytest.param(each, marks=[] if each == NEWEST else [long]) for each in VERSIONS])
 def test_an_old_member_is_killed_beside_ours(version: str, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """It costs what it had not committed."""
     with trial(zookeeper_cluster, tmp_path) as here:
         killed, m, z = here.old("killed", version, SESSION_TIMEOUT_MS="4000"), here.member("m"), here.old("z", version)
         here.settles({"killed": 2, "m": 2, "z": 2})
