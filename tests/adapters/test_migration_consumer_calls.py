@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
@@ -66,8 +66,15 @@ class Bench:
     def in_kafka(self) -> list[int]:
         """What Kafka has of each partition; below 0 for nothing."""
         client = Consumer({"bootstrap.servers": self._cluster.bootstrap, "group.id": self.group})
+        deadline = time.monotonic() + 30
         try:
-            return [each.offset for each in client.committed([Place(self.topic, number) for number in range(4)], 30)]
+            while True:
+                try:
+                    return [each.offset for each in client.committed([Place(self.topic, number) for number in range(4)], 30)]
+                except KafkaException as problem:       # the topic of offsets was made a moment ago
+                    if problem.args[0].code() != KafkaError.NOT_COORDINATOR or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.2)
         finally:
             client.close()
 

@@ -161,8 +161,8 @@ class Story:
         assert answer.metadata_version == 21
         assert not answer.zk_migration_ready
         assert (await self.state()).brokers == {}
-        found = await self.visible()
-        assert (found.reason, found.subject) == ("BrokersOnKRaft", "broker 1")
+        await eventually(     # right after its start it lists no broker yet
+            self.visible, lambda found: (found.reason, found.subject) == ("BrokersOnKRaft", "broker 1"))
 
     async def visible(self) -> Verdict:
         """Whether old consumers would find the broker."""

@@ -43,7 +43,7 @@ def test_ten_thousand_groups_under_chaos(counted: Callable[[str], None]) -> None
     counted(f"{SEEDS} groups, {hand_overs} hand-overs, {duplicates} records again after faults, {excused} deliveries "
           "beside an old member that no fence could keep out")
     assert not broken, f"{len(broken)} of {SEEDS}: {broken[0]}"
-    assert hand_overs > 50 * SEEDS      # a world in which nothing moves proves nothing
+    assert hand_overs > 30 * SEEDS      # a world in which nothing moves proves nothing
 
 
 @pytest.mark.parametrize("hole", holes())
