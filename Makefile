@@ -71,7 +71,7 @@ apiserver: binaries venv ## one layer of tests: a real control plane without nod
 
 test: lint images-groups images-zkcc ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest -n 2 --dist loadgroup -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
 
 test-long: lint images-groups images-zkcc ## every layer and the tests marked long
 	$(call say,tests)

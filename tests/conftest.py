@@ -10,12 +10,8 @@ import pytest
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
 
-BUDGETS = {"unit": 400, "simulation": 900, "adapters": 1200, "apiserver": 600, "sandbox": 2400}
+BUDGETS = {"unit": 400, "simulation": 1000, "adapters": 1500, "apiserver": 600, "sandbox": 2400}
 """Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
-
-SIDE_BY_SIDE = {
-    "unit": "processes", "simulation": "processes", "adapters": "processes", "apiserver": "clusters", "sandbox": "clusters"}
-"""What one worker of `pytest -n 2` runs. A sandbox waits most of its time, and its pods go before all else that runs."""
 
 ROOT = Path(__file__).parent
 COUNTED = "counted"
@@ -33,8 +29,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = list(BUDGETS)
     items.sort(key=lambda item: order.index(layer(item.path)))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(SIDE_BY_SIDE[layer(item.path)]))
 
 
 def layer(path: Path) -> str:
