@@ -69,7 +69,7 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest tests/$@
 
-test: lint images-groups images-zkcc ## every layer, as CI runs it
+test: lint images-groups ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
 

@@ -16,7 +16,7 @@ from demo_zkcc.__main__ import begin, there_and_back
 from demo_zkcc.summary import Summary
 from sandbox.operator_killed import Kill, left_behind, operator_restarts
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 IMAGES = list(stories.IMAGES.values())
 OUTPUT = Path(__file__).parents[2] / "build" / "coordination-diagnostics"
