@@ -357,7 +357,7 @@ def test_every_reason_of_this_plan_is_in_the_table():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("wait", "fail"):
                 assert isinstance(node.args[0], ast.Constant)
                 reasons.add(node.args[0].value)
-    assert reasons - {finding.reason for finding in FINDINGS} == {"PodModeUnknown", "GroupTooLarge"}, "of other plans"
+    assert reasons - {finding.reason for finding in FINDINGS} == {"GroupTooLarge"}, "of other plans"
 
 
 def test_what_preflight_tells_without_a_fault():

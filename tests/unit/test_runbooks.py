@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from switchover.core.groups import preflight as groups
+from switchover.core.groups.gates import membership
 from switchover.core.groups.gates.protocol import check_plain_assignments
 
 ROOT = Path(__file__).parents[2]
@@ -65,5 +66,5 @@ def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_othe
     assert listed(findings.splitlines()) == sorted(
         {*reasons(own, FINDINGS), *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
     shared = [gate.check for gate in groups.GATES if ".gates." in gate.check.__module__]
-    text = "\n".join(map(inspect.getsource, shared))
+    text = "\n".join(map(inspect.getsource, (*shared, membership.no_member_to_be, membership.judge_strangers)))
     assert listed(gates.splitlines()) == sorted({*reasons_in(text, VERDICTS - {"unknown"}, "gates")})

@@ -1,13 +1,18 @@
 """Who takes part: every pod of ours as the kind of consumer that it is to be, and nobody else."""
 
-from collections.abc import Iterator
-
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.groups.coordination.members import Consumer, Members
 from switchover.core.groups.coordination.read import members_of
-from switchover.core.groups.gates.membership import JOIN_SECONDS, SESSION_SECONDS
+from switchover.core.groups.gates.membership import (
+    JOIN_SECONDS,
+    SESSION_SECONDS,
+    judge_strangers,
+    new_pods,
+    no_member_to_be,
+    restarts,
+)
 from switchover.core.groups.gates.read import fleet_of, samples
-from switchover.core.groups.picture import ORIGINAL, TARGET, Picture
+from switchover.core.groups.picture import TARGET, Picture
 from switchover.core.groups.workloads import MemberPod
 
 _KNOWN_TO_ZOOKEEPER = (Consumer.OLD, Consumer.ENABLED)
@@ -19,14 +24,6 @@ def kinds_in(picture: Picture, members: Members, pod: MemberPod) -> tuple[Consum
     return (*found, *((Consumer.KAFKA,) if picture.kafka_consumers_of(pod) else ()))
 
 
-def _new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
-    """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
-    back = picture.position.direction == "Backward"
-    for _, mode, pod in picture.pods():
-        if mode and (mode == ORIGINAL) is back and not pod.terminating:
-            yield mode, pod
-
-
 def check_new_pods_join(picture: Picture) -> Verdict:
     """Shut only by what will not heal: a pod that fails, that stays out of the group, or is another kind of consumer."""
     members, fleet = members_of(picture), fleet_of(picture)
@@ -34,14 +31,11 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         return members
     if isinstance(fleet, Verdict):
         return fleet
-    for mode, pod in _new_pods(picture):
+    for mode, pod in new_pods(picture):
         kinds, wanted = kinds_in(picture, members, pod), picture.consumer(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
         if pod.restarts > 0:
-            return fail("NewPodRestarts", f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
-                        subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
-                        unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
-                                 " begin again after a rollback")
+            return restarts(pod)
         if kinds and wanted not in kinds and up > JOIN_SECONDS:
             return fail("WrongConsumer", f"pod {pod.name} takes part as {kinds[0]}", subject=pod.name, observed=kinds[0],
                         threshold=wanted, unblocks="correct the change in spec.workloads, and begin again after a rollback")
@@ -61,11 +55,8 @@ def check_pods_are_members(picture: Picture) -> Verdict:
     if isinstance(fleet, Verdict):
         return fleet
     for _, mode, pod in picture.pods():
-        if not mode:
-            return wait("PodModeUnknown", f"pod {pod.name} was made of a template that is none of this migration's",
-                        subject=pod.name, unblocks="it is replaced, or the template is put right")
-        if pod.terminating:
-            return wait("PodEnding", f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
+        if (found := no_member_to_be(mode, pod)) is not None:
+            return found
         if not picture.takes_part(pod, mode):
             kinds = kinds_in(picture, members, pod)
             return wait("MemberMissing", f"pod {pod.name} does not take part as {picture.consumer(mode)} yet",
@@ -85,14 +76,7 @@ def check_no_strangers(picture: Picture) -> Verdict:
     strangers = [each for pod, ids in members.by_pod.items() if pod not in ours for each in ids]
     strangers += [f"{member.client_id} at {member.host}" for member in members.kafka_consumers
                   if member.member_id not in known]
-    if not strangers:
-        return passed("every member runs in a pod of the managed workloads")
-    named = ", ".join(strangers[:5])
-    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
-    return wait("ForeignMembers", f"members of group {picture.spec.group} run in no pod of spec.workloads: {named}{more}; a"
-                " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
-                unblocks="if their pods have just gone, their sessions end; else add their workload to spec.workloads before"
-                         " the migration, or stop them")
+    return judge_strangers(picture.spec.group, strangers)
 
 
 def check_all_moved(picture: Picture) -> Verdict:

@@ -1,6 +1,6 @@
 """Who takes part, and by which protocol: every pod of ours as a member, and nobody else (C1)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.groups.facts import GroupType, MemberProtocol
@@ -16,12 +16,42 @@ SESSION_SECONDS = 60.0
 (group-protocol.md 1.1). Until then a member without a pod may be such a one."""
 
 
-def _new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
+def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
     """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
     back = picture.position.direction == "Backward"
     for _, mode, pod in picture.pods():
         if mode and (mode == ORIGINAL) is back and not pod.terminating:
             yield mode, pod
+
+
+def restarts(pod: MemberPod) -> Verdict:
+    """A new pod fails."""
+    return fail("NewPodRestarts", f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
+                subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
+                unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
+                         " begin again after a rollback")
+
+
+def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
+    """Why a pod cannot be asked for as a member: nobody knows its template, or it is ending."""
+    if not mode:
+        return wait("PodModeUnknown", f"pod {pod.name} was made of a template that is none of this migration's",
+                    subject=pod.name, unblocks="it is replaced, or the template is put right")
+    if pod.terminating:
+        return wait("PodEnding", f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
+    return None
+
+
+def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
+    """What members of a group that run in no pod of ours mean."""
+    if not strangers:
+        return passed("every member runs in a pod of the managed workloads")
+    named = ", ".join(strangers[:5])
+    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+    return wait("ForeignMembers", f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
+                " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
+                unblocks="if their pods have just gone, their sessions end; else add their workload to spec.workloads before"
+                " the migration, or stop them")
 
 
 def check_new_pods_join(picture: Picture) -> Verdict:
@@ -31,15 +61,12 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         return group
     if isinstance(fleet, Verdict):
         return fleet
-    for mode, pod in _new_pods(picture):
+    for mode, pod in new_pods(picture):
         members, wanted = picture.members_of(pod), picture.protocol(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
         refused = "" if members else why_refused(picture, wanted)
         if pod.restarts > 0 and not refused:
-            return fail("NewPodRestarts", f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
-                        subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
-                        unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
-                                 " begin again after a rollback")
+            return restarts(pod)
         wrong = [member for member in members if member.protocol is not wanted]
         if wrong and up > JOIN_SECONDS:
             return fail("WrongProtocol", f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
@@ -63,13 +90,10 @@ def check_pods_are_members(picture: Picture) -> Verdict:
     if isinstance(fleet, Verdict):
         return fleet
     for _, mode, pod in picture.pods():
-        if not mode:
-            return wait("PodModeUnknown", f"pod {pod.name} was made of a template that is none of this migration's",
-                        subject=pod.name, unblocks="it is replaced, or the template is put right")
+        if (found := no_member_to_be(mode, pod)) is not None:
+            return found
         wanted = picture.protocol(mode)
         members = picture.members_of(pod)
-        if pod.terminating:
-            return wait("PodEnding", f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
         if not any(member.protocol is wanted for member in members):
             seen = members[0].protocol if members else "no member"
             return wait("MemberMissing", f"pod {pod.name} is not a member by the {wanted.lower()} protocol yet",
@@ -83,15 +107,7 @@ def check_no_strangers(picture: Picture) -> Verdict:
         return group
     if isinstance(fleet, Verdict):
         return fleet
-    strangers = picture.strangers()
-    if not strangers:
-        return passed("every member runs in a pod of the managed workloads")
-    named = ", ".join(f"{member.client_id} at {member.host}" for member in strangers[:5])
-    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
-    return wait("ForeignMembers", f"members of group {group.name} run in no pod of spec.workloads: {named}{more}; a"
-                " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
-                unblocks="if their pods have just gone, their sessions end; else add their workload to spec.workloads before"
-                " the migration, or stop them")
+    return judge_strangers(group.name, [f"{member.client_id} at {member.host}" for member in picture.strangers()])
 
 
 def check_all_moved(picture: Picture) -> Verdict:
