@@ -1,11 +1,14 @@
 """Servers shared by all tests of this directory: give topics, groups and znodes a name of their own."""
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
 
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
+from adapters.servers import ZooKeeperServer
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +48,26 @@ def oldest_kafka_4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNo
     with node(tmp_path_factory.mktemp("kafka-4.0"), "4.0") as server:
         server.begin()
         yield server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    """ZooKeeper of one file of tests alone, which may stop and start it."""
+    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
+    server.start(server.properties())
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def client(server: ZooKeeperServer) -> Iterator[KazooClient]:
+    """A client in a chroot of this test alone."""
+    chroot = f"/{uuid.uuid4().hex}"
+    root = KazooClient(str(server.address))
+    root.start()
+    root.create(chroot)
+    root.stop()
+    client = KazooClient(f"{server.address}{chroot}")
+    client.start()
+    yield client
+    client.stop()

@@ -3,8 +3,7 @@
 import asyncio
 import json
 import time
-import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,28 +19,6 @@ from switchover.ports import Access, Refused, Unreachable
 
 REGISTRATION = json.dumps(
     {"version": 1, "subscription": {"orders": 2}, "pattern": "static", "timestamp": "1795240855786"}).encode()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-groups"))
-    server.start(server.properties())
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def client(server: ZooKeeperServer) -> Iterator[KazooClient]:
-    """A client in a chroot of this test alone."""
-    chroot = f"/{uuid.uuid4().hex}"
-    root = KazooClient(str(server.address))
-    root.start()
-    root.create(chroot)
-    root.stop()
-    client = KazooClient(f"{server.address}{chroot}")
-    client.start()
-    yield client
-    client.stop()
 
 
 @pytest.fixture

@@ -48,14 +48,6 @@ def session(connect: str, **options: object) -> Iterator[KazooClient]:
         client.close()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-coordination"))
-    server.start(server.properties())
-    yield server
-    server.stop()
-
-
 @pytest.fixture
 def tree(server: ZooKeeperServer) -> Iterator[Tree]:
     chroot = f"/{uuid.uuid4().hex}"

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import time
-import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,28 +34,6 @@ SAMPLE = ClusterMetadata(
     tokens={"t": Token("User:alice", "User:alice", (), 1, 2, 3)},
     next_producer_id=2000,
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper-tree"))
-    server.start(server.properties())
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def client(server: ZooKeeperServer) -> Iterator[KazooClient]:
-    """A client in a chroot of this test alone."""
-    chroot = f"/{uuid.uuid4().hex}"
-    root = KazooClient(str(server.address))
-    root.start()
-    root.create(chroot)
-    root.stop()
-    client = KazooClient(f"{server.address}{chroot}")
-    client.start()
-    yield client
-    client.stop()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The port ZooKeeperGroups on kazoo: one group whose coordination moves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNodeError
@@ -9,7 +10,7 @@ from kazoo.security import ACL
 from switchover.adapters import znode_rights
 from switchover.adapters.zookeeper_session import ZooKeeperSession, left
 from switchover.consumer.reading import Unsettled, read_world
-from switchover.coordination.layout import Layout
+from switchover.coordination.layout import BROKERS, Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.partition import TopicPartition
@@ -51,7 +52,7 @@ class KazooZooKeeperGroups(ZooKeeperSession):
     def _world(self, deadline: float, layout: Layout) -> World:
         client = self._synced(deadline)
         try:
-            return read_world(client, layout)
+            world = read_world(client, layout)
         except Unsettled as error:
             raise Unreachable(f"ZooKeeper at {self._named}: {error}") from error
         except NoAuthError as error:
@@ -60,6 +61,7 @@ class KazooZooKeeperGroups(ZooKeeperSession):
         except (ValueError, KeyError, TypeError) as error:
             raise Malformed(f"a topic of group {layout.group} in ZooKeeper at {self._named} is not what Kafka writes:"
                             f" {error}") from error
+        return replace(world, brokers=frozenset(map(int, filter(str.isdigit, self._list(deadline, client, BROKERS)))))
 
     def _offsets(self, deadline: float, layout: Layout) -> Mapping[TopicPartition, int]:
         client = self._synced(deadline)

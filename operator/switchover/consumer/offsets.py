@@ -14,10 +14,6 @@ class Stored(NamedTuple):
         """Where to go on: the later one, since whoever consumed last may have committed to one store alone."""
         return max((offset for offset in self if offset is not None), default=None)
 
-    def is_behind(self, position: int) -> bool:
-        """Whether a store does not have this position."""
-        return self.zookeeper != position or self.kafka != position
-
 
 def parsed(data: bytes | None) -> int | None:
     """The offset that a node holds; what is negative or no number counts as none, as the old consumer has it."""

@@ -9,7 +9,7 @@ from kazoo.exceptions import NoNodeError
 
 from switchover.coordination import acknowledgement, mode, registration
 from switchover.coordination.acknowledgement import Acknowledgement
-from switchover.coordination.layout import BROKERS, TOPICS, Layout, topic
+from switchover.coordination.layout import TOPICS, Layout, topic
 from switchover.coordination.registration import Malformed, Registration, Subscribed
 from switchover.coordination.world import Owner, World
 from switchover.partition import TopicPartition
@@ -61,8 +61,7 @@ def _read(client: KazooClient, layout: Layout) -> World:
         for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in partitions})}
     return World(
         registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.mzxid,
-        _topics(client, registrations.values()), owners,
-        frozenset(int(broker) for broker in _children(client, BROKERS) if broker.isdigit()))
+        _topics(client, registrations.values()), owners)
 
 
 def _topics(client: KazooClient, registrations: Collection[Registration]) -> Mapping[str, Sequence[int]]:

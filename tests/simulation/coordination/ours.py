@@ -74,15 +74,12 @@ class Ours:
         """SIGKILL."""
         self._end_deliveries()
         self.alive = False
-        if self.watches_on():
+        if self._watched in self.zookeeper.watches:
             self.zookeeper.watches.remove(self._watched)
         if self._session is not None:
             self.zookeeper.cut(self._session)
         if self.client is not None:
             self.coordinator.crash(self.client)
-
-    def watches_on(self) -> bool:
-        return self._watched in self.zookeeper.watches
 
     def freeze(self, seconds: float) -> None:
         """SIGSTOP, and SIGCONT later."""
@@ -388,7 +385,7 @@ class Ours:
             stored = Stored(self.zookeeper.offsets.get(partition), kafka)
             starts[partition] = stored.position if stored.position is not None else 0
             self._positions[partition] = starts[partition]
-            if stored.is_behind(starts[partition]):
+            if (starts[partition],) * 2 != stored:
                 behind.add(partition)
         return m.OffsetsRead(number, starts, frozenset(behind))
 

@@ -24,7 +24,7 @@ class Story:
     """A run of one seed. `made`, `shell`, `restores_mode` and `admits` are for what must be caught."""
 
     def __init__(self, seed: int, *, made: type[Member] = Member, shell: type[Ours] = Ours, restores_mode: bool = True,
-                 admits: bool = True, calm: bool = False) -> None:
+                 admits: bool = True) -> None:
         self.loop = loop = Loop(seed)
         self.oracle = Oracle(loop)
         self.zookeeper = ZooKeeper(loop, self.oracle)
@@ -33,7 +33,7 @@ class Story:
                 self.zookeeper.add_partition(topic)
         self.coordinator = Coordinator(loop, lambda: self.zookeeper.topics)
         self.coordinator.sweep()
-        self.made, self.shell, self.restores_mode, self.admits, self.calm = made, shell, restores_mode, admits, calm
+        self.made, self.shell, self.restores_mode, self.admits = made, shell, restores_mode, admits
         self.old: list[Old] = []
         self.ours: list[Ours] = []
         self.kafka: list[KafkaConsumer] = []
@@ -41,7 +41,7 @@ class Story:
         self._names = 0
         self._clean_kafka = 0
         self._turned_back = False
-        self._kafka_began: dict[str, float] = {}
+        self._present: dict[str, float] = {}
 
     # --- what the world is ----------------------------------------------------------------------------------------------
 
@@ -76,12 +76,10 @@ class Story:
         ]
         chaos: list[Callable[[], None]] = [
             self.crash_old, self.crash_ours, self.crash_kafka, self.freeze, self.cut_off, self.cut_off_from_kafka,
-            self.outage,
-            self.coordinator_away,
-            self.delete_mode, self.junk_mode, self.delete_owner, self.add_partition, self.restart_old,
-            self.start_kafka_unasked,
+            self.outage, self.coordinator_away, self.delete_mode, self.junk_mode, self.delete_owner, self.add_partition,
+            self.restart_old, self.start_kafka_unasked,
         ]
-        act = random.choice(orderly if self.calm or random.random() < 0.7 else chaos)
+        act = random.choice(orderly if random.random() < 0.7 else chaos)
         act()
 
     def _tell(self, words: str) -> None:
@@ -118,7 +116,6 @@ class Story:
     def _add_kafka(self) -> None:
         name = self.name("kc")
         self.kafka.append(KafkaConsumer(name, self.loop, self.coordinator, self.oracle, TOPICS))
-        self._kafka_began[name] = self.loop.now
         self._tell(f"start {name}")
 
     def start_kafka_unasked(self) -> None:
@@ -253,8 +250,6 @@ class Story:
         self._present = since
         for each in self.ours:
             each.last_seen_kafka = since
-
-    _present: dict[str, float] = {}  # noqa: RUF012
 
     # --- the end --------------------------------------------------------------------------------------------------------
 

@@ -71,9 +71,9 @@ class ZooKeeper:
         session.alive = False
         number = session.number
         for children, kind in ((self.registrations, "ids"), (self.acknowledgements, "migration")):
-            gone = [name for name, (_, owner) in children.items() if owner == number]  # type: ignore[attr-defined]
+            gone = [name for name, (_, owner) in children.items() if owner == number]
             for name in gone:
-                del children[name]  # type: ignore[attr-defined]
+                del children[name]
             if gone:
                 self._changed(kind)
         for partition in [each for each, owner in self.owners.items() if owner.session == number]:

@@ -55,9 +55,9 @@ def _too_large(picture: Picture, members: Members, added: int) -> Iterator[Verdi
     needed = added * (MEMBER_BYTES + 2 * names) + 4 * len(members.expected(partitions.value))
     limit = topic.value.max_message_bytes
     if needed > limit and not topic.value.compressed:
-        yield fail("RecordTooLarge", f"the record of a rebalance is estimated at {needed} bytes: the coordinator would"
-                                     " fail with"
-                   " UNKNOWN_SERVER_ERROR", subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
+        yield fail("RecordTooLarge", f"the record of a rebalance is estimated at {needed} bytes: the coordinator would fail"
+                   " with UNKNOWN_SERVER_ERROR",
+                   subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
                    unblocks="raise max.message.bytes of __consumer_offsets")
 
 

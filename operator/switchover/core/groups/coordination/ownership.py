@@ -6,6 +6,7 @@ from switchover.core.groups.coordination.members import Consumer, Members, pod_o
 from switchover.core.groups.coordination.read import members_of
 from switchover.core.groups.facts import GroupState
 from switchover.core.groups.gates.convergence import UNOWNED_SECONDS
+from switchover.core.groups.gates.progress import progressed
 from switchover.core.groups.gates.read import fleet_of, offsets_of, samples
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.workloads import MemberPod
@@ -65,8 +66,8 @@ def check_covered(picture: Picture) -> Verdict:
                     observed=len(twice), threshold=0, unblocks="the members settle; if not, stop one of the two")
     if orphans := sorted(wanted - members.owners.keys()):
         return wait("PartitionsUnowned", f"{len(orphans)} partitions of group {picture.spec.group} have no owner,"
-                                         f" {orphans[0]}"
-                    " first", subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
+                    f" {orphans[0]} first",
+                    subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
     if not wanted:
         return wait("NothingSubscribed", f"group {picture.spec.group} subscribes to no topic that exists",
                     subject=picture.spec.group, unblocks="its topics exist")
@@ -90,18 +91,12 @@ def check_progressed(picture: Picture) -> Verdict:
         return members
     if isinstance(fleet, Verdict):
         return fleet
-    since = next((sample for sample in found if sample.epoch == members.generation), found[0])
+    owned: dict[str, frozenset[TopicPartition]] = {}
     for _, mode, pod in picture.pods():
         consumer = picture.consumer(mode) if mode and mode == picture.moved_to else None
-        if consumer is None:
-            continue
-        for partition in sorted(owned_by(picture, members, pod, consumer)):
-            committed, end = found[-1].offsets.get(partition, (None, 0))
-            before = since.offsets.get(partition, (None, 0))[0]
-            if (committed or 0) < end and (committed is None or (before is not None and committed <= before)):
-                return wait("NoProgressYet", f"{pod.name} has not committed on {partition} yet", subject=str(partition),
-                            observed=f"{committed} of {end}", threshold="a commit of its own", unblocks="it commits")
-    return passed("the new pods consume and commit")
+        if consumer is not None:
+            owned[pod.name] = owned_by(picture, members, pod, consumer)
+    return progressed(found, members.generation, owned)
 
 
 CONVERGED: Gate[Picture] = Gate("Converged", check_converged, samples=samples)

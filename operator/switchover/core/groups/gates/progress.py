@@ -43,15 +43,20 @@ def check_progressed(picture: Picture) -> Verdict:
         return group
     if isinstance(fleet, Verdict):
         return fleet
-    since = next((sample for sample in found if sample.epoch == group.epoch), found[0])
-    for _, mode, pod in picture.pods():
-        if mode != picture.moved_to:
-            continue
-        for partition in sorted(each for member in picture.members_of(pod) for each in member.assigned):
+    owned = {pod.name: frozenset().union(*(member.assigned for member in picture.members_of(pod)))
+             for _, mode, pod in picture.pods() if mode == picture.moved_to}
+    return progressed(found, group.epoch, owned)
+
+
+def progressed(found: Sequence[GroupSample], epoch: int, owned: Mapping[str, frozenset[TopicPartition]]) -> Verdict:
+    """Each pod in `owned` has committed on all of its partitions that have records, since the group's `epoch` began."""
+    since = next((sample for sample in found if sample.epoch == epoch), found[0])
+    for pod, partitions in owned.items():
+        for partition in sorted(partitions):
             committed, end = found[-1].offsets.get(partition, (None, 0))
             before = since.offsets.get(partition, (None, 0))[0]
             if (committed or 0) < end and (committed is None or (before is not None and committed <= before)):
-                return wait("NoProgressYet", f"{pod.name} has not committed on {partition} yet", subject=str(partition),
+                return wait("NoProgressYet", f"{pod} has not committed on {partition} yet", subject=str(partition),
                             observed=f"{committed} of {end}", threshold="a commit of its own", unblocks="it commits")
     return passed("the new pods consume and commit")
 

@@ -80,10 +80,10 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
     if not isinstance(topic, Known):
         raise Unseen(unknown("OffsetsTopicUnknown", topic.why, subject="__consumer_offsets"))
     if topic.value.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
-        yield warn("CheckPatchRelease", "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be"
-                   " damaged when"
-                   " it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell their"
-                   " patch release", subject="brokers", cure="run 4.0.3, 4.1.3, 4.2.2, 4.3.2, 4.4 or newer")
+        yield warn("CheckPatchRelease", "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
+                   " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"
+                   " their patch release",
+                   subject="brokers", cure="run 4.0.3, 4.1.3, 4.2.2, 4.3.2, 4.4 or newer")
 
 
 CHECKS = (

@@ -63,8 +63,8 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
     for workload in picture.spec.workloads:
         if workload.kind is WorkloadKind.DEPLOYMENT and static and _owns(picture, workload, static[0].member_id):
             yield fail("StaticMembersInDeployment", f"members of Deployment {workload.name} have a group.instance.id, and"
-                       " its"
-                       " pods are replaced by new ones beside them: the new ones would be refused (UNRELEASED_INSTANCE_ID)",
+                       " its pods are replaced by new ones beside them: the new ones would be refused"
+                       " (UNRELEASED_INSTANCE_ID)",
                        subject=static[0].instance_id, unblocks="run static members in a StatefulSet, or give the id up")
 
 
@@ -91,8 +91,8 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
                            cure="write the pattern without it; Java's subscribe(Pattern) may stay as it is")
             elif not pattern.endswith((".*", "$")):
                 yield warn("PatternMeansLess", f"{source} seems to subscribe to {pattern}: under the consumer protocol"
-                           " brokers"
-                           " match the whole name, so that it means only a topic of exactly that name", subject=source.name,
+                           " brokers match the whole name, so that it means only a topic of exactly that name",
+                           subject=source.name,
                            observed=pattern, threshold=f"{pattern}.*", cure=f"write {pattern}.* in the change")
 
 

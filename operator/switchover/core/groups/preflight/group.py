@@ -97,8 +97,8 @@ def find_blind_tools(picture: Picture) -> Iterator[Verdict]:
     protocol = picture.spec.protocol
     if protocol is not None and protocol.to == "Consumer":
         yield info("OldToolsGoBlind", "tools that use the old DescribeGroups (AKHQ, Sarama's exporters and scalers) show"
-                   " the group"
-                   " as Dead from the canary on; lag from committed offsets stays visible", subject=picture.spec.group)
+                   " the group as Dead from the canary on; lag from committed offsets stays visible",
+                   subject=picture.spec.group)
 
 
 CHECKS = (

@@ -24,8 +24,8 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
         yield fail("StrategiesCannotMix", f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
                    " client does not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
                    unblocks="stop all members and start them with the new strategy (a Deployment with strategy Recreate),"
-                   " or go"
-                            " straight to the consumer protocol (spec.protocol), which has no such limit for eager groups")
+                            " or go straight to the consumer protocol (spec.protocol), which has no such limit for eager"
+                            " groups")
     if wanted.to == found.assignor:
         yield fail("NothingToChange", f"group {found.name} uses {wanted.to} already", subject=found.name,
                    unblocks="nothing to do: delete this migration, or name another strategy in spec.assignmentStrategy")

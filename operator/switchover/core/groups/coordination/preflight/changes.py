@@ -25,8 +25,8 @@ def find_python(picture: Picture) -> Iterator[Verdict]:
     """There is no other implementation: the old Java consumer was deleted from Kafka in 2.0."""
     if picture.replaces:
         yield info("ConsumerIsPython", "the migration-enabled consumer is a Python library (switchover[consumer]): the"
-                                       " bridge of"
-                   " a Java application is its processing in Python for as long as the migration takes", subject="bridge",
+                   " bridge of a Java application is its processing in Python for as long as the migration takes",
+                   subject="bridge",
                    cure="where that cannot be, move offline: stop every old consumer, write ZooKeeper's offsets to Kafka"
                         " (docs/user-guide.md), start the KafkaConsumers")
 

@@ -89,9 +89,9 @@ def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
     missing = sorted(each for each, found in latest.items() if found.zookeeper is None and found.kafka is None)
     if missing:
         yield info("OffsetResetDecides", f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
-                                         " each"
-                   " client's auto.offset.reset decides where it begins, and nobody tells what that is (largest by default"
-                   " for old consumers)", subject=str(missing[0]), observed=len(missing),
+                   " each client's auto.offset.reset decides where it begins, and nobody tells what that is (largest by"
+                   " default for old consumers)",
+                   subject=str(missing[0]), observed=len(missing),
                    cure="give the new clients the reset that the old ones have")
 
 
