@@ -1,13 +1,16 @@
 """The layers of tests: their order in one run, and how long each may take."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-# The machine may be busy with servers of other layers: slowness is no finding of a property test.
-hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# The machine may be busy with servers of other layers: slowness is no finding of a property test. CI tells of a change and
+# takes the same examples each time; whoever works on the code gets others with every run.
+hypothesis.settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("busy")
 
 BUDGETS = {"unit": 400, "simulation": 1000, "adapters": 1500, "apiserver": 600, "sandbox": 2400}
