@@ -27,8 +27,14 @@ class Bench:
         self.sessions = Sessions(
             parsed({"group.id": "g", "zookeeper.connect": str(server.address), "consumer.id": "a",
                     "zookeeper.session.timeout.ms": int(timeout * 1000), "zookeeper.connection.timeout.ms": 10_000}),
-            Registration({"t": 1}), self.lease, self._posted.put)
+            Registration({"t": 1}), self.lease, self._post)
+        self.connected = 0.0
         self.sessions.start()
+
+    def _post(self, event: Event) -> None:
+        if isinstance(event, Connected):
+            self.connected = time.monotonic()
+        self._posted.put(event)
 
     def next(self, seconds: float = 30) -> Event:
         """What was posted next, but for what the heartbeat finds until we are registered."""
@@ -81,6 +87,16 @@ def test_the_lease_goes_by_the_timeout_that_was_granted_and_runs_out_before_kazo
     finally:
         bench.sessions.stop()
         wishful.sessions.stop()
+
+
+def test_the_session_is_believed_in_from_the_request_by_which_it_was_made(server: ZooKeeperServer) -> None:
+    begun = time.monotonic()
+    bench = Bench(server, 9.0)
+    try:
+        assert bench.holds()
+        assert begun < bench.lease.until - SHARE * 9.0 < bench.connected, "before the answer"
+    finally:
+        bench.sessions.stop()
 
 
 def test_a_request_belongs_to_the_session_for_which_it_was_asked(server: ZooKeeperServer) -> None:

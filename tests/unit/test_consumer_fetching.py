@@ -12,10 +12,11 @@ P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Record:
-    def __init__(self, partition: TopicPartition, offset: int) -> None:
-        self._place = partition, offset
+    def __init__(self, partition: TopicPartition, offset: int, error: str | None = None) -> None:
+        self._place, self._error = (partition, offset), error
 
-    def error(self) -> None: ...
+    def error(self) -> str | None:
+        return self._error
 
     def topic(self) -> str:
         return self._place[0].topic
@@ -36,7 +37,8 @@ class Bench:
         self.lives = True
         self.meanwhile = lambda: None
         self.positions = Positions(automatic)
-        self.stream = Stream(self, self, self.positions, lambda: self.lives)  # type: ignore[arg-type]
+        self.stream = Stream(self, self, self.positions)  # type: ignore[arg-type]
+        self.stream.holds = lambda _: self.lives
 
     def consume(self, count: int, _: float) -> list[Record]:
         self.meanwhile()
@@ -145,6 +147,97 @@ def test_what_an_earlier_claim_knew_is_not_committed_in_a_later_one() -> None:
     assert bench.stream.commit({P: 101}) == {P}
 
 
+def test_what_is_here_of_an_earlier_claim_is_not_handed_out_in_a_later_one_that_begins_before_it() -> None:
+    bench = Bench()
+    bench.stream.start({P: 50, Q: 0})
+    bench.records += [Record(P, 50), Record(P, 51), Record(Q, 0)]
+    assert bench.next() == 50
+    bench.stream.abandon(frozenset({P}))
+    bench.stream.start({P: 10})
+    assert [bench.next(), bench.next()] == [0, None]
+    assert bench.committable() == {P: 10, Q: 1}
+    assert bench.stream.position() == {P: 10, Q: 1}
+    bench.records += [Record(P, 10)]
+    assert [bench.next(), bench.next()] == [10, None]
+    assert bench.committable() == {P: 11, Q: 1}
+
+
+def test_a_session_in_doubt_while_the_client_is_asked() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 0), Record(P, 1)]
+    bench.meanwhile = lambda: setattr(bench, "lives", False)
+    assert bench.stream.consume(2, 0) == []
+    assert bench.stream.position() == {P: 0}
+    bench.meanwhile = lambda: None
+    bench.lives = True
+    assert [message.offset() for message in bench.stream.consume(2, 0)] == [0, 1]
+
+
+def test_what_is_lost_with_a_session_is_not_handed_out_in_the_next_one() -> None:
+    """The orders are looked at after the session: the next one may live by the time it is asked."""
+    bench = Bench()
+    bench.stream.start({P: 0, Q: 0})
+    bench.records += [Record(P, 0), Record(P, 1), Record(Q, 0)]
+    assert bench.next() == 0
+
+    def again(_: float) -> bool:
+        bench.stream.holds = lambda _: True
+        bench.stream.abandon(frozenset({P}))
+        return True
+
+    bench.stream.holds = again
+    message = bench.stream.at_once()
+    assert message is None
+    bench.stream.start({P: 0})
+    bench.stream.holds = again
+    bench.records += [Record(P, 0)]
+    assert [message.partition() for message in bench.stream.consume(5, 0)] == [1]
+
+
+def test_an_error_is_handed_out_in_its_place_and_moves_nothing() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0, Q: 0})
+    bench.records += [Record(P, 0), Record(P, 9, "end"), Record(Q, 4), Record(Q, 99, "end")]
+    assert [message.offset() for message in bench.stream.consume(4, 0)] == [0, 9, 4, 99]
+    assert bench.stream.position() == {P: 1, Q: 5}
+    assert bench.stream.records == 2
+    bench.records += [Record(P, 1, "end"), Record(P, 1)]
+    assert [bench.next(), bench.next(), bench.next()] == [1, 1, None]
+    assert bench.committable() == {P: 2, Q: 5}
+    assert bench.stream.records == 3
+
+
+def test_positions_go_by_offsets_and_not_by_how_many_there_were() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, 3), Record(P, 10), Record(P, 12)]
+    assert bench.next() == 3
+    assert bench.stream.position() == {P: 4}
+    assert bench.next() == 10
+    assert (bench.stream.position(), bench.committable()) == ({P: 11}, {P: 4})
+    assert bench.next() == 12
+    assert (bench.stream.position(), bench.committable()) == ({P: 13}, {P: 11})
+
+
+def test_a_list_that_was_handed_out_is_the_applications() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, number) for number in range(3)]
+    bench.stream.consume(3, 0).clear()
+    bench.next()
+    assert bench.committable() == {P: 3}
+
+
+def test_what_the_application_commits_stands_though_the_rest_was_not_counted_yet() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    bench.records += [Record(P, number) for number in range(4)]
+    assert [bench.next(), bench.next(), bench.next()] == [0, 1, 2]
+    assert bench.stream.commit({P: 3}) == {P}
+    assert bench.committable() == {P: 3}
+
+
 def test_a_record_waits_for_the_session_and_is_not_dropped() -> None:
     bench = Bench()
     bench.stream.start({P: 0})
@@ -167,6 +260,7 @@ def test_what_was_handed_out_is_done_with_the_next_call() -> None:
     assert bench.committable() == {P: 2, Q: 1}
     bench.next()
     assert bench.committable() == {P: 3, Q: 1}
+    assert bench.stream.records == 4
 
 
 def test_what_has_come_with_another_record_is_handed_out_by_the_same_rules() -> None:

@@ -37,9 +37,8 @@ class Listener(Protocol):
 class Claim:
     """A partition from one claim of its owner node to the end of that; what an earlier one knows of it counts no more."""
 
-    next: int                                           # after the last record that was handed out
+    next: int                                           # after what the application is done with
     done: int                                           # may be committed
-    ended: bool = False                                 # nothing of it is handed out
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,6 +60,7 @@ class Positions:
 
     def __init__(self, automatic: bool) -> None:
         self.automatic = automatic
+        self.notes: list[Callable[[], None]] = []           # of each stream: bring its claims up to date
         self._lock = threading.Lock()
         self._claims: dict[TopicPartition, Claim] = {}
 
@@ -86,31 +86,41 @@ class Positions:
                 self._claims.pop(partition, None)
 
     def of(self, partitions: Partitions) -> dict[TopicPartition, int]:
+        for note in self.notes:
+            note()
         with self._lock:
             return {each: self._claims[each].done for each in partitions if each in self._claims}
 
 
 class Stream:
-    """`holds` tells whether the session is certain to live now."""
+    """`holds` tells whether the session is certain to live now, by the monotonic clock; it is the membership's.
 
-    def __init__(self, client: Consumer, listener: Listener, positions: Positions, holds: Callable[[], bool]) -> None:
-        self._client, self._listener, self._positions, self._holds = client, listener, positions, holds
+    Before each hand-out that is asked first, and then whether there are orders: what was lost with a session is among them
+    before another one is believed in. It needs no lock: an order of this instant finds the records handed out, as one that
+    comes a moment later does. Of Stop the application hears in its next call, when it is done with them; and what Abandon
+    takes is never committed.
+    """
+
+    def __init__(self, client: Consumer, listener: Listener, positions: Positions) -> None:
+        self._client, self._listener, self._positions = client, listener, positions
+        self.holds: Callable[[float], bool] = lambda _: False
         self._lock = threading.Lock()
         self._orders: deque[_Started | _Ended] = deque()
-        self._allowed: dict[TopicPartition, Claim] = {}
+        self._allowed: frozenset[TopicPartition] = frozenset()      # begun or to begin, and not ordered to end
         self._fetching: dict[TopicPartition, Claim] = {}
-        self._here: deque[tuple[Message, Claim | None, int]] = deque()      # taken from the client, and not handed out
-        self._handed: Iterable[Claim] = ()                                  # of which the last call gave something
+        self._here: list[Message] = []      # from the client, by the claims of now: counted, done with, handed out, to come
+        self._counted = self._done = self._handed = 0               # where each of these ends in it
+        self._records = 0                                           # counted
         self._calling = False
         self._called = time.monotonic()
-        self.records = 0
+        positions.notes.append(self._note)
 
     # --- for the member -----------------------------------------------------------------------------------------------
 
     def start(self, starts: Mapping[TopicPartition, int]) -> None:
         claims = self._positions.begin(starts)
         with self._lock:
-            self._allowed |= claims
+            self._allowed |= claims.keys()
             self._orders.append(_Started(claims))
 
     def stop(self, partitions: Partitions, stopped: Callable[[], None]) -> bool:
@@ -120,17 +130,16 @@ class Stream:
     def abandon(self, partitions: Partitions | None = None) -> None:
         """None: all."""
         with self._lock:
-            all_ = frozenset(self._allowed.keys() | self._fetching.keys())
+            all_ = self._allowed | self._fetching.keys()
         self._end(all_ if partitions is None else partitions, None)
 
     def _end(self, partitions: Partitions, stopped: Callable[[], None] | None) -> bool:
         with self._lock:
-            ours = partitions & (self._allowed.keys() | self._fetching.keys())
+            ours = partitions & (self._allowed | self._fetching.keys())
             if stopped is None:
                 self._positions.forget(ours)
             if ours:
-                for claim in [self._allowed.pop(partition) for partition in ours & self._allowed.keys()]:
-                    claim.ended = True
+                self._allowed -= ours
                 self._orders.append(_Ended(ours, stopped))
             return bool(ours)
 
@@ -151,20 +160,14 @@ class Stream:
 
     def at_once(self) -> Message | None:
         """The next record or error as `consume` gives it, if it is here and nothing is to be done before it."""
-        with self._lock:
-            if self._orders or not self._here or not self._holds():
-                return None
-            self._done()
-            message, claim, after = self._here.popleft()    # of no claim that has ended: its end would be among the orders
-            if claim is not None:
-                claim.next = after
-                self._handed = (claim,)
-                self.records += 1
-            self._called = time.monotonic()
-            return message
+        at, now = self._handed, time.monotonic()
+        if at == len(self._here) or not self.holds(now) or self._orders:
+            return None
+        self._done, self._handed, self._called = at, at + 1, now
+        return self._here[at]
 
     def consume(self, count: int, timeout: float) -> list[Message]:
-        """Up to so many records and errors, fewer when there are no more in time, or when partitions begin or end meanwhile.
+        """Up to so many records and errors, fewer when there are no more in time.
 
         By this call the application says that it has done with what it was given before.
         """
@@ -174,9 +177,14 @@ class Stream:
             while True:
                 self._listener.calling()
                 self.follow_orders()
+                self._keep(self._here[self._handed:])
                 while len(self._here) < count and not self._orders and self._gather(count, deadline):
                     pass
-                if (found := self._hand_out(count)) or time.monotonic() >= deadline:
+                found = self._here[:count] if self.holds(time.monotonic()) and not self._orders else []
+                if self._orders:                        # by them some of what is here may not be ours any more
+                    continue
+                if found or time.monotonic() >= deadline:
+                    self._handed = len(found)
                     return found
                 if self._here:
                     time.sleep(SLICE)                   # the session may come back, and the records are still ours then
@@ -186,23 +194,17 @@ class Stream:
     def follow_orders(self) -> None:
         """What was handed out is done with; begin and end what was ordered, callbacks included."""
         self._called = time.monotonic()
-        self._done()
+        self._done = self._handed
         while self._orders:
-            with self._lock:
-                order = self._orders.popleft()
+            order = self._orders.popleft()
             if isinstance(order, _Started):
                 self._start(order)
             else:
                 self._finish(order)
 
-    def _done(self) -> None:
-        """With what the last call gave."""
-        if self._positions.automatic:
-            for claim in self._handed:
-                claim.done = claim.next
-
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Partitions:
         """May be committed from now on; those of the partitions that are still this stream's."""
+        self._note()                                    # else it would come after this
         claims = self._fetching
         return frozenset(each for each, offset in offsets.items()
                          if each in claims and self._positions.move(each, claims[each], offset))
@@ -217,6 +219,7 @@ class Stream:
             self._client.incremental_assign(places)
 
     def _finish(self, order: _Ended) -> None:
+        self._note()
         ours = [partition for partition in sorted(order.partitions) if partition in self._fetching]
         places = [Place(*partition, self._fetching[partition].next) for partition in ours]
         try:
@@ -225,51 +228,70 @@ class Stream:
         finally:
             if places:
                 self._client.incremental_unassign(places)
-            self._here = deque(each for each in self._here if each[1] is None or not each[1].ended)
             with self._lock:
                 for partition in ours:
                     del self._fetching[partition]
+            self._keep([each for each in self._here[self._handed:]
+                        if each.error() is not None or place(each)[0] in self._fetching])
             if order.stopped is not None:
                 order.stopped()
 
     def _gather(self, count: int, deadline: float) -> bool:
         """Take from the client what it has, wait a moment where that is less than `count`; False when the time is over."""
-        self._keep(self._client.consume(max(count, AHEAD), 0))
+        self._here.extend(self._client.consume(max(count, AHEAD), 0))
         left = deadline - time.monotonic()
         if len(self._here) < count and left > 0:
-            self._keep(self._client.consume(count - len(self._here), min(left, SLICE)))
+            self._here.extend(self._client.consume(count - len(self._here), min(left, SLICE)))
         return left > 0
 
-    def _keep(self, messages: Iterable[Message]) -> None:
-        """Each with the claim by which it was fetched, and where that goes on after it; errors are of no claim."""
-        for message in messages:
-            if message.error() is not None:
-                self._here.append((message, None, 0))
-                continue
-            partition, offset = place(message)
-            if (claim := self._fetching.get(partition)) is not None:
-                self._here.append((message, claim, offset + 1))
-
-    def _hand_out(self, count: int) -> list[Message]:
-        """Errors, and records of claims that have not ended, while the session is certain to live."""
+    def _keep(self, messages: list[Message]) -> None:
+        """No others of those that are here: what was handed out is done with."""
         with self._lock:
-            if not self._here or not self._holds():
-                return []
-            taken = [self._here.popleft() for _ in range(min(count, len(self._here)))]
-            found = [each for each in taken if each[1] is None or not each[1].ended]
-            self._handed = last = {claim: after for _, claim, after in found if claim is not None}
-            for claim, after in last.items():
-                claim.next = after
-            self.records += sum(claim is not None for _, claim, _ in found)
-            return [message for message, _, _ in found]
+            self._count()
+            self._here, self._counted, self._done, self._handed = messages, 0, 0, 0
+
+    def _note(self) -> None:
+        with self._lock:
+            self._count()
+
+    def _count(self) -> None:
+        """Bring the claims up to what is done with; seldom, because each record costs. The lock is held."""
+        upto = self._done
+        records = recorded(self._here[self._counted:upto])
+        self._counted, self._records = upto, self._records + len(records)
+        for partition, offset in after(records).items():
+            claim = self._fetching[partition]
+            claim.next = offset
+            if self._positions.automatic:
+                claim.done = offset
+
+    @property
+    def records(self) -> int:
+        """Handed out."""
+        with self._lock:
+            return self._records + len(recorded(self._here[self._counted:self._handed]))
 
     def position(self) -> dict[TopicPartition, int]:
         """The next offset of each partition that is fetched."""
-        return {partition: claim.next for partition, claim in self._fetching.items()}
+        with self._lock:
+            self._count()
+            begun = {partition: claim.next for partition, claim in self._fetching.items()}
+            return begun | after(recorded(self._here[self._counted:self._handed]))
 
     def close(self) -> None:
         """Close the client; nothing is told."""
         self._client.close()
+
+
+def recorded(messages: Iterable[Message]) -> list[Message]:
+    """Those that are no errors."""
+    return [message for message in messages if message.error() is None]
+
+
+def after(records: Iterable[Message]) -> dict[TopicPartition, int]:
+    """Where each partition goes on after them."""
+    last = {(record.topic(), record.partition()): record for record in records}
+    return {partition: offset + 1 for partition, offset in map(place, last.values())}
 
 
 def place(message: Message) -> tuple[TopicPartition, int]:

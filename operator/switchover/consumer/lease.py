@@ -12,25 +12,21 @@ SHARE = 0.6
 
 @dataclass(slots=True)
 class Lease:
-    """`timeout`: seconds that were negotiated. Times are of a monotonic clock. `doubts` counts how often it was ended."""
+    """`timeout`: seconds that were negotiated. `until`: when it runs out, of a monotonic clock. `doubts` counts how often it
+    was ended."""
 
     timeout: float
-    since: float = float("-inf")
+    until: float = float("-inf")
     doubts: int = 0
 
     def renewed(self, asked: float) -> None:
         """The server has answered what was sent at `asked`."""
-        self.since = max(self.since, asked)
+        self.until = max(self.until, asked + SHARE * self.timeout)
 
     def end(self) -> None:
         """Suspended, or another session: nothing is known any more until the server answers again."""
-        self.since = float("-inf")
+        self.until = float("-inf")
         self.doubts += 1
-
-    @property
-    def until(self) -> float:
-        """When it runs out."""
-        return self.since + SHARE * self.timeout
 
     def holds(self, now: float) -> bool:
         """Whether the session is certain to live."""

@@ -75,9 +75,9 @@ class Membership:
             raise
         self._thread.start()
 
-    def holds(self) -> bool:
+    def holds(self, now: float) -> bool:
         """Whether the session is certain to live, and the member has made sure of what it holds since it was in doubt."""
-        return self._sure_since == self._lease.doubts and self._lease.holds(time.monotonic())
+        return self._sure_since == self._lease.doubts and self._lease.holds(now)
 
     def close(self) -> None:
         """Begin to let go of everything; `left` is set at the end."""

@@ -100,8 +100,8 @@ class MigrationConsumer:
         return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Up to so many records of one stream, fewer when there are no more in `timeout` seconds or when partitions begin or
-        end meanwhile. All of them are done with at the next call, and not before."""
+        """Up to so many records of one stream, fewer when there are no more in `timeout` seconds. All of them are done with
+        at the next call, and not before."""
         if self._registration is None or self._closed:
             raise RuntimeError("Consumer closed" if self._closed else "Consumer not subscribed")
         deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
@@ -191,14 +191,12 @@ class MigrationConsumer:
         bootstrap = settings.bootstrap or self._brokers()
         if not self.streams:
             count = max(registration.subscription.values(), default=1)
-            self.streams = [
-                Stream(made(self._fetching(bootstrap)), self, self._positions, self._holds) for _ in range(count)]
+            self.streams = [Stream(made(self._fetching(bootstrap)), self, self._positions) for _ in range(count)]
         membership = Membership(settings, registration, self.streams, self._positions, bootstrap)
         membership.start()
         self._membership = membership
-
-    def _holds(self) -> bool:
-        return self._membership is not None and self._membership.holds()
+        for stream in self.streams:
+            stream.holds = membership.holds
 
     def _brokers(self) -> str:
         assert self._registration is not None
@@ -251,8 +249,6 @@ class MigrationConsumer:
     def _call(self, which: str, places: list[Place]) -> None:
         if (callback := self._callbacks.get(which)) is not None:
             callback(self, places)
-
-
 
 
 def _places(offsets: Mapping[TopicPartition, int]) -> list[Place]:

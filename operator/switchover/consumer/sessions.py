@@ -36,7 +36,8 @@ class Unreachable(Exception):
 
 
 class Sessions:
-    """`post` gets the events, from any thread. `lease` is renewed by heartbeats and ended at once by a suspension."""
+    """`post` gets the events, from any thread. `lease` is renewed by connecting and by heartbeats, and ended at once by a
+    suspension."""
 
     def __init__(self, settings: Settings, registration: Registration, lease: Lease, post: Callable[[Event], None]) -> None:
         self._settings, self._registration, self._lease, self._post = settings, registration, lease, post
@@ -170,12 +171,18 @@ class Sessions:
                 self._post(Changed())
 
     def _learn_timeout(self) -> None:
-        """kazoo keeps the timeout that the server grants to itself; two thirds of it is what its connecting gives back."""
+        """kazoo keeps the timeout that the server grants to itself; two thirds of it is what its connecting gives back.
+
+        Connecting renews the lease: the session counts from that request, and _listen, which is called within it, has ended
+        the lease where the session is another one.
+        """
         connect = self.client._connection._connect
 
         def connected(*place: Any) -> tuple[float, float]:
+            asked = time.monotonic()
             read, other = connect(*place)
             self._lease.timeout = read / 1000 * 1.5
+            self._lease.renewed(asked)
             return read, other
 
         self.client._connection._connect = connected
