@@ -51,7 +51,7 @@ def follow(cluster: Cluster, story: Story, say: Callable[[str], None],
     cluster.kubectl("apply", "--filename", "-", feed=json.dumps(story.manifest()))
     with Watch(cluster, "consumergroupmigration", name) as migrations:
         moved = time.monotonic()
-        while not _ended(told.resource):
+        while not is_over(told.resource):
             found = migrations.next(TICK_SECONDS)
             if found is not None:
                 for line in _changes(told.resource, found):
@@ -83,9 +83,11 @@ def _at_the_hold(cluster: Cluster, told: Told, say: Callable[[str], None]) -> No
                     "--patch", json.dumps({"spec": {"approvals": [approval]}}))
 
 
-def _ended(resource: Mapping[str, Any]) -> bool:
-    """At either end of its plan."""
-    return bool(resource.get("status", {}).get("progress", {}).get("completeTime"))
+def is_over(resource: Mapping[str, Any]) -> bool:
+    """At either end of its plan, by a status that knows the spec of now: an earlier attempt may have ended before."""
+    status = resource.get("status", {})
+    return (status.get("observedGeneration") == resource.get("metadata", {}).get("generation")
+            and bool(status.get("progress", {}).get("completeTime")))
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

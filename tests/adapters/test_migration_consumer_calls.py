@@ -237,7 +237,7 @@ def test_a_kafka_consumer_waits_for_an_application_at_work(bench: Bench, zookeep
                       "partition.assignment.strategy": "range", "auto.offset.reset": "earliest"})
     try:
         plain.subscribe([bench.topic])
-        busy = time.monotonic() + 8                     # it heard of the rebalance with a heartbeat, three seconds apart
+        busy = time.monotonic() + 8                     # it heard of the rebalance with a heartbeat, a second apart
         while time.monotonic() < busy:
             assert plain.poll(0.1) is None
             assert plain.assignment() == []

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchover.cli.main import app
+from switchover.consumer.group import embedded
 from switchover.consumer.migration_consumer import MigrationConsumer
 from switchover.consumer.settings import BadConfiguration, Store, parsed
 from switchover.consumer.subscription import registered
@@ -38,6 +39,14 @@ def test_both_families_of_names() -> None:
     assert (rules.strategy, rules.text, settings.reset) == (Strategy.ROUND_ROBIN, Text.UP_TO_0_11, "earliest")
     assert (settings.embedded, settings.fetching, settings.poll_interval) == (
         {"session.timeout.ms": 8000}, {"fetch.min.bytes": 7}, 0.1)
+
+
+def test_the_member_in_kafkas_group_hears_soon_of_a_rebalance_unless_it_is_told_otherwise() -> None:
+    found = embedded(parsed(NEEDED), "kafka:9092")
+    assert (found["heartbeat.interval.ms"], found["session.timeout.ms"]) == (1000, 10_000)
+    assert embedded(parsed(NEEDED | {"heartbeat.interval.ms": 3000}), "kafka:9092")["heartbeat.interval.ms"] == 1000
+    told = parsed(NEEDED | {"coordination.migration.heartbeat.interval.ms": 3000})
+    assert embedded(told, "kafka:9092")["heartbeat.interval.ms"] == 3000
 
 
 @pytest.mark.parametrize(("given", "stores"), [

@@ -69,6 +69,12 @@ def group(**changes: Any) -> Spoil:
     return lambda picture: with_fact(picture, "group", Known(replace(value(picture.facts.group), **changes), picture.now))
 
 
+def rebalancing(picture: Picture) -> Picture:
+    """Kafka's coordinator tells no member's topics and assignment meanwhile."""
+    members = tuple(replace(each, topics=frozenset(), assigned=frozenset()) for each in value(picture.facts.group).members)
+    return group(state=GroupState.PREPARING_REBALANCE, members=members)(picture)
+
+
 def spec(**changes: Any) -> Spoil:
     return lambda picture: replace(picture, spec=picture.spec.model_copy(update=changes))
 
@@ -272,6 +278,7 @@ FINDINGS = (
         each: Owner("orders_orders-switchover-009-1-0a-0", 7) for each in (TopicPartition("orders", n) for n in range(6))})(
             picture), WAIT, "OwnedTwice", "orders-"),
     Finding("Covered", "old", world(registrations={}, owners={}), WAIT, "NothingSubscribed", "orders"),
+    Finding("Covered", "moved", rebalancing, WAIT, "GroupNotStable", "orders"),
     Finding("Progressed", "mixed", lambda picture: with_fact(picture, "samples", Known(tuple(
         replace(each, offsets={p: (900, end) for p, (_, end) in each.offsets.items()})
         for each in value(picture.facts.samples)), picture.now)), WAIT, "NoProgressYet", "orders-"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from demo_groups import histories, stories
-from demo_groups.follow import Told
+from demo_groups.follow import Told, is_over
 from demo_groups.summary import NAMES, Summary
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from unit.group_story import Story
@@ -34,6 +34,15 @@ def test_a_story_is_good_only_with_the_end_and_the_reason_that_were_planted():
     assert not ended(stories.PROTOCOL_UPGRADE, "RolledBack").good
     assert ended(stories.STALLED_CANARY, "RolledBack", ["PartitionStalled", "Baking"]).good
     assert not ended(stories.STALLED_CANARY, "RolledBack", ["NotAMember"]).good
+
+
+@pytest.mark.parametrize(("generation", "observed", "completed", "over"), [
+    (2, 2, "2026-11-22T10:00:00Z", True), (2, 2, None, False), (3, 2, "2026-11-22T10:00:00Z", False)])
+def test_a_story_is_not_over_because_an_attempt_before_it_was(generation, observed, completed, over):
+    progress = {"completeTime": completed} if completed else {}
+    status = {"observedGeneration": observed, "progress": progress}
+    assert is_over({"metadata": {"generation": generation}, "status": status}) is over
+    assert not is_over({})
 
 
 def overlapping() -> Story:

@@ -30,10 +30,15 @@ FENCED = frozenset({KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}
 
 
 def embedded(settings: Settings, bootstrap: str) -> dict[str, Any]:
-    """The configuration of the member's client. Eager assignors only: the whole assignment is revoked before a rebalance."""
+    """The configuration of the member's client. Eager assignors only: the whole assignment is revoked before a rebalance.
+
+    A rebalance lasts until every member has heard of it with a heartbeat, and hand-overs meanwhile wait for Kafka's answer
+    to their commits.
+    """
     return {
         **settings.fetching,
-        "session.timeout.ms": 10_000, "max.poll.interval.ms": 60_000, "topic.metadata.refresh.interval.ms": 10_000,
+        "session.timeout.ms": 10_000, "heartbeat.interval.ms": 1000, "max.poll.interval.ms": 60_000,
+        "topic.metadata.refresh.interval.ms": 10_000,
         "socket.timeout.ms": int(ANSWER * 2000),
         **settings.embedded,
         "bootstrap.servers": bootstrap, "group.id": settings.group, "client.id": settings.rules.consumer_id,

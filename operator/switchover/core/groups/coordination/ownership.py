@@ -4,7 +4,7 @@ from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.groups.coordination.members import Consumer, Members, pod_of
 from switchover.core.groups.coordination.read import members_of
-from switchover.core.groups.facts import GroupState
+from switchover.core.groups.facts import Group, GroupState
 from switchover.core.groups.gates.convergence import UNOWNED_SECONDS
 from switchover.core.groups.gates.progress import progressed
 from switchover.core.groups.gates.read import fleet_of, offsets_of, samples
@@ -42,8 +42,7 @@ def _by_zookeeper(picture: Picture, members: Members) -> Verdict:
 def _by_kafka(picture: Picture, members: Members) -> Verdict:
     group = members.kafka
     if group.state is not GroupState.STABLE:
-        return wait("GroupNotStable", f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
-                    threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
+        return _unstable(group)
     assigned = {member.client_id: member.assigned for member in group.members}
     for consumer_id, told in sorted(members.world.acknowledgements.items()):
         owned = None if told is None else told.owned
@@ -51,6 +50,11 @@ def _by_kafka(picture: Picture, members: Members) -> Verdict:
             return wait("MemberBehind", f"{consumer_id} does not hold what Kafka assigns it yet", subject=consumer_id,
                         observed=len(owned or ()), threshold=len(assigned.get(consumer_id, ())), unblocks="it follows")
     return passed(f"group {group.name} is stable, and its migration-enabled members hold what they are assigned")
+
+
+def _unstable(group: Group) -> Verdict:
+    return wait("GroupNotStable", f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
+                threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
 
 
 def check_covered(picture: Picture) -> Verdict:
@@ -68,6 +72,8 @@ def check_covered(picture: Picture) -> Verdict:
         return wait("PartitionsUnowned", f"{len(orphans)} partitions of group {picture.spec.group} have no owner,"
                     f" {orphans[0]} first",
                     subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
+    if not wanted and members.kafka_consumers and members.kafka.state is not GroupState.STABLE:
+        return _unstable(members.kafka)                 # it tells no member's topics meanwhile
     if not wanted:
         return wait("NothingSubscribed", f"group {picture.spec.group} subscribes to no topic that exists",
                     subject=picture.spec.group, unblocks="its topics exist")
