@@ -69,9 +69,10 @@ def check_all_in_sync(picture: Picture) -> Verdict:
             first = lagging[0]
             missing = sorted(set(first.replicas) - set(first.isr))
             name = f"{first.topic}-{first.index}"
+            leaders = ", ".join(map(str, sorted({each.leader for each in lagging if each.leader >= 0}))) or "none"
             return wait("OutOfSync", f"{name}: replicas {missing} are out of sync, as broker {witness} sees it",
-                        subject=name, observed=f"{len(lagging)} partitions", threshold="0 partitions",
-                        unblocks="the replicas catch up")
+                        subject=name, observed=f"{len(lagging)} partitions, leaders {leaders}", threshold="0 partitions",
+                        unblocks="the replicas catch up (one that has, and is not taken back: see the runbook)")
     return passed("all replicas in sync, as seen by the other brokers")
 
 
