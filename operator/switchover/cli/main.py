@@ -153,6 +153,33 @@ def consume(
         _give_up(str(error))
 
 
+class Job(StrEnum):
+    """The jobs of the pipeline."""
+
+    CAPTURE = "capture"
+    INVENTORY = "inventory"
+    BASELINE = "baseline"
+    AUDIT = "audit"
+    DRIFT = "drift"
+
+
+@app.command()
+def pipeline(
+    job: Job,
+    config: Annotated[Path, typer.Option(help="The jobs' configuration, a YAML file.")],
+) -> None:
+    """Run one job of the data pipeline on Spark, here (it needs switchover[pipeline] and Java 17).
+
+    Exit code: 0 it came to its end, whatever its verdict; 2 it could not.
+    """
+    try:
+        from switchover.pipeline.main import run
+    except ImportError as error:
+        _give_up(f"the pipeline is not installed here ({error.name} is missing): use its image, or pip install "
+                 "'switchover[pipeline]'")
+    raise typer.Exit(run(job.value, config))
+
+
 @app.command()
 def version() -> None:
     """Print the version."""

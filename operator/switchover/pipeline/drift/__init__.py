@@ -1,0 +1,1 @@
+"""drift: what ZooKeeper's and KRaft's metadata disagree on, persistently."""

@@ -1,0 +1,61 @@
+"""The one entry point of all jobs."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from switchover.pipeline.config import Config, load
+from switchover.pipeline.job import JobFailed, Outcome
+from switchover.pipeline.progress import Progress
+
+JOBS = ("capture", "inventory", "baseline", "audit", "drift")
+"""Each is the module of that name's `job.run(config, progress)`."""
+MESSAGE_BYTES = 4096
+"""What Kubernetes keeps of a termination message."""
+
+Run = Callable[[Config, Progress], Outcome]
+
+
+def run(job: str, file: Path) -> int:
+    """Run one job. 0: it came to its end, whatever its verdict; 2: bad configuration, or it cannot go on (said in words).
+
+    The outcome is printed as one line of JSON in the end, and is the pod's termination message where there is one.
+    """
+    progress = Progress()
+    try:
+        config = load(file)
+        work: Run = import_module(f"switchover.pipeline.{job}.job").run
+        outcome = work(config, progress)
+    except JobFailed as error:
+        print(f"switchover pipeline {job}: {error}", file=sys.stderr)
+        _leave({"job": job, "result": "Failed", "reason": str(error)})
+        return 2
+    told = {"job": job, "result": "Succeeded", "verdict": outcome.verdict, "rows": outcome.rows,
+            "seconds": round(progress.seconds, 1), **outcome.summary}
+    print(_leave({key: value for key, value in told.items() if value is not None}))
+    return 0
+
+
+def _leave(told: dict[str, object]) -> str:
+    """The termination message, shortened from its end to what is kept."""
+    told = dict(told)
+    while len((line := json.dumps(told)).encode()) > MESSAGE_BYTES:
+        longest = max(told, key=lambda key: len(json.dumps(told[key])))
+        value = told[longest]
+        told[longest] = value[: len(value) // 2] if isinstance(value, (str, list, tuple)) else "…"
+    if (path := os.environ.get("SWITCHOVER_TERMINATION_MESSAGE")) is not None:
+        Path(path).write_text(line, encoding="utf-8")
+    return line
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`JOB --config FILE`."""
+    parser = argparse.ArgumentParser(prog="switchover pipeline", description="Run one job of the pipeline.")
+    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE")
+    chosen = parser.parse_args(arguments)
+    return run(chosen.job, chosen.config)
