@@ -1,8 +1,6 @@
 """The configuration file of a job: YAML, one file for all jobs of a cluster."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated
 
 import yaml
@@ -26,7 +24,7 @@ class Spark(Model, extra="forbid"):
     """`local[N]`: in this process. `k8s://…`: executors as pods."""
     memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "1g"
     """Heap of the driver's JVM; Python's memory comes beside it."""
-    options: Mapping[str, str] = MappingProxyType({})
+    options: dict[str, str] = Field(default_factory=dict)
     """Further Spark properties; they win over ours."""
 
 
