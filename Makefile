@@ -55,7 +55,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p demo_zkcc -p load -p history -p member -p zkmember
+	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
@@ -81,8 +81,8 @@ test-long: lint images-groups images-zkcc ## every layer and the tests marked lo
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-groups images-zkcc sandbox sandbox-down demo demo-rollback demo-groups \
-	demo-zkcc demo-down clean
+.PHONY: binaries images images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
+	demo-zkcc demo-pipeline demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	sandbox/build
@@ -96,6 +96,9 @@ images-groups: images ## and those of the consumer groups' world
 
 images-zkcc: images ## and the member on the old consumer, which ZooKeeper coordinates
 	sandbox/images/build java-old-member
+
+images-pipeline: images-groups images-zkcc ## and the pipeline's
+	sandbox/images/build pipeline
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
 	$(call say,sandbox)
@@ -120,9 +123,13 @@ demo-zkcc: images-zkcc ## old consumers in Java moved from ZooKeeper's coordinat
 	$(call say,demo of old consumers)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_zkcc
 
+demo-pipeline: images-pipeline ## the five jobs of the pipeline in pods, on real migrations of groups and of a cluster
+	$(call say,demo of the pipeline)
+	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_pipeline
+
 demo-down: ## take the demo and its sandbox away
 	sandbox/down
-	rm -rf build/demo build/demo-rollback build/demo-groups build/demo-zkcc build/demo.lock
+	rm -rf build/demo build/demo-rollback build/demo-groups build/demo-zkcc build/demo-pipeline build/demo.lock
 
 clean: sandbox-down ## remove what was built in this checkout
 	rm -rf build $(VENV)
