@@ -1,15 +1,15 @@
 """Offset commits of `__consumer_offsets`, in all records at once: no Python runs for each.
 
-A key is an int16 type, then for the types 0 and 1 group and topic (int16 length and UTF-8) and an int32 partition. A value is
-an int16 version, then
+A key is an int16 type, then for the types 0 and 1 group and topic (int16 length and UTF-8) and an int32 partition. A value
+is an int16 version, then
 
     0, 2    int64 offset                     string metadata           int64 time
     1       int64 offset                     string metadata           int64 time   int64 expiry
     3       int64 offset  int32 leader epoch string metadata           int64 time
     4       int64 offset  int32 leader epoch compact string metadata   int64 time   tagged fields
 
-(OffsetCommitKey and OffsetCommitValue of Kafka 3.9 to 4.4; golden vectors in the tests.) Bytes after the last field are passed
-over, as Kafka does.
+(OffsetCommitKey and OffsetCommitValue of Kafka 3.9 to 4.4; golden vectors in the tests.) Bytes after the last field are
+passed over, as Kafka does.
 """
 
 from collections import Counter
@@ -98,7 +98,8 @@ class _Keys:
 def _keys(spans: Spans) -> _Keys:
     size = len(spans.start) + 1
     kind, good = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-    partition, bounds = np.zeros(size, np.int64), np.zeros((4, size), np.int64)    # where group and topic begin and end
+    nothing = np.append(spans.start, len(spans.data))
+    partition, bounds = np.zeros(size, np.int64), np.tile(nothing, (4, 1))         # where group and topic begin and end
 
     rows = np.flatnonzero(spans.end - spans.start >= 2)
     kind[rows] = spans.number(">i2", spans.start[rows])
@@ -115,7 +116,7 @@ def _keys(spans: Spans) -> _Keys:
     rows, at = rows[whole], at[whole]
     partition[rows] = spans.number(">i4", at)
     good[rows] = True
-    bounds[:, ~good] = 0                           # a bad key may have a good group of any length: nobody needs it
+    bounds[:, ~good] = nothing[~good]              # a bad key may have a good group: nobody needs it
     return _Keys(kind, good, spans.strings(bounds[0], bounds[1]), spans.strings(bounds[2], bounds[3]), partition)
 
 
@@ -179,7 +180,7 @@ class _Values:
 
 
 def _tags_whole(spans: Spans, at: Ints, end: Ints) -> Bools:
-    """Whether the tagged fields at `at` (their number, then of each its tag, its size and so many bytes) lie before `end`."""
+    """Whether the tagged fields at `at` (their number, then each one's tag, size and bytes) end at `end` or before."""
     left, at, whole = spans.varint(at, end)
     whole &= left <= _MOST_TAGS
     rows = np.flatnonzero(whole & (left > 0))
