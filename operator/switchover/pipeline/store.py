@@ -14,7 +14,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -124,7 +124,7 @@ class Store:
         finally:
             draft.unlink()
 
-    def discard(self, files: Iterator[File] | list[File]) -> None:
+    def discard(self, files: Iterable[File]) -> None:
         """Remove files that no manifest will name."""
         for file in files:
             (self.root / file.path).unlink(missing_ok=True)

@@ -1,0 +1,45 @@
+"""Clients of Kafka from the jobs' configuration. Nothing here joins a group or commits."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+
+from switchover.adapters import librdkafka
+from switchover.pipeline.job import BadConfig
+from switchover.ports import Refused
+
+
+def properties(command_config: Path | str | None) -> Mapping[str, str]:
+    """A file of client properties, as for Kafka's own tools. Raises BadConfig when it cannot be read."""
+    if command_config is None:
+        return {}
+    try:
+        with Path(command_config).open("rb") as file:
+            found: Mapping[str, str] = javaproperties.load(file)
+            return found
+    except OSError as error:
+        raise BadConfig(f"cannot read {command_config}: {error.strerror}") from None
+    except ValueError:
+        raise BadConfig(f"{command_config} is not a file of properties") from None
+
+
+def configuration(bootstrap_servers: str, command_config: Path | str | None) -> dict[str, Any]:
+    """librdkafka's configuration. Raises BadConfig for a file that cannot be read or used."""
+    try:
+        return {"bootstrap.servers": bootstrap_servers, **librdkafka.configuration(properties(command_config))}
+    except Refused as error:
+        raise BadConfig(str(error)) from None
+
+
+def reader(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What a consumer needs that reads planned ranges: no group of its own, no reset, an event at each partition's end.
+
+    Committed records alone: an aborted transactional commit never was one (lag-and-spark.md 2.1).
+    """
+    return {
+        **configuration, "group.id": "switchover-capture", "enable.auto.commit": False, "enable.auto.offset.store": False,
+        "auto.offset.reset": "error", "enable.partition.eof": True, "isolation.level": "read_committed",
+        "check.crcs": True, "fetch.max.bytes": 33_554_432, "queued.max.messages.kbytes": 131_072,
+    }

@@ -1,0 +1,184 @@
+"""The job `capture`."""
+
+import json
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from switchover.pipeline.capture import facts
+from switchover.pipeline.capture.client import configuration
+from switchover.pipeline.capture.plan import HOLES, TOPIC, Log, Plan, following, plan, splits
+from switchover.pipeline.config import Config, Kafka
+from switchover.pipeline.job import BadConfig, JobFailed, Outcome
+from switchover.pipeline.progress import Progress
+from switchover.pipeline.session import session
+from switchover.pipeline.store import File, Manifest, Overtaken, Store, new_run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRIES = 3
+"""Plans of one capture, when others file theirs first."""
+
+Write = Callable[[str, pa.Table], File]
+
+
+def run(config: Config, progress: Progress) -> Outcome:
+    """Capture once, or until SIGTERM. Raises JobFailed."""
+    if config.kafka is None and config.zookeeper is None:
+        raise BadConfig("there is nothing to capture: give kafka, zookeeper or both")
+    spark = session(config.spark, f"capture {config.cluster}")
+    progress.say("Spark is ready")
+    capture = Capture(config, spark, progress)
+    if left := capture.store.remove_left():
+        progress.say(f"removed {left} files that captures which died had left")
+    filed = [capture.once()] if config.capture.mode == "Once" else capture.on_and_on(_stopped())
+    rows = sum(file.rows for manifest in filed for file in manifest.files)
+    counts: Counter[str] = sum((Counter(dict(manifest.counts)) for manifest in filed), Counter())
+    notes = [note for manifest in filed for note in manifest.notes]
+    return Outcome(rows, {"captures": len(filed), "counts": dict(counts), "notes": notes[-5:]})
+
+
+class Capture:
+    """Captures of one cluster, one after the other in one session."""
+
+    def __init__(self, config: Config, spark: "SparkSession", progress: Progress) -> None:
+        from switchover.pipeline.capture.source import OffsetsSource
+
+        self.store = Store(config.store, config.cluster)
+        self._config = config
+        self._spark = spark
+        self._progress = progress
+        spark.dataSource.register(OffsetsSource)
+
+    def once(self) -> Manifest:
+        """One capture, filed. Raises JobFailed."""
+        for _ in range(TRIES):
+            before = self.store.manifests()
+            manifest = self._read(len(before), before[-1].inputs if before else {})
+            try:
+                self.store.commit(manifest)
+            except Overtaken:
+                self.store.discard(manifest.files)
+                self._progress.say("another capture was quicker: going again from where it ended")
+                continue
+            counts = Counter({file.table: 0 for file in manifest.files})
+            for file in manifest.files:
+                counts[file.table] += file.rows
+            told = ", ".join(f"{rows} {table}" for table, rows in sorted(counts.items())) or "nothing new"
+            self._progress.say(f"capture {manifest.number}: {told}; {(manifest.ended - manifest.began) / 1000:.1f} s")
+            for note in manifest.notes:
+                self._progress.say(f"note: {note}")
+            return manifest
+        raise JobFailed(f"other captures of {self._config.cluster} filed theirs first {TRIES} times: run one of them")
+
+    def on_and_on(self, stopped: threading.Event) -> list[Manifest]:
+        """Until `stopped`, at the pace of the settings. Raises JobFailed when nothing was captured for too long."""
+        settings, filed, failing = self._config.capture, list[Manifest](), None
+        while not stopped.is_set():
+            began = time.monotonic()
+            try:
+                filed.append(self.once())
+                failing = None
+            except BadConfig:
+                raise
+            except JobFailed as error:
+                failing = began if failing is None else failing
+                if time.monotonic() - failing >= settings.patience_seconds:
+                    raise
+                self._progress.say(f"not captured, trying again: {error}")
+            stopped.wait(max(0.0, settings.every_seconds - (time.monotonic() - began)))
+        self._progress.say("told to stop")
+        return filed
+
+    def _read(self, number: int, inputs: Any) -> Manifest:
+        run, began = new_run(), facts.now()
+        files: list[File] = []
+
+        def write(table: str, rows: pa.Table) -> File:
+            files.append(self.store.file(run, table, 900_000 + len(files), began, rows))
+            return files[-1]
+
+        counts, notes, following_inputs = Counter[str](), list[str](), dict[str, Any]()
+        try:
+            if self._config.zookeeper is not None:
+                from switchover.pipeline.capture.zookeeper import capture_zookeeper
+
+                following_inputs, counts, notes = capture_zookeeper(self._config, inputs, write, self._progress)
+            if self._config.kafka is not None:
+                holes = following_inputs.pop(HOLES, [])
+                following_inputs |= self._kafka(self._config.kafka, inputs, write, files, counts, notes, run, began)
+                following_inputs[HOLES] = [*holes, *following_inputs.get(HOLES, [])]
+        except BaseException:
+            self.store.discard(files)
+            raise
+        return Manifest(number, run, began, facts.now(), following_inputs, dict(counts), tuple(notes), tuple(files),
+                        _version())
+
+    def _kafka(self, kafka: Kafka, inputs: Any, write: Write, files: list[File], counts: "Counter[str]", notes: list[str],
+               run: str, began: int) -> dict[str, Any]:
+        cluster = facts.Cluster(configuration(kafka.bootstrap_servers, kafka.command_config))
+        topics = cluster.topics(facts.now())
+        log = cluster.log(topics)
+        following_inputs: dict[str, Any] = {}
+        if log is None:
+            notes.append(f"there is no {TOPIC} yet")
+        else:
+            planned = plan(inputs, log)
+            notes += planned.notes
+            following_inputs = self._offsets(kafka, planned, log, files, counts, run, began)
+        # The ends after the commits, so that no commit seems to be beyond its partition's end.
+        write("topics", topics)
+        write("ends", cluster.ends(topics, facts.now()))
+        described, failed = cluster.groups(facts.now())
+        write("groups", described)
+        counts["group not described"] += len(failed)
+        notes += failed[:5]
+        return following_inputs
+
+    def _offsets(self, kafka: Kafka, planned: Plan, log: Log, files: list[File], counts: "Counter[str]", run: str,
+                 began: int) -> dict[str, Any]:
+        from pyspark.errors import PySparkException
+
+        from switchover.pipeline.capture.source import NAME, Reading
+
+        reached: dict[int, int] = {}
+        parts = splits(planned.ranges, self._config.capture.splits)
+        if parts:
+            reading = Reading(str(self.store.root), self.store.cluster, run, began, kafka.bootstrap_servers,
+                              str(kafka.command_config) if kafka.command_config is not None else None, parts)
+            try:
+                with self._progress.of(self._spark, f"reading up to {planned.records} records of {TOPIC}"):
+                    rows = self._spark.read.format(NAME).options(**reading.options()).load().collect()
+            except PySparkException as error:
+                raise JobFailed(f"{TOPIC} could not be read: {str(error).splitlines()[0]}") from error
+            for row in rows:
+                files += [File(**file) for file in json.loads(row.files)]
+                counts.update(json.loads(row.counts))
+                reached |= {int(key): value for key, value in json.loads(row.reached).items()}
+            if errors := [row.error for row in rows if row.error]:
+                raise JobFailed(errors[0])
+        wanted = {each.partition for part in parts for each in part}
+        if reached.keys() != wanted:
+            raise JobFailed(f"{TOPIC}: partitions {sorted(wanted)} were planned and {sorted(reached)} were read; "
+                            "nothing is filed")
+        return following(planned, reached, log)
+
+
+def _stopped() -> threading.Event:
+    """Set by SIGTERM and Ctrl-C: the capture under way is finished."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("switchover")

@@ -1,0 +1,93 @@
+"""What a capture reads: first, going on, and after everything that can happen to a log in between."""
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchover.pipeline.capture.plan import HOLES, Log, Range, following, plan, splits
+
+ID, OTHER = "a" * 32, "b" * 32
+
+
+def inputs(next_: Mapping[str, int], topic_id: str | None = ID) -> dict[str, object]:
+    return {"offsets": {"topicId": topic_id, "next": dict(next_)}}
+
+
+def log(topic_id: str | None = ID, **watermarks: tuple[int, int]) -> Log:
+    return Log(topic_id, {int(name[1:]): each for name, each in watermarks.items()})
+
+
+def test_the_first_capture_reads_all_there_is() -> None:
+    found = plan({}, log(p0=(5, 20), p1=(0, 0)))
+    assert found.ranges == (Range(0, 5, 20), Range(1, 0, 0))
+    assert (found.holes, found.notes, found.records) == ((), (), 15)
+
+
+def test_the_next_goes_on_where_the_last_ended() -> None:
+    assert plan(inputs({"0": 12}), log(p0=(5, 20))).ranges == (Range(0, 12, 20),)
+
+
+def test_a_partition_that_is_new_is_read_from_its_start() -> None:
+    assert plan(inputs({"0": 20}), log(p0=(5, 20), p1=(0, 7))).ranges == (Range(0, 20, 20), Range(1, 0, 7))
+
+
+def test_what_was_deleted_before_it_was_read_is_a_hole_and_said() -> None:
+    found = plan(inputs({"0": 12}), log(p0=(15, 20)))
+    assert found.ranges == (Range(0, 15, 20),)
+    assert found.holes == (Range(0, 12, 15),)
+    assert "offsets 12 to 14 were deleted before they were read" in found.notes[0]
+
+
+def test_a_topic_made_again_is_read_anew_and_what_it_held_is_not_known() -> None:
+    found = plan(inputs({"0": 12}), log(OTHER, p0=(0, 30)))
+    assert found.ranges == (Range(0, 0, 30),)
+    assert found.holes
+    assert "deleted and created again" in found.notes[0]
+
+
+def test_without_topic_ids_an_end_that_went_back_tells_it() -> None:
+    assert plan(inputs({"0": 12}, None), log(None, p0=(0, 3))).holes
+    assert not plan(inputs({"0": 12}, None), log(None, p0=(0, 13))).holes
+
+
+def test_an_end_behind_what_was_read_for_a_moment_reads_nothing_twice() -> None:
+    """A new leader may not know the high watermark at once."""
+    found = plan(inputs({"0": 12}), log(p0=(0, 10)))
+    assert found.ranges == (Range(0, 12, 12),)
+    assert following(found, {}, log(p0=(0, 10)))["offsets"]["next"] == {"0": 12}
+
+
+def test_the_next_inputs_are_what_was_reached_and_not_what_was_planned() -> None:
+    """Behind an open transaction nothing is readable."""
+    state = log(p0=(0, 10), p1=(4, 4))
+    assert following(plan({}, state), {0: 8}, state) == {
+        "offsets": {"topicId": ID, "next": {"0": 8, "1": 4}}, HOLES: []}
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12)
+
+
+@given(RANGES, st.integers(1, 5))
+def test_splits_hold_every_range_once_and_are_level(sizes: list[tuple[int, int]], count: int) -> None:
+    ranges = [Range(number, begin, begin + size) for number, (begin, size) in enumerate(sizes)]
+    parts = splits(ranges, count)
+    assert sorted((each for part in parts for each in part), key=lambda each: each.partition) == [
+        each for each in ranges if each.end > each.begin]
+    assert len(parts) <= count
+    loads = [sum(each.end - each.begin for each in part) for part in parts]
+    largest = max((each.end - each.begin for each in ranges), default=0)
+    if len(parts) == count:
+        assert max(loads) - min(loads) <= largest
+
+
+@given(st.lists(st.integers(0, 100), min_size=2, max_size=8))
+def test_captures_one_after_the_other_tile_the_log(ends: list[int]) -> None:
+    known: dict[str, object] = {}
+    read: list[int] = []
+    for end in sorted(ends):
+        state = log(p0=(0, end))
+        found = plan(known, state)
+        read += [offset for each in found.ranges for offset in range(each.begin, each.end)]
+        known = following(found, {0: end}, state)
+    assert read == list(range(max(ends)))
