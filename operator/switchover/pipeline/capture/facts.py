@@ -44,7 +44,10 @@ class Cluster:
         """
         described, failed = self._described([TOPIC])
         if TOPIC in failed:
-            raise JobFailed(f"topic {TOPIC}: {failed[TOPIC]}; a capture needs the rights Describe and Read on it")
+            denied = failed[TOPIC].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            raise JobFailed(f"topic {TOPIC}: {failed[TOPIC].str()}; " + (
+                "a capture needs the rights Describe and Read on it" if denied else
+                "look whether the brokers of kafka.bootstrapServers are there"))
         if TOPIC not in described:
             return None
         numbers = [each.id for each in described[TOPIC].partitions]
@@ -61,8 +64,8 @@ class Cluster:
         return pa.Table.from_pylist([{
             "topic": name, "topic_id": _id(told), "partitions": len(told.partitions), "internal": told.is_internal,
             **configured.get(name, {}), "time": now} for name, told in described.items()], TOPICS), [
-            f"topic {name[:100]!r} is not described: {why}" for name, why in failed.items()] + [
-            f"topic {name[:100]!r}: its configuration is not known: {why}" for name, why in unconfigured.items()]
+            f"topic {name[:100]!r} is not described: {why.str()}" for name, why in failed.items()] + [
+            f"topic {name[:100]!r}: its configuration is not known: {why.str()}" for name, why in unconfigured.items()]
 
     def ends(self, topics: pa.Table, now: int) -> pa.Table:
         """Rows of `ends`, of every partition that has a leader."""
@@ -101,21 +104,21 @@ class Cluster:
         starts, ends = found
         return {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
 
-    def _described(self, names: Sequence[str]) -> tuple[dict[str, TopicDescription], dict[str, str]]:
+    def _described(self, names: Sequence[str]) -> tuple[dict[str, TopicDescription], dict[str, KafkaError]]:
         """The topics that there are, by name, and why others are not described."""
-        found, failed = dict[str, TopicDescription](), dict[str, str]()
+        found, failed = dict[str, TopicDescription](), dict[str, KafkaError]()
         for part in _parts(names):
             for name, future in self._client.describe_topics(TopicCollection(part), request_timeout=SECONDS).items():
                 try:
                     found[name] = future.result()
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                        failed[name] = error.args[0].str()
+                        failed[name] = error.args[0]
         return found, failed
 
-    def _configured(self, names: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    def _configured(self, names: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, KafkaError]]:
         """Columns by topic, and why others have none."""
-        found, failed = dict[str, dict[str, Any]](), dict[str, str]()
+        found, failed = dict[str, dict[str, Any]](), dict[str, KafkaError]()
         for part in _parts(names):
             asked = [ConfigResource(ResourceType.TOPIC, name) for name in part]
             for resource, future in self._client.describe_configs(asked, request_timeout=SECONDS).items():
@@ -125,7 +128,7 @@ class Cluster:
                                             "cleanup_policy": told["cleanup.policy"].value}
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                        failed[resource.name] = error.args[0].str()
+                        failed[resource.name] = error.args[0]
         return found, failed
 
     @staticmethod

@@ -166,6 +166,7 @@ class Capture:
 
     def _offsets(self, kafka: Kafka, planned: Plan, log: Log, files: list[File], counts: "Counter[str]", run: str,
                  began: int) -> dict[str, Any]:
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         from switchover.pipeline.capture.source import NAME, Reading
@@ -178,7 +179,7 @@ class Capture:
             try:
                 with self._progress.of(self._spark, f"reading up to {planned.records} records of {TOPIC}"):
                     rows = self._spark.read.format(NAME).options(**reading.options()).load().collect()
-            except PySparkException as error:
+            except (PySparkException, Py4JError) as error:
                 raise JobFailed(f"{TOPIC} could not be read: {str(error).splitlines()[0]}") from error
             for row in rows:
                 files += [File(**file) for file in json.loads(row.files)]
