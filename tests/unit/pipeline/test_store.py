@@ -66,6 +66,14 @@ def test_a_missing_manifest_is_refused_by_its_number(store: Store) -> None:
     (store.root / "manifests/demo/00000001.json").unlink()
     with pytest.raises(JobFailed, match="manifest 00000001 is missing"):
         store.manifests()
+    with pytest.raises(JobFailed, match="manifest 00000001 is missing"):
+        store.last()
+
+
+def test_the_last_is_the_newest_and_there_may_be_none(store: Store) -> None:
+    assert store.last() is None
+    manifests = [filed(store, number, f"r{number}") for number in range(3)]
+    assert store.last() == manifests[-1]
 
 
 def test_junk_instead_of_a_manifest_is_refused_by_its_path(store: Store) -> None:
