@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from adapters.clusters import KRaftNode, node
 from switchover.pipeline.capture.job import Capture
+from switchover.pipeline.capture.plan import TOPIC as OFFSETS
 from switchover.pipeline.config import Config, Spark
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
@@ -36,11 +37,20 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def fill(servers: str, records: int) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic("orders", PARTITIONS, 1)])["orders"].result(60)
-    waiting: deque[Future[object]] = deque()
-    for number in range(-(-records // PARTITIONS)):
+
+    def commit(number: int) -> "Future[object]":
         places = [TopicPartition("orders", partition, number) for partition in range(PARTITIONS)]
         asked = [ConsumerGroupTopicPartitions(f"group-{number % GROUPS}", places)]
-        waiting += admin.alter_consumer_group_offsets(asked, request_timeout=60).values()
+        (future,) = admin.alter_consumer_group_offsets(asked, request_timeout=30).values()
+        return future
+
+    while OFFSETS not in (admin.list_topics(timeout=60)).topics:        # made for whoever asks for a coordinator first
+        admin.describe_consumer_groups(["group-0"], request_timeout=5)["group-0"].exception()
+    while commit(0).exception() is not None:                            # its coordinators are not there at once
+        time.sleep(0.5)
+    waiting: deque[Future[object]] = deque()
+    for number in range(1, -(-records // PARTITIONS)):
+        waiting.append(commit(number))
         if len(waiting) >= UNDER_WAY:
             waiting.popleft().result()
     for future in waiting:
