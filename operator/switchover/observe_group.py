@@ -10,9 +10,10 @@ from switchover.ask import known
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
+from switchover.core.groups import audit
 from switchover.core.groups.change import original_name
 from switchover.core.groups.clone import clone_name
-from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState, JobRun, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
 from switchover.core.kraft.facts import Address
@@ -141,11 +142,15 @@ class GroupObserver:
         spec, at = picture.spec, picture.position
         fleet = await self._known(self._fleet(spec, picture.uid, at.attempt))
         rights = await self._rights.get(self._survey.missing_rights) if at.step == "Preflight" else NOT_ASKED
+        audited: Observed[JobRun | None] = NOT_ASKED
+        if at.step == audit.STEP:
+            audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
                          coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
-                         offered=clients, missing_rights=rights, zookeeper=clients, stores=clients, quiet_since=clients,
+                         offered=clients, missing_rights=rights, audit=audited, zookeeper=clients, stores=clients,
+                         quiet_since=clients,
                          missing_zookeeper_rights=clients, lease_holder=lease_holder)
         groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
@@ -158,7 +163,7 @@ class GroupObserver:
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
-            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights,
+            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, audit=audited,
             missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
             return facts

@@ -54,7 +54,8 @@ def commits(servers: str, group: str, topic: str, rounds: int) -> None:
 
 def topic(servers: str) -> str:
     name = f"captured-{uuid.uuid4().hex[:8]}"
-    AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
+    admin = AdminClient({"bootstrap.servers": servers})            # kept: futures end with it
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
     return name
 
 
@@ -143,7 +144,7 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(newest_kafka: KRaft
     servers, group = str(newest_kafka.address), uuid.uuid4().hex
     name, file, store = topic(servers), tmp_path / "pipeline.yaml", tmp_path / "store"
     file.write_text(json.dumps({"cluster": "test", "store": str(store), "kafka": {"bootstrapServers": servers},
-                                "spark": {"memory": "400m"}, "capture": {"mode": "Continuous", "everySeconds": 1}}))
+                                "spark": {"memory": "512m"}, "capture": {"mode": "Continuous", "everySeconds": 1}}))
     command = [sys.executable, "-m", "switchover.pipeline", "capture", "--config", str(file)]
     expected, killed, chance = 0, 0, random.Random(7)
     manifests = Store(store, "test").manifests
@@ -196,7 +197,9 @@ def test_two_at_once_file_every_range_once(newest_kafka: KRaftNode, tmp_path: Pa
 def test_a_plan_without_one_of_the_partitions_is_refused(
         newest_kafka: KRaftNode, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = str(newest_kafka.address)
-    commits(servers, uuid.uuid4().hex, topic(servers), 3)
+    name = topic(servers)
+    for _ in range(8):                                     # of which not all fall into one partition
+        commits(servers, uuid.uuid4().hex, name, 3)
     from switchover.pipeline.capture import source
 
     def forgetful(reading: source.Reading) -> dict[str, str]:

@@ -35,6 +35,7 @@ GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("apps", "statefulsets/scale"): ("patch",),
     ("apps", "replicasets"): ("list",),
     ("apps", "controllerrevisions"): ("get", "create", "patch"),
+    ("batch", "jobs"): ("get", "create"),
     ("", "pods"): ("list", "delete"),
     ("", "pods/eviction"): ("create",),
     ("", "persistentvolumeclaims"): ("list",),

@@ -96,7 +96,34 @@ class Audit(Model):
     """The proof, by the pipeline, that no partition had two consumers."""
 
     enabled: bool = False
-    """Whether the audit is asked for."""
+    """Whether the audit is asked for: then the migration has succeeded only once its verdict is Clean."""
+    image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    """The pipeline's image; needed with enabled."""
+    claim: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """The volume claim that holds the pipeline's store, which a capture fills; needed with enabled."""
+    cluster: Annotated[str, Field(min_length=1, max_length=100)] = "kafka"
+    """The name under which the capture files this cluster."""
+    cpu: Annotated[str, Field(min_length=1, max_length=32)] = "1"
+    """What its pod requests."""
+    memory: Annotated[str, Field(min_length=1, max_length=32)] = "2Gi"
+    """What its pod requests, and its limit."""
+    deadline_seconds: Annotated[int, Field(ge=60, le=86_400)] = 3_600
+    """How long the Job may take."""
+    wait_seconds: Annotated[int, Field(ge=0, le=86_400)] = 600
+    """How long it waits for the capture to have come to the end of the migration."""
+    guard_band_seconds: Annotated[int, Field(ge=0, le=3_600)] = 5
+    """By how much the clocks of brokers and ZooKeeper may differ: what overlaps by less is no proof."""
+    accept_indeterminate: bool = False
+    """Go on where the audit can prove neither, for example because there was no capture yet."""
+
+    cel = (Rule("!(has(self.enabled) && self.enabled) || (has(self.image) && has(self.claim))",
+                "must have image and claim with enabled"),)
+
+    @model_validator(mode="after")
+    def _has_where(self) -> Self:
+        if self.enabled and (self.image is None or self.claim is None):
+            raise ValueError(self.cel[0].message)
+        return self
 
 
 class ConsumerGroupMigrationGates(MigrationGates):

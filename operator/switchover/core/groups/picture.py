@@ -24,6 +24,7 @@ from switchover.core.groups.facts import (
     BrokerGroups,
     Group,
     GroupSample,
+    JobRun,
     Member,
     MemberProtocol,
     OffsetsTopic,
@@ -70,6 +71,7 @@ class Facts:
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
     quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
     missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
+    audit: Observed[JobRun | None] = NOT_ASKED                   # in Audit only
     lease_holder: str = ""
 
 
