@@ -136,7 +136,7 @@ def _member(reader: Reader, _version: int, _counts: "Counter[str]") -> list[Row]
     row: Row = {"instance": reader.nullable_string()}
     reader.nullable_string()                                    # rack
     row |= {"client_id": reader.string(), "client_host": reader.string(), "topics": reader.array(reader.string),
-            "regex": reader.nullable_string()}
+            "regex": reader.nullable_string() or None}           # brokers write an empty one where there is none
     reader.int32()                                              # rebalance time limit
     row["protocol"] = reader.nullable_string()
     reader.tags()                                               # what a member of the classic protocol supports
