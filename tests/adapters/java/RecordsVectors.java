@@ -71,8 +71,8 @@ public class RecordsVectors {
         print("Member", FIRST, "topics", member);
         print("Member", FIRST, "all", member.setInstanceId("i-1").setRackId("r").setSubscribedTopicRegex("t.*")
             .setServerAssignor("uniform").setClassicMemberMetadata(
-                new ConsumerGroupMemberMetadataValue.ClassicMemberMetadata().setSessionTimeoutMs(10_000).setSupportedProtocols(
-                    List.of(new ConsumerGroupMemberMetadataValue.ClassicProtocol().setName("range")
+                new ConsumerGroupMemberMetadataValue.ClassicMemberMetadata().setSessionTimeoutMs(10_000)
+                    .setSupportedProtocols(List.of(new ConsumerGroupMemberMetadataValue.ClassicProtocol().setName("range")
                         .setMetadata(new byte[] {0, 0})))));
         print("Target", FIRST, "two-topics", new ConsumerGroupTargetAssignmentMemberValue().setTopicPartitions(List.of(
             new ConsumerGroupTargetAssignmentMemberValue.TopicPartition().setTopicId(new Uuid(1, 2))
