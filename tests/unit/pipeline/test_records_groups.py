@@ -149,6 +149,13 @@ def test_hostile_tags_are_bad(value: bytes) -> None:
     assert read((KEYS["Epoch"], value)) == ([], {"bad value": 1})
 
 
+def test_a_string_longer_than_kafka_reads_is_bad() -> None:
+    """In the compact encoding its length would fit."""
+    long = b"\0\0" + varint(0) + varint(0) + varint(32_769) + b"x" * 32_768
+    rest = varint(1) + varint(1) + varint(0) + bytes(4) + varint(0) + varint(0)
+    assert read((KEYS["Member"], long + rest)) == ([], {"bad value": 1})
+
+
 def test_hostile_counts_are_bad() -> None:
     many = classic("consumer")[:-4] + struct.pack(">i", 2**31 - 1)
     none = classic("consumer")[:-4] + struct.pack(">i", -1)
