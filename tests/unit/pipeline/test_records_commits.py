@@ -19,10 +19,11 @@ from unit.pipeline.record_bytes import commit_key, commit_value, decoded, group_
 
 VECTORS = [line.split() for line in (Path(__file__).parents[1] / "golden" / "records.txt").read_text().splitlines()]
 COMMIT_VECTORS = [vector[1:] for vector in VECTORS if vector[0] == "commit"]
+VECTOR_NAMES = [f"version {version}, metadata {metadata}" for version, metadata, _ in COMMIT_VECTORS]
 KEY = commit_key("g", "t", 3)
 
 
-@pytest.mark.parametrize(("version", "metadata", "value"), COMMIT_VECTORS)
+@pytest.mark.parametrize(("version", "metadata", "value"), COMMIT_VECTORS, ids=VECTOR_NAMES)
 def test_what_kafka_encoded(version: str, metadata: str, value: str) -> None:
     length = int(metadata.removesuffix("+id"))
     assert decoded((KEY, bytes.fromhex(value))).commits.to_pylist() == [{
@@ -42,7 +43,7 @@ def test_a_commit_that_a_real_cluster_of_41_wrote() -> None:
     assert (row["offset"], row["leader_epoch"], row["commit_time"]) == (2217128, -1, 1758335260726)
 
 
-@pytest.mark.parametrize(("version", "metadata", "value"), COMMIT_VECTORS)
+@pytest.mark.parametrize(("version", "metadata", "value"), COMMIT_VECTORS, ids=VECTOR_NAMES)
 def test_a_value_that_ends_early_is_bad(version: str, metadata: str, value: str) -> None:
     whole = bytes.fromhex(value)
     records = [(KEY, whole[:length]) for length in range(len(whole))]
@@ -120,7 +121,8 @@ def test_hostile_keys_are_bad(key: bytes | None) -> None:
     assert result.commits["log_offset"].to_pylist() == [0, 3]
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\0", "\u202egnp.exe", "x" * 32767, "", "日本-ü"])
+@pytest.mark.parametrize("name", ["a\nb", "\0", "\u202egnp.exe", "x" * 32767, "", "日本-ü"],
+                         ids=["newline", "NUL", "bidi", "longest", "empty", "not ASCII"])
 def test_names_come_out_as_they_are(name: str) -> None:
     row = decoded((commit_key(name, name, 1), commit_value(3, 1, 2))).commits.to_pylist()[0]
     assert (row["group"], row["topic"]) == (name, name)

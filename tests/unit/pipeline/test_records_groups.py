@@ -162,7 +162,8 @@ def test_hostile_counts_are_bad() -> None:
     assert read((KEYS["ClassicGroup"], many), (KEYS["ClassicGroup"], none)) == ([], {"bad value": 2})
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\0", "\u202egnp.exe", "x" * 32767, "", "日本-ü"])
+@pytest.mark.parametrize("name", ["a\nb", "\0", "\u202egnp.exe", "x" * 32767, "", "日本-ü"],
+                         ids=["newline", "NUL", "bidi", "longest", "empty", "not ASCII"])
 def test_names_come_out_as_they_are(name: str) -> None:
     rows, _ = read((group_key(8, name, name), None))
     assert (rows[0]["group"], rows[0]["member"]) == (name, name)
