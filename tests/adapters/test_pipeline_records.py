@@ -70,6 +70,7 @@ async def written(broker: Address, version: str) -> Source:
     client_life(broker, topic, "classic")
     await classic_member(broker, f"{topic}-strange", b"\0\1a worker's own", b"\1", protocol_type="connect")
     await classic_member(broker, f"{topic}-alone", subscription(topic), assignment(topic, 0, 2), instance="static-1")
+    await classic_member(broker, f"{topic}-garbled", b"\0\0\xff", assignment(topic, 1))
     transactions(broker, topic)
     if version != "3.9":
         client_life(broker, topic, "consumer")
@@ -251,6 +252,9 @@ def test_every_record_of_the_log_is_read_as_kafka_reads_it(source: Source) -> No
     assert owned == [row for record, answer in both if answer["type"] in NAMES for row in group_rows(record, answer)]
     expected = Counter(f"type {answer['type']}" for answer in told if answer["type"] > 1 and answer["type"] not in NAMES)
     expected["tombstone"] = sum(record.value is None and answer["type"] in (0, 1, *NAMES) for record, answer in both)
+    expected["bad subscription"] = sum(
+        "topics" in member and member["topics"] is None for answer in told if answer["type"] == 2
+        for member in answer.get("value", {}).get("members", []))
     assert counts == +expected
 
 
@@ -267,7 +271,8 @@ def test_the_log_holds_what_is_to_be_compared(source: Source) -> None:
 
     mine = [row for row in owned if row["group"].startswith(source.topic)]
     records = Counter(row["record"] for row in mine)
-    assert records["ClassicGroup"] >= 10
+    assert records["ClassicGroup"] >= 9         # two members and their group, and three with a member each
+    assert counts["bad subscription"] >= 1
     assert {"connect", "consumer"} <= {row["protocol_type"] for row in mine if row["record"] == "ClassicGroup"}
     assert {"static-1", "i-1"} <= {row["instance"] for row in mine}
     assert {len(row["assigned"]) for row in mine if row["group"] == f"{source.topic}-alone" and row["assigned"]} == {2}
@@ -293,4 +298,4 @@ def test_bytes_that_kafka_refuses_are_refused(source: Source) -> None:
     told = asked(source.version, cut)
     assert good == {i for i, answer in enumerate(told) if "error" not in answer}
     assert len(good) >= len(whole)
-    assert set(counts) <= {"bad key", "bad value"}
+    assert set(counts) <= {"bad key", "bad value", "bad subscription"}

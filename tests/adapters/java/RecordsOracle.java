@@ -9,19 +9,21 @@ import java.lang.reflect.InvocationTargetException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Readable;
+import org.apache.kafka.common.protocol.types.SchemaException;
 
 /**
  * What records of `__consumer_offsets` hold, by the classes that Kafka generates from its schemas: those of the version
  * whose jars are on the class path. Run as a source file: `java -cp "LIBS/*" RecordsOracle.java`.
  *
  * Reads a line "KEY VALUE" for each record, in hexadecimal, "-" for none, and answers with a line of JSON: type, key,
- * version, value and, of members in the consumers' protocol, topics and assigned; or only "error", what Kafka said to the
- * bytes. The names of fields are those of the schemas.
+ * version, value and, of members in the consumers' protocol, topics (null: not to be read) and assigned; or only "error",
+ * what Kafka said to the bytes. The names of fields are those of the schemas.
  */
 public class RecordsOracle {
     private static final String GENERATED = "org.apache.kafka.coordinator.group.generated.";
@@ -78,9 +80,13 @@ public class RecordsOracle {
     }
 
     private static void blobs(ObjectNode member) throws Exception {
-        ArrayNode topics = member.putArray("topics");
         byte[] subscription = member.get("subscription").binaryValue();
-        ConsumerProtocol.deserializeSubscription(ByteBuffer.wrap(subscription)).topics().forEach(topics::add);
+        try {
+            List<String> wanted = ConsumerProtocol.deserializeSubscription(ByteBuffer.wrap(subscription)).topics();
+            wanted.forEach(member.putArray("topics")::add);
+        } catch (SchemaException refused) {
+            member.putNull("topics");
+        }
         ArrayNode assigned = member.putArray("assigned");
         byte[] assignment = member.get("assignment").binaryValue();
         if (assignment.length > 0) {
