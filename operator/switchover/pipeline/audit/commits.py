@@ -6,8 +6,8 @@ itself counts (offset in the log, zxid), and between the stores by time, which t
 * What stands in both stores within the band is one commit (members that write both), and counts once, where it came first.
 * A commit below the one before it begins a new pass, whose overlap with the others was consumed twice. Where the one before
   it stands in the other store, and that store got past it within the band only, it may as well have been late (`close`).
-* A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what lies
-  between. It begins a new pass at its own offset.
+* A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what
+  lies between. It begins a new pass at its own offset.
 * After a tombstone the position is not known; the next commit begins a new pass.
 """
 
@@ -63,8 +63,8 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     """The events, hashed by `k`, in one order, each with the one before it.
 
     Adds `at` (time that never goes back within a store), `n` (place in the order), `before` (struct store, offset, at of
-    the event before; null for the first) and `cause` where a pass begins. Copies of the other store's commits, and tombstones
-    in a store that was not the last to have a commit, are left out.
+    the event before; null for the first) and `cause` where a pass begins. Copies of the other store's commits, and
+    tombstones in a store that was not the last to have a commit, are left out.
     """
     own = Window.partitionBy(KEY, "store").orderBy("place", "sub")
     passed = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -120,9 +120,9 @@ def _cause() -> Column:
 
 
 def passes(ordered: DataFrame) -> DataFrame:
-    """Passes over a partition: k, NAMES, pass (1, 2, …), cause, `was` (the offset before it), start, end, began, ended (ms), store.
+    """Passes over a partition: k, NAMES, pass (1, 2, …), cause, was, start, end, began, ended, store.
 
-    start = end where nothing was read after its first commit.
+    `was` is the offset before it, `began` and `ended` are ms; start = end where nothing was read after its first commit.
     """
     counted = Window.partitionBy(KEY).orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     first = sql.min(sql.struct("n", "cause", sql.col("before.offset").alias("was"), "at", "store"))

@@ -21,7 +21,8 @@ def produced(spark: SparkSession, directory: Path) -> DataFrame:
     wrong = rows.where("broken is not null or topic is null or partition is null or first is null or last is null"
                        " or first < 0 or last < first").head()
     if wrong is not None:
-        raise JobFailed(f"{directory}: {(wrong['broken'] or str(wrong.asDict()))[:200]!r} is no range of acknowledged offsets: "
+        line = ascii((wrong["broken"] or str(wrong.asDict()))[:200])
+        raise JobFailed(f"{directory}: {line} is no range of acknowledged offsets: "
                         'each line must be {"topic": …, "partition": …, "first": …, "last": …}')
     return rows.drop("broken")
 
@@ -35,7 +36,8 @@ def deleted(ordered: DataFrame, ends: DataFrame, since: int, until: int, band: i
     starts = (ends.where("start > 0").groupBy("topic", "partition", "start").agg(sql.min("time").alias("seen"))
               .where(sql.col("seen").between(since, until - 1)))
     keys = ordered.select(KEY, *NAMES).distinct()
-    probes = keys.join(starts, ["topic", "partition"]).withColumn("late", sql.explode(sql.array(sql.lit(False), sql.lit(True))))
+    twice = sql.explode(sql.array(sql.lit(False), sql.lit(True)))
+    probes = keys.join(starts, ["topic", "partition"]).withColumn("late", twice)
     position = sql.struct("offset").alias("position")
     line = (ordered.select(KEY, *NAMES, "at", "n", position)
             .unionByName(probes.withColumn("at", sql.col("seen") + sql.when(sql.col("late"), band).otherwise(0)),

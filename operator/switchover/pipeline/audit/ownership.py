@@ -23,8 +23,7 @@ def in_kafka(ownership: DataFrame, topics: DataFrame) -> DataFrame:
     """
     held = _classic(ownership).unionByName(_consumer(ownership))
     names = topics.where("topic_id is not null").groupBy("topic_id").agg(sql.max("topic").alias("name"))
-    return (held.select("group", "member", "client_id", "first", "last", "began", "ended", sql.explode("assigned").alias("of"))
-            .withColumn("topic_id", sql.col("of.topic_id")).join(sql.broadcast(names), "topic_id", "left")
+    return (held.withColumn("of", sql.explode("assigned")).withColumn("topic_id", sql.col("of.topic_id")).join(sql.broadcast(names), "topic_id", "left")
             .select("group", sql.coalesce("of.topic", "name", sql.concat(sql.lit("id:"), "topic_id")).alias("topic"),
                     sql.col("of.partition").alias("partition"), "member", "client_id", "first", "last", "began", "ended")
             .where("first < last"))
@@ -105,12 +104,14 @@ def in_zookeeper_mode(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
             & sql.col("path").startswith(f"{CONSUMERS}/"))
     kafka = sql.coalesce(sql.col("data").cast("string") == str(Mode.KAFKA), sql.lit(False))
     logged = transactions.where(mode).select(
-        _path(2).alias("group"), sql.col("zxid").alias("first"), "time", (kafka & (sql.col("op") != "delete")).alias("kafka"))
+        _path(2).alias("group"), sql.col("zxid").alias("first"), "time",
+        (kafka & (sql.col("op") != "delete")).alias("kafka"))
     polled = znodes.where(mode).select(
         _path(2).alias("group"), sql.col("mzxid").alias("first"), sql.col("mtime").alias("time"), kafka.alias("kafka"))
     written = logged.unionByName(polled).dropDuplicates(["group", "first"])
     before = written.select("group").distinct().select(
-        "group", sql.lit(-1).cast("long").alias("first"), sql.lit(0).cast("long").alias("time"), sql.lit(False).alias("kafka"))
+        "group", sql.lit(-1).cast("long").alias("first"), sql.lit(0).cast("long").alias("time"),
+        sql.lit(False).alias("kafka"))
     return (_until_next(written.unionByName(before), "group").where("not kafka")
             .select("group", sql.col("began").alias("from"), sql.col("ended").alias("to")))
 
@@ -118,8 +119,8 @@ def in_zookeeper_mode(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
 def consuming(kafka: DataFrame, zookeeper: DataFrame, enabled: DataFrame, zookeeper_mode: DataFrame) -> DataFrame:
     """NAMES, store, who, began, ended: what the owners of the two systems prove about consumption against each other.
 
-    A migration-enabled member consumes only what it has an owner node for, so its assignment by Kafka proves nothing. In mode
-    kafka it may hold the node of a partition that Kafka has given away, and does not fetch it.
+    A migration-enabled member consumes only what it has an owner node for, so its assignment by Kafka proves nothing. In
+    mode kafka it may hold the node of a partition that Kafka has given away, and does not fetch it.
     """
     consumers = (kafka.join(enabled.withColumnRenamed("member", "client_id"), ["group", "client_id"], "left_anti")
                  .select(*NAMES, sql.lit("kafka").alias("store"), sql.col("member").alias("who"), "began", "ended"))
