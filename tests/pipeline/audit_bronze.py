@@ -26,8 +26,8 @@ class Captures:
         self._place += 1
         self.rows["commits"].append({
             "group": group, "topic": topic, "partition": partition, "offset": offset, "leader_epoch": -1,
-            "commit_time": None if offset is None else T + at, "record_time": T + at, "version": None if offset is None else 4,
-            "log_partition": 7, "log_offset": self._place})
+            "commit_time": None if offset is None else T + at, "record_time": T + at,
+            "version": None if offset is None else 4, "log_partition": 7, "log_offset": self._place})
 
     def commits(self, group: str, offsets: Iterable[int], at: int, every: int = 1000) -> None:
         """Several, one after the other."""
@@ -72,8 +72,8 @@ class Captures:
         held, back = ([{"topic": None, "topic_id": topic_id, "partition": each} for each in numbers]
                       for numbers in (assigned, pending))
         self.rows["ownership"].append({
-            "group": group, "record": "Current", "member": member, "epoch": 1, "state": 0, "time": T + at, "tombstone": False,
-            "assigned": held, "pending": back, "log_partition": 7, "log_offset": self._place})
+            "group": group, "record": "Current", "member": member, "epoch": 1, "state": 0, "time": T + at,
+            "tombstone": False, "assigned": held, "pending": back, "log_partition": 7, "log_offset": self._place})
 
     def end(self, topic: str, start: int, end: int, at: int) -> None:
         """Log start and end of partition 0."""

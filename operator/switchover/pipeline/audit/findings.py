@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from switchover.pipeline.audit.commits import CLOSE, NAMES, REWIND
@@ -32,19 +32,23 @@ COLUMNS = ("kind", "proven", *NAMES, "start", "end", "amount", "doubled", "at", 
 or of OWNERS the owners."""
 
 
-def _finding(rows: DataFrame, kind: Kind, **columns: Column | str) -> DataFrame:
-    absent: dict[str, Column] = {"amount": sql.col("end") - sql.col("start"), "doubled": sql.lit(0), "one": sql.lit(None),
-                                 "other": sql.lit(None), "at": sql.lit(None)}
-    given = {name: sql.col(column) if isinstance(column, str) else column for name, column in columns.items()}
-    types = {"kind": "string", "proven": "boolean", "one": "string", "other": "string"}
-    chosen = {**{name: absent[name] for name in absent if name not in rows.columns}, **given, "kind": sql.lit(str(kind))}
-    return rows.select(*(chosen.get(name, sql.col(name)).cast(types[name]).alias(name) if name in types else
-                         (chosen.get(name, sql.col(name)) if name in NAMES else chosen.get(name, sql.col(name)).cast("long"))
-                         .alias(name) for name in COLUMNS))
+_TYPES = {"kind": "string", "proven": "boolean", "group": "string", "topic": "string", "partition": "int", "one": "string",
+          "other": "string"}
+
+
+def _finding(rows: DataFrame, kind: Kind, **columns: Column) -> DataFrame:
+    """Rows of COLUMNS: those given, else those of the rows, else what stands for absent ones."""
+    length, nobody = sql.col("end") - sql.col("start"), sql.lit(None)
+    absent = {"amount": length, "doubled": sql.lit(0), "one": nobody, "other": nobody}
+    known = {**absent, **{name: sql.col(name) for name in rows.columns}, **columns, "kind": sql.lit(str(kind))}
+    return rows.select(*(known[name].cast(_TYPES.get(name, "bigint")).alias(name) for name in COLUMNS))
 
 
 def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
-    """Findings of the offset axis from passes, and the gaps (NAMES, start, end, at), for which there may be evidence."""
+    """Findings of the offset axis from passes, and the gaps (NAMES, start, end, at), for which there may be evidence.
+
+    Set back and not read since, or to before the first commit that is known, tells of nothing that was read twice.
+    """
     told = sql.struct("pass", "cause", "began", "store")
     checked = overlaps(passes.where("start < end"), [KEY], "start", "end", told)
     later = sql.when(sql.col("pass") > sql.col("other.pass"), told).otherwise(sql.col("other"))
@@ -52,14 +56,17 @@ def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
     checked = checked.withColumns({"later": later, "earlier": earlier})
     twice = _finding(
         checked.where((sql.col("overlap") > 0) & (sql.col("later.began") >= since)), Kind.TWICE,
-        end=sql.col("start") + sql.col("overlap"), amount="overlap", proven=sql.col("later.cause") != CLOSE,
-        at="later.began", one="earlier.store", other="later.store")
-    last = passes.groupBy(KEY).agg(sql.max_by(sql.struct(*passes.columns), "pass").alias("last")).select("last.*")
-    unread = (sql.col("start") == sql.col("end")) & sql.col("cause").isin(REWIND, CLOSE) & (sql.col("began") >= since)
-    rewound = _finding(
-        last.where(unread), Kind.REWOUND, end="was", amount=sql.col("was") - sql.col("start"), proven=sql.lit(False), at="began", other="store")
+        end=sql.col("start") + sql.col("overlap"), amount=sql.col("overlap"), proven=sql.col("later.cause") != CLOSE,
+        at=sql.col("later.began"), one=sql.col("earlier.store"), other=sql.col("later.store"))
+    order = Window.partitionBy(KEY).orderBy("pass")
+    unread = (sql.col("start") == sql.col("end")) & sql.lead("pass").over(order).isNull()
+    unknown = sql.col("start") < sql.min("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    rewound = passes.withColumn("untold", unread | unknown).where(
+        sql.col("untold") & sql.col("cause").isin(REWIND, CLOSE) & (sql.col("began") >= since))
+    set_back = _finding(rewound, Kind.REWOUND, end=sql.col("was"), amount=sql.col("was") - sql.col("start"),
+                        proven=sql.lit(False), at=sql.col("began"), other=sql.col("store"))
     gaps = checked.where((sql.col("gap") > 0) & (sql.col("began") >= since) & (sql.col("pass") > sql.col("other.pass")))
-    return twice.unionByName(rewound), gaps.select(
+    return twice.unionByName(set_back), gaps.select(
         *NAMES, sql.col("reach").alias("start"), sql.col("start").alias("end"), sql.col("began").alias("at"))
 
 
@@ -92,7 +99,7 @@ def of_kafka_owners(owned: DataFrame, since: int, until: int) -> DataFrame:
     end = sql.greatest(start, sql.least("ended", "other.ended", sql.lit(until)))
     return _finding(checked.where((sql.col("overlap") > 0) & (start < until) & (sql.least("ended", "other.ended") >= since)),
                     Kind.OWNERS, start=start, end=end, amount=end - start, proven=sql.lit(True), at=start,
-                    one="other.member", other="member", doubled=sql.lit(0))
+                    one=sql.col("other.member"), other=sql.col("member"), doubled=sql.lit(0))
 
 
 def of_two_systems(consuming: DataFrame, since: int, until: int, band: int) -> DataFrame:
@@ -100,8 +107,9 @@ def of_two_systems(consuming: DataFrame, since: int, until: int, band: int) -> D
     alone = merged(within(consuming, since, until).repartition(KEY), [KEY, *NAMES, "store"], "began", "ended",
                    {"who": sql.min("who")})
     checked = overlaps(alone, [KEY], "began", "ended", sql.struct("store", "who"))
-    return _finding(checked.where("overlap > 0"), Kind.OWNERS, start="began", end=sql.col("began") + sql.col("overlap"),
-                    amount="overlap", proven=sql.col("overlap") > band, at="began", one="other.who", other="who")
+    began, length = sql.col("began"), sql.col("overlap")
+    return _finding(checked.where("overlap > 0"), Kind.OWNERS, start=began, end=began + length, amount=length,
+                    proven=length > band, at=began, one=sql.col("other.who"), other=sql.col("who"), doubled=sql.lit(0))
 
 
 def hand_overs(owned: DataFrame, since: int, until: int) -> DataFrame:
@@ -137,7 +145,7 @@ def _words(row: Any, longest: int) -> str:
             doubt = "" if row["proven"] else ", or a commit was late"
             return f"{where}: {row['amount']} records {span} consumed twice from {at} on{across}{doubt}"
         case Kind.REWOUND:
-            return f"{where}: set back from {row['end']} to {row['start']} at {at}, and nothing was read from there since"
+            return f"{where}: set back from {row['end']} to {row['start']} at {at}; whether it was read twice is not known"
         case Kind.GAP:
             return f"{where}: nobody's commits cover {span}, passed over at {at}; whether records were there is not known"
         case Kind.SKIPPED:

@@ -43,7 +43,7 @@ def run(config: Config, progress: Progress) -> Outcome:
     now = int(time.time() * 1000)
     until = now if settings.until is None else settings.until
     if not settings.since < until <= now:
-        raise BadConfig(f"audit: from {coverage.moment(settings.since)} until {coverage.moment(until)} is no time that has passed")
+        raise BadConfig(f"audit: {coverage.moment(settings.since)} until {coverage.moment(until)} is not in the past")
     if settings.capture:
         import_module("switchover.pipeline.capture.job").run(config, progress)
     store = Store(config.store, config.cluster)
@@ -62,8 +62,8 @@ def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Rang
     with store.results("audit", told) as directory:
         found, gaps_of_time, clashes = _found(bronze, settings, span, two_stores)
         with progress.of(spark, "looking for overlaps, gaps and losses"):
-            found.coalesce(1).write.parquet(str(directory / MADE_UP[0]))
-            gaps_of_time.coalesce(1).write.parquet(str(directory / MADE_UP[1]))
+            found.write.parquet(str(directory / MADE_UP[0]))
+            gaps_of_time.write.parquet(str(directory / MADE_UP[1]))
         report = _report(spark, directory, store, settings, span, bronze, activity, clashes)
         (directory / MADE_UP[2]).write_text(report.text(), encoding="utf-8")
         told.update(report.manifest())
@@ -149,8 +149,8 @@ def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditS
     counted = evidence.groupBy("kind", "proven").agg(
         sql.count("*").alias("n"), sql.sum(sql.col("amount").cast("decimal(38,0)")).alias("amount"),
         sql.sum(sql.col("doubled").cast("decimal(38,0)")).alias("doubled")).collect()
-    gravest = (evidence.where("proven").count() and evidence.where("proven") or evidence).orderBy(
-        sql.col("amount").desc(), *NAMES, "start").limit(SHOWN).collect()
+    proven = any(row["proven"] for row in counted)
+    gravest = evidence.where(sql.col("proven") == proven).orderBy(sql.col("amount").desc(), *NAMES, "start").limit(SHOWN)
     waits = spark.read.parquet(str(directory / MADE_UP[1])).agg(
         sql.count("*").alias("n"), sql.max(sql.col("end") - sql.col("start")).alias("longest")).first()
     twice = [row for row in counted if row["kind"] == findings.Kind.TWICE and row["proven"]]
@@ -158,17 +158,18 @@ def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditS
     doubts = [*coverage.doubts(bronze.manifests, span.since, span.until, sources),
               *coverage.holes(bronze.manifests, span.since, span.until)]
     if "ZooKeeper" in sources and coverage.without_logs(bronze.manifests, span.since, span.until):
-        doubts.append("ZooKeeper was only polled: what was written between two polls is not known; capture its transaction logs")
+        doubts.append("ZooKeeper was only polled, and what was written between two polls is not known: capture its "
+                      "transaction logs")
     for group in settings.groups:
         seen = activity.get(group.name)
         doubts += coverage.of_group(group.name, seen.activity if seen else None)
     if clashes:
-        doubts.append(f"{clashes} hashes stand for several partitions, whose findings are mixed up: audit fewer groups at once")
+        doubts.append(f"{clashes} hashes stand for several partitions, whose findings are mixed: audit fewer groups at once")
     return Report(
         cluster=store.cluster, groups=[group.name for group in settings.groups], since=span.since, until=span.until,
         guard_band=span.band, rows=sum(each.activity.commits for each in activity.values()),
         violations={row["kind"]: row["n"] for row in counted if row["proven"]},
         undecided={row["kind"]: row["n"] for row in counted if not row["proven"]},
         records_twice=int(sum(row["amount"] for row in twice)), records_doubled=int(sum(row["doubled"] for row in twice)),
-        sentences=[findings.sentence(row) for row in gravest], doubts=doubts, collisions=clashes,
+        sentences=[findings.sentence(row) for row in gravest.collect()], doubts=doubts, collisions=clashes,
         hand_overs=waits["n"] if waits else 0, longest_hand_over=(waits["longest"] or 0) if waits else 0)

@@ -23,7 +23,8 @@ def in_kafka(ownership: DataFrame, topics: DataFrame) -> DataFrame:
     """
     held = _classic(ownership).unionByName(_consumer(ownership))
     names = topics.where("topic_id is not null").groupBy("topic_id").agg(sql.max("topic").alias("name"))
-    return (held.withColumn("of", sql.explode("assigned")).withColumn("topic_id", sql.col("of.topic_id")).join(sql.broadcast(names), "topic_id", "left")
+    return (held.withColumn("of", sql.explode("assigned"))
+            .withColumn("topic_id", sql.col("of.topic_id")).join(sql.broadcast(names), "topic_id", "left")
             .select("group", sql.coalesce("of.topic", "name", sql.concat(sql.lit("id:"), "topic_id")).alias("topic"),
                     sql.col("of.partition").alias("partition"), "member", "client_id", "first", "last", "began", "ended")
             .where("first < last"))
