@@ -47,11 +47,15 @@ class Captures:
         self.write(f"/consumers/{group}/offsets/{topic}/0", str(offset), at)
 
     def owner(self, group: str, owner: str, begins: int, ends: int | None, topic: str = "orders") -> None:
-        """An owner node from its creation to the end of its session."""
+        """An owner node from its creation to the end of its session; None: the last capture finds it still there."""
         path = f"/consumers/{group}/owners/{topic}/0"
-        self.write(path, f"{owner}-0", begins, "create", ephemeral=True)
+        zxid = self.write(path, f"{owner}-0", begins, "create", ephemeral=True)
         if ends is not None:
             self.write(path, None, ends, "closeSession")
+            return
+        self.rows["znodes"].append({
+            "path": path, "data": f"{owner}-0".encode(), "version": 0, "czxid": zxid, "mzxid": zxid, "ctime": T + begins,
+            "mtime": T + begins, "session": 5})
 
     def generation(self, group: str, epoch: int, at: int, members: Mapping[str, Iterable[int]],
                    topic: str = "orders") -> None:
@@ -85,13 +89,13 @@ class Captures:
     def file(self, root: Path, until: int, began: int = -SECOND, holes: object = None, cluster: str = "c") -> Store:
         """Into a store: a capture that began at `began`, and one at `until` that has everything."""
         store = Store(root, cluster)
-        self.end("nobody-reads-this", 0, 0, began)
-        for number, (at, tables) in enumerate(((began, ("ends", "znodes")), (until, tuple(SCHEMAS)))):
+        for row in self.rows["znodes"]:
+            row.setdefault("time", T + until)
+        first = {table: [] for table in SCHEMAS} | {"ends": [{"topic": "nobody-reads-this", "partition": 0, "time": T + began}]}
+        for number, (at, rows) in enumerate(((began, first), (until, self.rows))):
             run = new_run()
-            files = [store.file(run, table, index, T + at, pa.Table.from_pylist(self.rows[table], SCHEMAS[table]))
-                     for index, table in enumerate(tables) if number or table == "znodes" or table == "ends"]
-            if not number:
-                self.rows["ends"] = []
+            files = tuple(store.file(run, table, index, T + at, pa.Table.from_pylist(rows[table], SCHEMAS[table]))
+                          for index, table in enumerate(SCHEMAS))
             inputs = {"holes": holes} if number and holes else {}
-            store.commit(Manifest(number, run, T + at, T + at + 10, inputs, files=tuple(files)))
+            store.commit(Manifest(number, run, T + at, T + at + 10, inputs, files=files))
         return store

@@ -107,6 +107,13 @@ def tell(c: Captures) -> dict[str, list[Finding]]:
         c.commit("two worlds", 105 + number * 10, 10_500 + number * 1000)
     found["two worlds"] = [("rewound", False, 105, 500, 395)]
 
+    for number in range(6):
+        c.offset("one world behind", number * 100, 1000 + number * 1000)
+    c.commit("one world behind", 0, 20_000)
+    c.offset("one world behind", 600, 20_500)
+    c.commits("one world behind", [250, 450], 21_000)
+    found["one world behind"] = [("twice", True, 0, 450, 450)]
+
     # retention takes what was not consumed; within the band after it nobody knows
     c.end("short", 90, 200, 30_000)
     c.commits("overtaken", [0, 50], 1000)

@@ -6,6 +6,8 @@ itself counts (offset in the log, zxid), and between the stores by time, which t
 * What stands in both stores within the band is one commit (members that write both), and counts once, where it came first.
 * A commit below the one before it begins a new pass, whose overlap with the others was consumed twice. Where the one before
   it stands in the other store, and that store got past it within the band only, it may as well have been late (`close`).
+* A commit that goes on in its own store where that had got to, is a step of that store alone: members of both worlds who
+  commit in turn are told apart by it (`own`).
 * A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what
   lies between. It begins a new pass at its own offset.
 * After a tombstone the position is not known; the next commit begins a new pass.
@@ -21,7 +23,7 @@ from switchover.pipeline.audit.intervals import KEY
 
 NAMES = ("group", "topic", "partition")
 KAFKA, ZOOKEEPER = "kafka", "zookeeper"
-FIRST, TOMBSTONE, REWIND, CLOSE, SEAM = "first", "tombstone", "rewind", "close", "seam"
+FIRST, TOMBSTONE, REWIND, CLOSE, OWN, SEAM = "first", "tombstone", "rewind", "close", "own", "seam"
 """Why a pass begins."""
 _DIGITS = r"\A[0-9]{1,19}\z"
 
@@ -63,8 +65,8 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     """The events, hashed by `k`, in one order, each with the one before it.
 
     Adds `at` (time that never goes back within a store), `n` (place in the order), `before` (struct store, offset, at of
-    the event before; null for the first) and `cause` where a pass begins. Copies of the other store's commits, and
-    tombstones in a store that was not the last to have a commit, are left out.
+    the event before; null for the first), and where a pass begins `cause` and `start`. Copies of the other store's commits,
+    and tombstones in a store that was not the last to have a commit, are left out.
     """
     own = Window.partitionBy(KEY, "store").orderBy("place", "sub")
     passed = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -85,7 +87,9 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     in_order = Window.partitionBy(KEY).orderBy(*order)
     events = events.withColumns({
         "before": sql.lag(sql.struct("store", "offset", "at")).over(in_order), "n": sql.row_number().over(in_order)})
-    return events.withColumn("cause", _cause()).drop("from", "settled")
+    goes_on = (sql.col("before.store") != sql.col("store")) & (sql.col("from") <= sql.col("offset"))
+    start = sql.when(goes_on & sql.col("cause").isin(REWIND, CLOSE, OWN), sql.col("from")).otherwise(sql.col("offset"))
+    return events.withColumn("cause", _cause()).withColumn("start", start).drop("from", "settled")
 
 
 def _without_copies(events: DataFrame, band: int) -> DataFrame:
@@ -110,13 +114,15 @@ def _with_settled(events: DataFrame, band: int) -> DataFrame:
 def _cause() -> Column:
     offset, before = sql.col("offset"), sql.col("before")
     across = before["store"] != sql.col("store")
-    elsewhere = sql.col("from").isNull() | (sql.col("from") < before["offset"])
+    ahead = across & (offset > before["offset"])
+    own = sql.col("from")
     return (sql.when(offset.isNull(), None)
             .when(before.isNull(), FIRST)
             .when(before["offset"].isNull(), TOMBSTONE)
             .when(offset < before["offset"],
                   sql.when(across & ~sql.coalesce(sql.col("settled") > offset, sql.lit(False)), CLOSE).otherwise(REWIND))
-            .when(across & (offset > before["offset"]) & elsewhere, SEAM))
+            .when(ahead & (own > before["offset"]), sql.when(own <= offset, OWN).otherwise(REWIND))
+            .when(ahead & (own.isNull() | (own < before["offset"])), SEAM))
 
 
 def passes(ordered: DataFrame) -> DataFrame:
@@ -125,10 +131,10 @@ def passes(ordered: DataFrame) -> DataFrame:
     `was` is the offset before it, `began` and `ended` are ms; start = end where nothing was read after its first commit.
     """
     counted = Window.partitionBy(KEY).orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    first = sql.min(sql.struct("n", "cause", sql.col("before.offset").alias("was"), "at", "store"))
+    first = sql.min(sql.struct("n", "cause", sql.col("before.offset").alias("was"), "at", "store", "start"))
     return (ordered.withColumn("pass", sql.count("cause").over(counted)).where("offset is not null")
             .groupBy(KEY, "pass")
             .agg(*(sql.first(name).alias(name) for name in NAMES), first.alias("first"),
-                 sql.min("offset").alias("start"), sql.max("offset").alias("end"), sql.max("at").alias("ended"))
-            .select(KEY, *NAMES, "pass", "first.cause", "first.was", "start", "end", sql.col("first.at").alias("began"),
+                 sql.max("offset").alias("end"), sql.max("at").alias("ended"))
+            .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end", sql.col("first.at").alias("began"),
                     "ended", "first.store"))
