@@ -91,7 +91,7 @@ class Captures:
         store = Store(root, cluster)
         for row in self.rows["znodes"]:
             row.setdefault("time", T + until)
-        first = {table: [] for table in SCHEMAS} | {"ends": [{"topic": "nobody-reads-this", "partition": 0, "time": T + began}]}
+        first: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}
         for number, (at, rows) in enumerate(((began, first), (until, self.rows))):
             run = new_run()
             files = tuple(store.file(run, table, index, T + at, pa.Table.from_pylist(rows[table], SCHEMAS[table]))

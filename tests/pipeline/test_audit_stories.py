@@ -3,13 +3,12 @@
 A `Story` is a group of its own; T + 0 is the begin of the range, and its end is T + UNTIL.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline.audit_bronze import SECOND, Captures, T
 from pyspark.sql import SparkSession
 
+from pipeline.audit_bronze import SECOND, Captures, T
 from switchover.pipeline.audit.findings import LONGEST, sentence
 from switchover.pipeline.audit.job import Range, judge
 from switchover.pipeline.audit.settings import AuditedGroup, AuditSettings
@@ -20,6 +19,8 @@ BAND = 5 * SECOND
 HOSTILE = "a\nb\x00\u202e'" + "x" * 65_536
 Finding = tuple[str, bool, int | None, int | None, int | None]
 """kind, proven, start, end, amount"""
+Audited = tuple[dict[str, list[Finding]], list[Any], Any]
+"""What must be found by group, the rows of evidence, the report."""
 
 
 def tell(c: Captures) -> dict[str, list[Finding]]:
@@ -197,28 +198,33 @@ def tell(c: Captures) -> dict[str, list[Finding]]:
 
 
 @pytest.fixture(scope="module")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[Finding]], list[Any], Any]:
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     captures = Captures()
     expected = tell(captures)
     store = captures.file(tmp_path_factory.mktemp("store"), UNTIL)
     settings = AuditSettings(groups=tuple(AuditedGroup(name=name) for name in expected), since=T)
-    report = judge(spark, store, settings, Range(T, T + UNTIL, BAND), Progress())
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")             # rows are few, and to compile takes long
+    try:
+        report = judge(spark, store, settings, Range(T, T + UNTIL, BAND), Progress())
+    finally:
+        spark.conf.unset("spark.sql.codegen.wholeStage")
     latest = store.latest("audit")
     assert latest is not None
     rows = spark.read.parquet(str(latest / "evidence.parquet")).collect()
     return expected, rows, report
 
 
-def test_every_story_ends_as_it_must(audited: Any) -> None:
+def test_every_story_ends_as_it_must(audited: Audited) -> None:
     expected, rows, _ = audited
     found: dict[str, list[Finding]] = {name: [] for name in expected}
     for row in rows:
         found[row["group"]].append((row["kind"], row["proven"], row["start"], row["end"], row["amount"]))
-    wrong = {name[:30]: (found[name], expected[name]) for name in expected if sorted(found[name]) != sorted(expected[name])}
+    wrong = {name[:30]: (found[name], expected[name]) for name in expected
+             if sorted(found[name]) != sorted(expected[name])}
     assert wrong == {}
 
 
-def test_the_report_counts_them_and_speaks_briefly(audited: Any) -> None:
+def test_the_report_counts_them_and_speaks_briefly(audited: Audited) -> None:
     expected, _, report = audited
     proven = [each for story in expected.values() for each in story if each[1]]
     assert report.verdict == "Violations"
@@ -230,7 +236,7 @@ def test_the_report_counts_them_and_speaks_briefly(audited: Any) -> None:
     assert all(len(each) <= LONGEST for each in report.evidence())
 
 
-def test_sentences_are_short_and_escaped(audited: Any) -> None:
+def test_sentences_are_short_and_escaped(audited: Audited) -> None:
     _, rows, _ = audited
     told = [sentence(row) for row in rows]
     assert max(map(len, told)) <= LONGEST

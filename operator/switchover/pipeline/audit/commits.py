@@ -136,5 +136,6 @@ def passes(ordered: DataFrame) -> DataFrame:
             .groupBy(KEY, "pass")
             .agg(*(sql.first(name).alias(name) for name in NAMES), first.alias("first"),
                  sql.max("offset").alias("end"), sql.max("at").alias("ended"))
-            .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end", sql.col("first.at").alias("began"),
+            .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end",
+                    sql.col("first.at").alias("began"),
                     "ended", "first.store"))

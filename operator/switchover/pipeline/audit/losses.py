@@ -17,7 +17,7 @@ def produced(spark: SparkSession, directory: Path) -> DataFrame:
     if not any(directory.glob("*.jsonl")):
         raise BadConfig(f"{directory} has no *.jsonl: give the directory of the producers' log, or none")
     rows = (spark.read.schema(_PRODUCED).option("columnNameOfCorruptRecord", "broken")
-            .json(str(directory / "*.jsonl"), mode="PERMISSIVE").cache())
+            .json(str(directory / "*.jsonl"), mode="PERMISSIVE"))
     wrong = rows.where("broken is not null or topic is null or partition is null or first is null or last is null"
                        " or first < 0 or last < first").head()
     if wrong is not None:
