@@ -53,15 +53,21 @@ def test_what_was_not_captured_is_told(captures: list[Manifest], words: str) -> 
     assert words in found[0]
 
 
-def test_a_hole_counts_in_the_range_where_it_was_found_and_once() -> None:
-    old, new = {"partition": 3, "from": 5, "to": 9}, {"partition": 4, "from": 1, "to": 2}
-    captures = [capture(0, 100, "ends"), capture(1, 200, "ends", holes=[old]), capture(2, 300, "ends", holes=[old]),
-                capture(3, 400, "ends", holes=[old, new])]
-    assert len(holes(captures, 100, 400)) == 2
-    assert [each[:9] for each in holes(captures, 200, 300)] == []
-    assert [each[:9] for each in holes(captures, 250, 400)] == ["capture 3"]
+def test_a_hole_counts_where_it_was_found_in_the_range() -> None:
+    one, two = {"partition": 3, "from": 5, "to": 9}, {"partition": 4, "from": 1, "to": 2}
+    captures = [capture(0, 100, "ends"), capture(1, 200, "ends", holes=[one]), capture(2, 300, "ends"),
+                capture(3, 400, "ends", holes=[one, two])]
+    assert len(holes(captures, 100, 400)) == 3
+    assert holes(captures, 200, 300) == []
+    assert [each[:9] for each in holes(captures, 250, 400)] == ["capture 3"] * 2
     assert holes(captures, 400, 500) == []
-    assert len(holes([capture(0, 100, "ends"), capture(1, 200, "ends", holes={"7": [5, 9]})], 0, 500)) == 1
+
+
+def test_a_log_that_began_anew_is_a_hole() -> None:
+    captures = [Manifest(number, "r", 100 * number, 100 * number, {"offsets": {"topicId": None, "next": {"0": offset, "1": 5}}})
+                for number, offset in enumerate((10, 20, 7, 9))]
+    assert holes(captures, 0, 1000) == ["capture 2 found another __consumer_offsets, which began anew"]
+    assert holes(captures, 200, 1000) == []
 
 
 def test_zookeeper_without_logs_is_only_polled() -> None:

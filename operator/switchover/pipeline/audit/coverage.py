@@ -3,7 +3,8 @@
 A range [since, until] is covered by a source (Kafka or ZooKeeper) when
 * a capture of it began at or before `since`: what is older may have been compacted or overwritten before anybody read it;
 * a capture of it began at or after `until`: a capture reads at least what there was when it began;
-* no capture in between found that what the one before it had not read yet was gone (`inputs["holes"]` of its manifest);
+* no capture in between found that what the one before it had not read yet was gone (`inputs["holes"]` of its manifest), or
+  that `__consumer_offsets` had been made anew (`inputs["offsets"]["next"]` went back);
 * for ZooKeeper, every such capture read transaction logs: of polls only the last write before each is seen.
 ZooKeeper need only be covered where the groups wrote to it, or where it is configured.
 
@@ -13,7 +14,6 @@ Every doubt makes Indeterminate of Clean; none makes a violation undone.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from switchover.pipeline.store import Manifest
 
@@ -50,13 +50,17 @@ def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Itera
 
 
 def holes(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
-    """What captures of the range found to be gone. A hole that a manifest takes over from the one before it is old."""
-    found, known, before = [], [], 0
+    """What captures of the range found to be gone: holes, and a `__consumer_offsets` that begins anew."""
+    found: list[str] = []
+    reached: Mapping[str, int] = {}
+    before = 0
     for manifest in manifests:
-        told = _listed(manifest.inputs.get("holes"))
+        following = (manifest.inputs.get("offsets") or {}).get("next", reached)
         if before < until and manifest.began > since:
-            found += [f"capture {manifest.number} found a hole: {each!s:.120}" for each in told if each not in known]
-        known, before = told, manifest.began
+            found += [f"capture {manifest.number} found a hole: {each!s:.120}" for each in manifest.inputs.get("holes") or ()]
+            if any(following.get(partition, offset) < offset for partition, offset in reached.items()):
+                found.append(f"capture {manifest.number} found another __consumer_offsets, which began anew")
+        reached, before = following, manifest.began
     return found
 
 
@@ -90,9 +94,3 @@ def shown(name: str | None, longest: int = 60) -> str:
     plain = text.isprintable() and text.isascii() and "'" not in text and text
     short = text if len(text) <= longest else text[:longest] + "…"
     return short if plain else ascii(short)
-
-
-def _listed(told: Any) -> list[Any]:
-    if isinstance(told, Mapping):
-        return [{key: value} for key, value in told.items()]
-    return list(told) if isinstance(told, (list, tuple)) else [told] if told else []

@@ -45,7 +45,8 @@ def run(config: Config, progress: Progress) -> Outcome:
     if not settings.since < until <= now:
         raise BadConfig(f"audit: {coverage.moment(settings.since)} until {coverage.moment(until)} is not in the past")
     if settings.capture:
-        import_module("switchover.pipeline.capture.job").run(config, progress)
+        once = config.capture.model_copy(update={"mode": "Once"})
+        import_module("switchover.pipeline.capture.job").run(config.model_copy(update={"capture": once}), progress)
     store = Store(config.store, config.cluster)
     spark = session(config.spark, "audit")
     report = judge(spark, store, settings, Range(settings.since, until, settings.guard_band_ms), progress)
