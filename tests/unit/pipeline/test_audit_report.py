@@ -64,7 +64,7 @@ def test_a_hole_counts_where_it_was_found_in_the_range() -> None:
 
 
 def test_a_log_that_began_anew_is_a_hole() -> None:
-    captures = [Manifest(number, "r", 100 * number, 100 * number, {"offsets": {"topicId": None, "next": {"0": offset, "1": 5}}})
+    captures = [Manifest(number, "r", 100 * number, 100 * number, {"offsets": {"next": {"0": offset, "1": 5}}})
                 for number, offset in enumerate((10, 20, 7, 9))]
     assert holes(captures, 0, 1000) == ["capture 2 found another __consumer_offsets, which began anew"]
     assert holes(captures, 200, 1000) == []

@@ -26,11 +26,15 @@ SOURCES: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What was seen of one group: events before `until`, those of them in the range, and writes to ZooKeeper in it."""
+    """What was seen of one group before the end of the range."""
 
     commits: int = 0
     in_range: int = 0
+    """Commits in the range."""
     in_zookeeper: int = 0
+    """Offsets that were written to ZooKeeper in the range, and owner nodes that were there."""
+    ever_in_zookeeper: int = 0
+    """Offsets that were written to ZooKeeper at any time."""
 
 
 def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Iterable[str]) -> list[str]:
@@ -57,7 +61,8 @@ def holes(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
     for manifest in manifests:
         following = (manifest.inputs.get("offsets") or {}).get("next", reached)
         if before < until and manifest.began > since:
-            found += [f"capture {manifest.number} found a hole: {each!s:.120}" for each in manifest.inputs.get("holes") or ()]
+            told = manifest.inputs.get("holes") or ()
+            found += [f"capture {manifest.number} found a hole: {each!s:.120}" for each in told]
             if any(following.get(partition, offset) < offset for partition, offset in reached.items()):
                 found.append(f"capture {manifest.number} found another __consumer_offsets, which began anew")
         reached, before = following, manifest.began

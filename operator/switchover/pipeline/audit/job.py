@@ -22,7 +22,7 @@ from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 
-MADE_UP = "evidence.parquet", "hand_overs.parquet", "report.txt"
+EVIDENCE, HAND_OVERS, REPORT = "evidence.parquet", "hand_overs.parquet", "report.txt"
 """What a run leaves."""
 
 
@@ -58,26 +58,18 @@ def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Rang
     bronze = _Bronze(spark, store, settings, span.until)
     with progress.of(spark, "looking what was captured"):
         activity = bronze.activity(span.since)
-        two_stores = any(each.zookeeper_ever for each in activity.values())
+        two_stores = any(each.ever_in_zookeeper for each in activity.values())
     told: dict[str, object] = {}
     with store.results("audit", told) as directory:
         found, gaps_of_time, clashes = _found(bronze, settings, span, two_stores)
         with progress.of(spark, "looking for overlaps, gaps and losses"):
-            found.write.parquet(str(directory / MADE_UP[0]))
-            gaps_of_time.write.parquet(str(directory / MADE_UP[1]))
+            found.write.parquet(str(directory / EVIDENCE))
+            gaps_of_time.write.parquet(str(directory / HAND_OVERS))
         report = _report(spark, directory, store, settings, span, bronze, activity, clashes)
-        (directory / MADE_UP[2]).write_text(report.text(), encoding="utf-8")
+        (directory / REPORT).write_text(report.text(), encoding="utf-8")
         told.update(report.manifest())
     progress.say(f"{report.verdict}: {'; '.join(report.evidence()[:1]) or 'nothing found'}")
     return report
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """One group in bronze."""
-
-    activity: Activity
-    zookeeper_ever: bool
 
 
 class _Bronze:
@@ -104,7 +96,7 @@ class _Bronze:
     def _of_topics(self, rows: DataFrame) -> DataFrame:
         return rows.where(sql.col("topic").isin(list(self._topics))) if self._topics else rows
 
-    def activity(self, since: int) -> dict[str, _Seen]:
+    def activity(self, since: int) -> dict[str, Activity]:
         """By group."""
         late = sql.col("time") >= since
         in_zookeeper = sql.col("store") == commits.ZOOKEEPER
@@ -113,8 +105,8 @@ class _Bronze:
             sql.count("offset").alias("commits"), sql.count_if(late & sql.col("offset").isNotNull()).alias("in_range"),
             sql.count_if(in_zookeeper).alias("ever"), sql.count_if(in_zookeeper & late).alias("in_zookeeper"))
             .join(owned, "group", "full").na.fill(0)).collect()
-        return {row["group"]: _Seen(Activity(row["commits"], row["in_range"], row["in_zookeeper"] + row["owned"]),
-                                    row["ever"] > 0) for row in rows}
+        return {row["group"]: Activity(row["commits"], row["in_range"], row["in_zookeeper"] + row["owned"], row["ever"])
+                for row in rows}
 
 
 def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bool) -> tuple[DataFrame, DataFrame, int]:
@@ -145,30 +137,29 @@ def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bo
 
 
 def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditSettings, span: Range, bronze: _Bronze,
-            activity: dict[str, _Seen], clashes: int) -> Report:
-    evidence = spark.read.parquet(str(directory / MADE_UP[0]))
+            activity: dict[str, Activity], clashes: int) -> Report:
+    evidence = spark.read.parquet(str(directory / EVIDENCE))
     counted = evidence.groupBy("kind", "proven").agg(
         sql.count("*").alias("n"), sql.sum(sql.col("amount").cast("decimal(38,0)")).alias("amount"),
         sql.sum(sql.col("doubled").cast("decimal(38,0)")).alias("doubled")).collect()
     proven = any(row["proven"] for row in counted)
     gravest = evidence.where(sql.col("proven") == proven).orderBy(sql.col("amount").desc(), *NAMES, "start").limit(SHOWN)
-    waits = spark.read.parquet(str(directory / MADE_UP[1])).agg(
+    waits = spark.read.parquet(str(directory / HAND_OVERS)).agg(
         sql.count("*").alias("n"), sql.max(sql.col("end") - sql.col("start")).alias("longest")).first()
     twice = [row for row in counted if row["kind"] == findings.Kind.TWICE and row["proven"]]
-    sources = ["Kafka"] + ["ZooKeeper"] * any(each.activity.in_zookeeper for each in activity.values())
+    sources = ["Kafka"] + ["ZooKeeper"] * any(each.in_zookeeper for each in activity.values())
     doubts = [*coverage.doubts(bronze.manifests, span.since, span.until, sources),
               *coverage.holes(bronze.manifests, span.since, span.until)]
     if "ZooKeeper" in sources and coverage.without_logs(bronze.manifests, span.since, span.until):
         doubts.append("ZooKeeper was only polled, and what was written between two polls is not known: capture its "
                       "transaction logs")
     for group in settings.groups:
-        seen = activity.get(group.name)
-        doubts += coverage.of_group(group.name, seen.activity if seen else None)
+        doubts += coverage.of_group(group.name, activity.get(group.name))
     if clashes:
         doubts.append(f"{clashes} hashes stand for several partitions, whose findings are mixed: audit fewer groups at once")
     return Report(
         cluster=store.cluster, groups=[group.name for group in settings.groups], since=span.since, until=span.until,
-        guard_band=span.band, rows=sum(each.activity.commits for each in activity.values()),
+        guard_band=span.band, rows=sum(each.commits for each in activity.values()),
         violations={row["kind"]: row["n"] for row in counted if row["proven"]},
         undecided={row["kind"]: row["n"] for row in counted if not row["proven"]},
         records_twice=int(sum(row["amount"] for row in twice)), records_doubled=int(sum(row["doubled"] for row in twice)),
