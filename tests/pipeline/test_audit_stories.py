@@ -152,6 +152,12 @@ def tell(c: Captures) -> dict[str, list[Finding]]:
         c.current(name, "b", 3000, [0])
         found[name] = what
 
+    c.commits("replaced", [0, 10], 1000)
+    c.current("replaced", "a", 1000, [0])
+    c.current("replaced", "a again", 3000, [0])
+    c.current("replaced", "a", 3000, [])
+    found["replaced"] = []
+
     # an old consumer's node and a KafkaConsumer's assignment
     for name, ends, what in (
             ("one after the other", 9000, []),

@@ -91,14 +91,17 @@ def of_left(left: DataFrame, until: int) -> DataFrame:
 
 
 def of_kafka_owners(owned: DataFrame, since: int, until: int) -> DataFrame:
-    """Two members of Kafka's group that own a partition at once, by the order of the log. `owned` has `k`."""
+    """Two members of Kafka's group that own a partition at once, by the order of the log. `owned` has `k`.
+
+    What begins and ends in one millisecond is one change, such as a static member that takes the place of its predecessor.
+    """
     alone = merged(owned.repartition(KEY), [KEY, *NAMES, "member"], "first", "last",
                    {"began": sql.min("began"), "ended": sql.max("ended")})
     checked = overlaps(alone, [KEY], "first", "last", sql.struct("member", "began", "ended"))
     start = sql.greatest("began", "other.began")
-    end = sql.greatest(start, sql.least("ended", "other.ended", sql.lit(until)))
-    return _finding(checked.where((sql.col("overlap") > 0) & (start < until) & (sql.least("ended", "other.ended") >= since)),
-                    Kind.OWNERS, start=start, end=end, amount=end - start, proven=sql.lit(True), at=start,
+    end = sql.least("ended", "other.ended", sql.lit(until))
+    return _finding(checked.where((sql.col("overlap") > 0) & (start < end) & (end > since)), Kind.OWNERS,
+                    start=start, end=end, amount=end - start, proven=sql.lit(True), at=start,
                     one=sql.col("other.member"), other=sql.col("member"), doubled=sql.lit(0))
 
 
