@@ -57,7 +57,7 @@ def _config(picture: Picture) -> dict[str, Any]:
         "cluster": wanted.cluster, "store": launch.STORE, "spark": {"master": "local[1]", "memory": "700m"},
         "audit": {
             "groups": [{"name": picture.spec.group}], "since": round(since * 1000), "until": round(picture.now * 1000),
-            "guardBandMs": wanted.guard_band_seconds * 1000, "waitSeconds": wanted.wait_seconds},
+            "guardBandMs": wanted.guard_band_seconds * 1000, "capture": False, "waitSeconds": wanted.wait_seconds},
     }
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from switchover.pipeline.audit import commits, coverage, findings, losses, ownership
-from switchover.pipeline.audit.bronze import read
+from switchover.pipeline.bronze import read
 from switchover.pipeline.audit.commits import NAMES
 from switchover.pipeline.audit.coverage import Activity
 from switchover.pipeline.audit.intervals import collisions, hashed
@@ -18,7 +18,7 @@ from switchover.pipeline.audit.report import SHOWN, Report
 from switchover.pipeline.audit.settings import AuditSettings
 from switchover.pipeline.config import Config
 from switchover.pipeline.job import BadConfig, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.progress import EVERY_SECONDS, Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 
@@ -48,9 +48,21 @@ def run(config: Config, progress: Progress) -> Outcome:
         once = config.capture.model_copy(update={"mode": "Once"})
         import_module("switchover.pipeline.capture.job").run(config.model_copy(update={"capture": once}), progress)
     store = Store(config.store, config.cluster)
+    if not settings.capture:
+        _await_capture(store, until, settings.wait_seconds, progress)
     spark = session(config.spark, "audit")
     report = judge(spark, store, settings, Range(settings.since, until, settings.guard_band_ms), progress)
     return Outcome(report.rows, report.summary(), str(report.verdict))
+
+
+def _await_capture(store: Store, until: int, seconds: int, progress: Progress) -> None:
+    """Until one has begun at or after `until`, or the time is over: what is missing then, coverage tells."""
+    deadline, told = time.monotonic() + seconds, float("-inf")
+    while not any(each.began >= until for each in store.manifests()) and time.monotonic() < deadline:
+        if time.monotonic() - told >= EVERY_SECONDS:
+            progress.say(f"waiting for a capture that begins at {coverage.moment(until)} or later")
+            told = time.monotonic()
+        time.sleep(0.5)
 
 
 def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Range, progress: Progress) -> Report:

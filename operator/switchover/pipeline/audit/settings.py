@@ -42,7 +42,9 @@ class AuditSettings(Model, extra="forbid"):
     guard_band_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 5000
     """By how much the clocks of ZooKeeper and of Kafka may differ: what is closer together than this has no known order."""
     capture: bool = True
-    """First capture, so that the range is covered up to now."""
+    """First capture, so that the range is covered up to now. False where one captures all the time beside it."""
+    wait_seconds: Annotated[int, Field(ge=0, le=86_400)] = 600
+    """Without `capture`: how long to wait for a capture that began at or after `until`."""
     produced: Path | None = None
     """Directory of `*.jsonl`, the producers' own log: {"topic", "partition", "first", "last"} for each range of offsets
     that was acknowledged, both inside."""

@@ -3,23 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from switchover.pipeline.bronze import read
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
 from switchover.pipeline.store import Store
-from switchover.pipeline.tables import SCHEMAS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 DAY = 86_400_000.0
-
-
-def read(spark: "SparkSession", store: Store, table: str) -> "DataFrame":
-    """All that captures have filed of a table; empty where there is nothing."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    schema = from_arrow_schema(SCHEMAS[table])
-    files = store.files(table)
-    return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)
 
 
 def partitions(commits: "DataFrame", znodes: "DataFrame", ends: "DataFrame") -> "DataFrame":
