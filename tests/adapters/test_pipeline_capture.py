@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from adapters.clusters import KafkaCluster, KRaftNode
+from adapters.clusters import KafkaCluster, KRaftNode, node
 from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import reader
 from switchover.pipeline.capture.job import Capture
@@ -54,7 +54,11 @@ def commits(servers: str, group: str, topic: str, rounds: int) -> None:
 
 def topic(servers: str) -> str:
     name = f"captured-{uuid.uuid4().hex[:8]}"
+<<<<<<< HEAD
     admin = AdminClient({"bootstrap.servers": servers})            # kept: futures end with it
+=======
+    admin = AdminClient({"bootstrap.servers": servers})
+>>>>>>> p-capture
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
     return name
 
@@ -96,7 +100,15 @@ def places(store: Path) -> Counter[tuple[int, int]]:
     return found
 
 
-@pytest.fixture(params=["zookeeper_cluster", "newest_kafka"])
+@pytest.fixture(scope="module")
+def wide_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
+    """Kafka 4.4 whose `__consumer_offsets` has eight partitions; those of the other fixtures have one."""
+    with node(tmp_path_factory.mktemp("wide-kafka"), "4.4") as server:
+        server.begin("offsets.topic.num.partitions=8\n")
+        yield server
+
+
+@pytest.fixture(params=["zookeeper_cluster", "wide_kafka"])
 def servers(request: pytest.FixtureRequest) -> str:
     return address(request.getfixturevalue(request.param))
 
@@ -139,12 +151,16 @@ def test_topics_ends_and_groups_are_what_the_brokers_say(servers: str, tmp_path:
     assert (groups[group]["state"], groups[group]["members"]) == ("Empty", [])
 
 
-def test_killed_again_and_again_it_loses_and_doubles_nothing(newest_kafka: KRaftNode, tmp_path: Path) -> None:
+def test_killed_again_and_again_it_loses_and_doubles_nothing(wide_kafka: KRaftNode, tmp_path: Path) -> None:
     """Each round commits more, and is killed at another moment; the last one may end."""
-    servers, group = str(newest_kafka.address), uuid.uuid4().hex
+    servers, group = str(wide_kafka.address), uuid.uuid4().hex
     name, file, store = topic(servers), tmp_path / "pipeline.yaml", tmp_path / "store"
     file.write_text(json.dumps({"cluster": "test", "store": str(store), "kafka": {"bootstrapServers": servers},
+<<<<<<< HEAD
                                 "spark": {"memory": "512m"}, "capture": {"mode": "Continuous", "everySeconds": 1}}))
+=======
+                                "spark": {"memory": "500m"}, "capture": {"mode": "Continuous", "everySeconds": 1}}))
+>>>>>>> p-capture
     command = [sys.executable, "-m", "switchover.pipeline", "capture", "--config", str(file)]
     expected, killed, chance = 0, 0, random.Random(7)
     manifests = Store(store, "test").manifests
@@ -176,8 +192,8 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(newest_kafka: KRaft
     assert max(places(store).values()) == 1
 
 
-def test_two_at_once_file_every_range_once(newest_kafka: KRaftNode, tmp_path: Path, spark: SparkSession) -> None:
-    servers, group = str(newest_kafka.address), uuid.uuid4().hex
+def test_two_at_once_file_every_range_once(wide_kafka: KRaftNode, tmp_path: Path, spark: SparkSession) -> None:
+    servers, group = str(wide_kafka.address), uuid.uuid4().hex
     name = topic(servers)
     captures = [Capture(config(tmp_path, servers), spark, Progress()) for _ in range(2)]
     for _ in range(3):
@@ -195,11 +211,19 @@ def test_two_at_once_file_every_range_once(newest_kafka: KRaftNode, tmp_path: Pa
 
 
 def test_a_plan_without_one_of_the_partitions_is_refused(
+<<<<<<< HEAD
         newest_kafka: KRaftNode, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = str(newest_kafka.address)
     name = topic(servers)
     for _ in range(8):                                     # of which not all fall into one partition
         commits(servers, uuid.uuid4().hex, name, 3)
+=======
+        wide_kafka: KRaftNode, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = str(wide_kafka.address)
+    name = topic(servers)
+    for number in range(8):
+        commits(servers, f"{name}-{number}", name, 3)
+>>>>>>> p-capture
     from switchover.pipeline.capture import source
 
     def forgetful(reading: source.Reading) -> dict[str, str]:
@@ -217,5 +241,5 @@ def test_a_plan_without_one_of_the_partitions_is_refused(
 
 def test_brokers_that_do_not_answer_are_named(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("switchover.pipeline.capture.facts.SECONDS", 2.0)
-    with pytest.raises(JobFailed, match="the list of topics"):
+    with pytest.raises(JobFailed, match=r"brokers of kafka\.bootstrapServers"):
         Capture(config(tmp_path, "127.0.0.1:9"), spark, Progress()).once()

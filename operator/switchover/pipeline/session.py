@@ -5,6 +5,8 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+from switchover.pipeline.job import BadConfig
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -15,8 +17,10 @@ def session(settings: "Spark", name: str) -> "SparkSession":
     """A session as the jobs need it; `settings.options` win over what is set here.
 
     Loopback alone, no UI, UTC, Arrow batches of 100,000 (feasibility-spark.md 5). Workers run this interpreter: they would
-    take `python3` from PATH.
+    take `python3` from PATH. Raises BadConfig when Spark does not start with these settings.
     """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -39,4 +43,8 @@ def session(settings: "Spark", name: str) -> "SparkSession":
     builder = SparkSession.builder.master(settings.master).appName(name)
     for key, value in options.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        why = getattr(error, "java_exception", None) or error
+        raise BadConfig(f"Spark does not start: {str(why).splitlines()[0]:.500}") from error

@@ -77,9 +77,15 @@ class Store:
         """All captures, oldest first. Raises JobFailed when one is missing or cannot be read."""
         found = [self._read(path) for path in sorted(self._manifests.glob("[0-9]*.json"))]
         for expected, manifest in enumerate(found):
-            if manifest.number != expected:
-                raise JobFailed(f"{self._manifests}: manifest {expected:08} is missing; restore it, or start a new store")
+            self._check(expected, manifest.number)
         return tuple(found)
+
+    def last(self) -> Manifest | None:
+        """The newest capture; the others are counted and not read. Raises JobFailed as `manifests` does."""
+        paths = sorted(self._manifests.glob("[0-9]*.json"))
+        for expected, path in enumerate(paths):
+            self._check(expected, int(path.stem))
+        return self._read(paths[-1]) if paths else None
 
     def files(self, table: str, since: int | None = None, until: int | None = None) -> list[str]:
         """Absolute paths of a table's files from captures that ended at or after `since` and began before `until` (ms).
@@ -164,6 +170,10 @@ class Store:
         """The newest results of a job."""
         found = sorted((self.root / "runs" / job / self.cluster).glob("[0-9]*/manifest.json"))
         return found[-1].parent if found else None
+
+    def _check(self, expected: int, number: int) -> None:
+        if number != expected:
+            raise JobFailed(f"{self._manifests}: manifest {expected:08} is missing; restore it, or start a new store")
 
     @property
     def _manifests(self) -> Path:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchover.pipeline.capture.plan import HOLES, Log, Range, following, plan, splits
+from switchover.pipeline.capture.plan import HOLES, Hole, Log, Range, following, plan, splits
+from switchover.pipeline.job import JobFailed
 
 ID, OTHER = "a" * 32, "b" * 32
 
@@ -35,14 +37,15 @@ def test_a_partition_that_is_new_is_read_from_its_start() -> None:
 def test_what_was_deleted_before_it_was_read_is_a_hole_and_said() -> None:
     found = plan(inputs({"0": 12}), log(p0=(15, 20)))
     assert found.ranges == (Range(0, 15, 20),)
-    assert found.holes == (Range(0, 12, 15),)
+    assert found.holes == (Hole(0, 12, 15),)
+    assert following(found, {0: 20}, log(p0=(15, 20)))["holes"] == [{"partition": 0, "from": 12, "to": 15}]
     assert "offsets 12 to 14 were deleted before they were read" in found.notes[0]
 
 
 def test_a_topic_made_again_is_read_anew_and_what_it_held_is_not_known() -> None:
     found = plan(inputs({"0": 12}), log(OTHER, p0=(0, 30)))
     assert found.ranges == (Range(0, 0, 30),)
-    assert found.holes
+    assert found.holes == (Hole(0, 12, None),)
     assert "deleted and created again" in found.notes[0]
 
 
@@ -51,11 +54,28 @@ def test_without_topic_ids_an_end_that_went_back_tells_it() -> None:
     assert not plan(inputs({"0": 12}, None), log(None, p0=(0, 13))).holes
 
 
-def test_an_end_behind_what_was_read_for_a_moment_reads_nothing_twice() -> None:
-    """A new leader may not know the high watermark at once."""
+def test_a_log_that_went_back_is_read_from_its_end_and_said() -> None:
+    """Records of other content take offsets that were captured: those are no longer the log's."""
     found = plan(inputs({"0": 12}), log(p0=(0, 10)))
-    assert found.ranges == (Range(0, 12, 12),)
-    assert following(found, {}, log(p0=(0, 10)))["offsets"]["next"] == {"0": 12}
+    assert found.ranges == (Range(0, 10, 10),)
+    assert found.holes == (Hole(0, 10, 12),)
+    assert "went back from 12 to 10" in found.notes[0]
+    assert following(found, {}, log(p0=(0, 10)))["offsets"]["next"] == {"0": 10}
+
+
+def test_a_partition_that_is_no_longer_named_is_refused() -> None:
+    with pytest.raises(JobFailed, match=r"partitions \[1\] were captured before"):
+        plan(inputs({"0": 12, "1": 3}), log(p0=(0, 12)))
+
+
+def test_nothing_new_is_an_empty_range_for_each_partition() -> None:
+    found = plan(inputs({"0": 12, "1": 3}), log(p0=(0, 12), p1=(3, 3)))
+    assert (found.ranges, found.records, splits(found.ranges, 2)) == ((Range(0, 12, 12), Range(1, 3, 3)), 0, ())
+
+
+def test_a_partition_that_was_planned_and_not_read_has_no_following() -> None:
+    with pytest.raises(KeyError):
+        following(plan({}, log(p0=(0, 5))), {}, log(p0=(0, 5)))
 
 
 def test_the_next_inputs_are_what_was_reached_and_not_what_was_planned() -> None:

@@ -10,6 +10,9 @@ from switchover.adapters import librdkafka
 from switchover.pipeline.job import BadConfig
 from switchover.ports import Refused
 
+QUIET = 2
+"""librdkafka's level "critical": below it, a line on standard error for each attempt to connect. What failed is raised."""
+
 
 def properties(command_config: Path | str | None) -> Mapping[str, str]:
     """A file of client properties, as for Kafka's own tools. Raises BadConfig when it cannot be read."""
@@ -28,7 +31,8 @@ def properties(command_config: Path | str | None) -> Mapping[str, str]:
 def configuration(bootstrap_servers: str, command_config: Path | str | None) -> dict[str, Any]:
     """librdkafka's configuration. Raises BadConfig for a file that cannot be read or used."""
     try:
-        return {"bootstrap.servers": bootstrap_servers, **librdkafka.configuration(properties(command_config))}
+        return {"bootstrap.servers": bootstrap_servers, "log_level": QUIET,
+                **librdkafka.configuration(properties(command_config))}
     except Refused as error:
         raise BadConfig(str(error)) from None
 

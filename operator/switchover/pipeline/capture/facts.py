@@ -5,48 +5,67 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.admin._topic import TopicDescription
 
 from switchover.pipeline.capture.plan import TOPIC, Log
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.job import BadConfig, JobFailed
 from switchover.pipeline.tables import ENDS, GROUPS, TOPICS
 
 SECONDS = 30.0
 """How long one request may take."""
 TOGETHER = 500
 """Topics or groups of one request."""
-INTERNAL = frozenset({TOPIC, "__transaction_state"})
+STATES = {
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance", ConsumerGroupState.COMPLETING_REBALANCING:
+    "CompletingRebalance", ConsumerGroupState.STABLE: "Stable", ConsumerGroupState.DEAD: "Dead",
+    ConsumerGroupState.EMPTY: "Empty",
+}
+"""As the brokers name them; of others (Assigning and Reconciling of the consumer protocol) librdkafka keeps no name."""
 
 
 class Cluster:
     """One AdminClient and what it told. Every method raises JobFailed in words."""
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
-        self._client = AdminClient(dict(configuration))
+        try:
+            self._client = AdminClient(dict(configuration))
+        except KafkaException as error:
+            raise BadConfig(f"kafka: {error.args[0].str()}") from None
 
-    def topics(self, now: int) -> pa.Table:
-        """Rows of `topics`, internal ones too."""
-        listed = self._asked("the list of topics", lambda: self._client.list_topics(timeout=SECONDS)).topics
-        described = self._described(sorted(listed))
-        configured = self._configured(sorted(listed))
-        return pa.Table.from_pylist([{
-            "topic": name, "topic_id": described[name], "partitions": len(listed[name].partitions),
-            "internal": name in INTERNAL, **configured[name], "time": now} for name in sorted(listed)], TOPICS)
+    def log(self) -> Log | None:
+        """`__consumer_offsets`; None while there is none, since nobody has committed yet.
 
-    def log(self, topics: pa.Table) -> Log | None:
-        """`__consumer_offsets`; None while there is none, since nobody has committed yet."""
-        found = [row for row in topics.to_pylist() if row["topic"] == TOPIC]
-        if not found:
+        It is asked for by name: a list of all topics leaves out those that we have no right to see.
+        """
+        described, failed = self._described([TOPIC])
+        if TOPIC in failed:
+            denied = failed[TOPIC].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            raise JobFailed(f"topic {TOPIC}: {failed[TOPIC].str()}; " + (
+                "a capture needs the rights Describe and Read on it" if denied else
+                "look whether the brokers of kafka.bootstrapServers are there"))
+        if TOPIC not in described:
             return None
-        numbers = range(found[0]["partitions"])
+        numbers = [each.id for each in described[TOPIC].partitions]
         ends = self._offsets([(TOPIC, number) for number in numbers])
-        if missing := [number for number in numbers if (TOPIC, number) not in ends]:
+        if missing := [number for number in range(max(numbers) + 1) if (TOPIC, number) not in ends]:
             raise JobFailed(f"{TOPIC} has partitions whose ends nobody tells: {missing}; look at their leaders")
-        return Log(found[0]["topic_id"], {number: ends[TOPIC, number] for number in numbers})
+        return Log(_id(described[TOPIC]), {number: ends[TOPIC, number] for number in numbers})
+
+    def topics(self, now: int) -> tuple[pa.Table, list[str]]:
+        """Rows of `topics`, internal ones too, and what is not known of some. One that is deleted meanwhile is left out."""
+        listed = self._asked("the list of topics", lambda: self._client.list_topics(timeout=SECONDS)).topics
+        described, failed = self._described(sorted(listed))
+        configured, unconfigured = self._configured(sorted(described))
+        return pa.Table.from_pylist([{
+            "topic": name, "topic_id": _id(told), "partitions": len(told.partitions), "internal": told.is_internal,
+            **configured.get(name, {}), "time": now} for name, told in described.items()], TOPICS), [
+            f"topic {name[:100]!r} is not described: {why.str()}" for name, why in failed.items()] + [
+            f"topic {name[:100]!r}: its configuration is not known: {why.str()}" for name, why in unconfigured.items()]
 
     def ends(self, topics: pa.Table, now: int) -> pa.Table:
         """Rows of `ends`, of every partition that has a leader."""
@@ -61,12 +80,12 @@ class Cluster:
         if listed.errors:
             raise JobFailed(f"a broker does not list its groups: {listed.errors[0]}; look at that broker")
         rows, failed = [], []
-        for names in _parts(sorted(group.group_id for group in listed.valid)):
+        for names in _parts(sorted({group.group_id for group in listed.valid})):
             for name, future in self._client.describe_consumer_groups(names, request_timeout=SECONDS).items():
                 try:
                     rows.append(_group(future.result(), now))
                 except KafkaException as error:
-                    failed.append(f"group {name!r} is not described: {error.args[0].str()}")
+                    failed.append(f"group {name[:100]!r} is not described: {error.args[0].str()}")
         return pa.Table.from_pylist(rows, GROUPS), failed
 
     def _offsets(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
@@ -85,25 +104,32 @@ class Cluster:
         starts, ends = found
         return {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
 
-    def _described(self, names: Sequence[str]) -> dict[str, str | None]:
-        """Topic ids as 32 hex digits; None where the brokers have none."""
-        ids: dict[str, str | None] = {}
+    def _described(self, names: Sequence[str]) -> tuple[dict[str, TopicDescription], dict[str, KafkaError]]:
+        """The topics that there are, by name, and why others are not described."""
+        found, failed = dict[str, TopicDescription](), dict[str, KafkaError]()
         for part in _parts(names):
-            for name, future in self._client.describe_topics(TopicCollection(list(part)), request_timeout=SECONDS).items():
-                told = self._asked(f"topic {name}", future.result).topic_id
-                number = (told.get_most_significant_bits() & 2**64 - 1) << 64 | told.get_least_significant_bits() & 2**64 - 1
-                ids[name] = f"{number:032x}" if number else None
-        return ids
+            for name, future in self._client.describe_topics(TopicCollection(part), request_timeout=SECONDS).items():
+                try:
+                    found[name] = future.result()
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        failed[name] = error.args[0]
+        return found, failed
 
-    def _configured(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+    def _configured(self, names: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, KafkaError]]:
+        """Columns by topic, and why others have none."""
+        found, failed = dict[str, dict[str, Any]](), dict[str, KafkaError]()
         for part in _parts(names):
             asked = [ConfigResource(ResourceType.TOPIC, name) for name in part]
             for resource, future in self._client.describe_configs(asked, request_timeout=SECONDS).items():
-                told = self._asked(f"the configuration of topic {resource.name}", future.result)
-                found[resource.name] = {"retention_ms": int(told["retention.ms"].value),
-                                        "cleanup_policy": told["cleanup.policy"].value}
-        return found
+                try:
+                    told = future.result()
+                    found[resource.name] = {"retention_ms": int(told["retention.ms"].value),
+                                            "cleanup_policy": told["cleanup.policy"].value}
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        failed[resource.name] = error.args[0]
+        return found, failed
 
     @staticmethod
     def _asked(what: str, ask: Any) -> Any:
@@ -123,10 +149,17 @@ def _parts(items: Sequence[Any]) -> Iterator[list[Any]]:
         yield list(items[start:start + TOGETHER])
 
 
+def _id(told: TopicDescription) -> str | None:
+    """32 hex digits; None where the brokers have no ids (before 2.8)."""
+    known: Any = told.topic_id
+    number = (known.get_most_significant_bits() & 2**64 - 1) << 64 | known.get_least_significant_bits() & 2**64 - 1
+    return f"{number:032x}" if number else None
+
+
 def _group(told: Any, now: int) -> dict[str, Any]:
     return {
         "group": told.group_id, "type": told.type.name.capitalize() if told.type is not None else None,
-        "state": "".join(word.capitalize() for word in told.state.name.split("_")),
+        "state": STATES.get(told.state),
         "protocol_type": None, "assignor": told.partition_assignor or None,
         "coordinator": told.coordinator.id if told.coordinator is not None else None,
         "members": [{

@@ -4,8 +4,10 @@ import json
 import signal
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 TRIES = 3
 """Plans of one capture, when others file theirs first."""
+MOST_NOTES = 5
+"""Of one kind: the counts tell of all."""
 
 Write = Callable[[str, pa.Table], File]
 
@@ -37,11 +41,27 @@ def run(config: Config, progress: Progress) -> Outcome:
     capture = Capture(config, spark, progress)
     if left := capture.store.remove_left():
         progress.say(f"removed {left} files that captures which died had left")
-    filed = [capture.once()] if config.capture.mode == "Once" else capture.on_and_on(_stopped())
-    rows = sum(file.rows for manifest in filed for file in manifest.files)
-    counts: Counter[str] = sum((Counter(dict(manifest.counts)) for manifest in filed), Counter())
-    notes = [note for manifest in filed for note in manifest.notes]
-    return Outcome(rows, {"captures": len(filed), "counts": dict(counts), "notes": notes[-5:]})
+    stopped = _stopped() if config.capture.mode == "Continuous" else None
+    filed = Filed()
+    for manifest in [capture.once()] if stopped is None else capture.on_and_on(stopped):
+        filed.add(manifest)
+    return Outcome(filed.rows, {"captures": filed.captures, "counts": dict(filed.counts), "notes": list(filed.notes)})
+
+
+@dataclass
+class Filed:
+    """Of all captures of a run, which may be months long, what its outcome tells."""
+
+    captures: int = 0
+    rows: int = 0
+    counts: "Counter[str]" = field(default_factory=Counter)
+    notes: "deque[str]" = field(default_factory=lambda: deque(maxlen=MOST_NOTES))
+
+    def add(self, manifest: Manifest) -> None:
+        self.captures += 1
+        self.rows += sum(file.rows for file in manifest.files)
+        self.counts.update(manifest.counts)
+        self.notes.extend(manifest.notes)
 
 
 class Capture:
@@ -59,8 +79,8 @@ class Capture:
     def once(self) -> Manifest:
         """One capture, filed. Raises JobFailed."""
         for _ in range(TRIES):
-            before = self.store.manifests()
-            manifest = self._read(len(before), before[-1].inputs if before else {})
+            last = self.store.last()
+            manifest = self._read(0, {}) if last is None else self._read(last.number + 1, last.inputs)
             try:
                 self.store.commit(manifest)
             except Overtaken:
@@ -77,13 +97,13 @@ class Capture:
             return manifest
         raise JobFailed(f"other captures of {self._config.cluster} filed theirs first {TRIES} times: run one of them")
 
-    def on_and_on(self, stopped: threading.Event) -> list[Manifest]:
+    def on_and_on(self, stopped: threading.Event) -> Iterator[Manifest]:
         """Until `stopped`, at the pace of the settings. Raises JobFailed when nothing was captured for too long."""
-        settings, filed, failing = self._config.capture, list[Manifest](), None
+        settings, failing = self._config.capture, None
         while not stopped.is_set():
             began = time.monotonic()
             try:
-                filed.append(self.once())
+                yield self.once()
                 failing = None
             except BadConfig:
                 raise
@@ -94,9 +114,8 @@ class Capture:
                 self._progress.say(f"not captured, trying again: {error}")
             stopped.wait(max(0.0, settings.every_seconds - (time.monotonic() - began)))
         self._progress.say("told to stop")
-        return filed
 
-    def _read(self, number: int, inputs: Any) -> Manifest:
+    def _read(self, number: int, inputs: Mapping[str, Any]) -> Manifest:
         run, began = new_run(), facts.now()
         files: list[File] = []
 
@@ -104,27 +123,30 @@ class Capture:
             files.append(self.store.file(run, table, 900_000 + len(files), began, rows))
             return files[-1]
 
-        counts, notes, following_inputs = Counter[str](), list[str](), dict[str, Any]()
+        # What this capture does not read is gone on from by a later one that does, and not read a second time.
+        following_inputs = dict(inputs)
+        counts, notes, holes = Counter[str](), list[str](), list[Any]()
         try:
             if self._config.zookeeper is not None:
                 from switchover.pipeline.capture.zookeeper import capture_zookeeper
 
-                following_inputs, counts, notes = capture_zookeeper(self._config, inputs, write, self._progress)
+                read, counts, notes = capture_zookeeper(self._config, inputs, write, self._progress)
+                holes += read.pop(HOLES, [])
+                following_inputs |= read
             if self._config.kafka is not None:
-                holes = following_inputs.pop(HOLES, [])
-                following_inputs |= self._kafka(self._config.kafka, inputs, write, files, counts, notes, run, began)
-                following_inputs[HOLES] = [*holes, *following_inputs.get(HOLES, [])]
+                read = self._kafka(self._config.kafka, inputs, write, files, counts, notes, run, began)
+                holes += read.pop(HOLES, [])
+                following_inputs |= read
         except BaseException:
             self.store.discard(files)
             raise
-        return Manifest(number, run, began, facts.now(), following_inputs, dict(counts), tuple(notes), tuple(files),
-                        _version())
+        return Manifest(number, run, began, facts.now(), {**following_inputs, HOLES: holes}, dict(+counts), tuple(notes),
+                        tuple(files), version("switchover"))
 
-    def _kafka(self, kafka: Kafka, inputs: Any, write: Write, files: list[File], counts: "Counter[str]", notes: list[str],
-               run: str, began: int) -> dict[str, Any]:
+    def _kafka(self, kafka: Kafka, inputs: Mapping[str, Any], write: Write, files: list[File],
+               counts: "Counter[str]", notes: list[str], run: str, began: int) -> dict[str, Any]:
         cluster = facts.Cluster(configuration(kafka.bootstrap_servers, kafka.command_config))
-        topics = cluster.topics(facts.now())
-        log = cluster.log(topics)
+        log = cluster.log()
         following_inputs: dict[str, Any] = {}
         if log is None:
             notes.append(f"there is no {TOPIC} yet")
@@ -133,16 +155,18 @@ class Capture:
             notes += planned.notes
             following_inputs = self._offsets(kafka, planned, log, files, counts, run, began)
         # The ends after the commits, so that no commit seems to be beyond its partition's end.
+        topics, unknown = cluster.topics(facts.now())
         write("topics", topics)
         write("ends", cluster.ends(topics, facts.now()))
-        described, failed = cluster.groups(facts.now())
-        write("groups", described)
-        counts["group not described"] += len(failed)
-        notes += failed[:5]
+        groups, undescribed = cluster.groups(facts.now())
+        write("groups", groups)
+        counts.update({"topic not described": len(unknown), "group not described": len(undescribed)})
+        notes += unknown[:MOST_NOTES] + undescribed[:MOST_NOTES]
         return following_inputs
 
     def _offsets(self, kafka: Kafka, planned: Plan, log: Log, files: list[File], counts: "Counter[str]", run: str,
                  began: int) -> dict[str, Any]:
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         from switchover.pipeline.capture.source import NAME, Reading
@@ -150,12 +174,12 @@ class Capture:
         reached: dict[int, int] = {}
         parts = splits(planned.ranges, self._config.capture.splits)
         if parts:
-            reading = Reading(str(self.store.root), self.store.cluster, run, began, kafka.bootstrap_servers,
+            reading = Reading(str(self.store.root.absolute()), self.store.cluster, run, began, kafka.bootstrap_servers,
                               str(kafka.command_config) if kafka.command_config is not None else None, parts)
             try:
                 with self._progress.of(self._spark, f"reading up to {planned.records} records of {TOPIC}"):
                     rows = self._spark.read.format(NAME).options(**reading.options()).load().collect()
-            except PySparkException as error:
+            except (PySparkException, Py4JError) as error:
                 raise JobFailed(f"{TOPIC} could not be read: {str(error).splitlines()[0]}") from error
             for row in rows:
                 files += [File(**file) for file in json.loads(row.files)]
@@ -176,9 +200,3 @@ def _stopped() -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     return stopped
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("switchover")

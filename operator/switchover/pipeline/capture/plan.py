@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from switchover.pipeline.job import JobFailed
+
 TOPIC = "__consumer_offsets"
 INPUT = "offsets"
 """The key in a manifest's inputs: {"topicId": …, "next": {partition: offset}}."""
 HOLES = "holes"
-"""The key in a manifest's inputs: what was lost before it could be read, in words a reader can count."""
+"""The key in a manifest's inputs: what its capture found to be gone, [{"partition", "from", "to"}, …]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,15 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """Offsets [begin, end) of one partition that the log no longer held; `end` None: nobody knows how many."""
+
+    partition: int
+    begin: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """The topic now: `topic_id` (None: the brokers have none) and of each partition its log start and high watermark."""
 
@@ -30,10 +41,10 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to read. `holes`: records that the log no longer had when it was read, by partition."""
+    """What to read, a range for each partition of the topic, be it empty."""
 
     ranges: tuple[Range, ...]
-    holes: tuple[Range, ...] = ()
+    holes: tuple[Hole, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -43,23 +54,33 @@ class Plan:
 
 
 def plan(inputs: Mapping[str, Any], log: Log) -> Plan:
-    """Go on where the last manifest (its `inputs`, empty for the first) ended, and tell what is no longer there."""
+    """Go on where the last manifest (its `inputs`, empty for the first) ended, and tell what is no longer there.
+
+    Raises JobFailed when a partition that was read before is not among those of the same topic: it would be left out in
+    silence.
+    """
     before = inputs.get(INPUT)
     resumed: Mapping[str, int] = {} if before is None else before["next"]
-    notes: list[str] = []
     if before is not None and _recreated(before, log):
-        notes.append(f"{TOPIC} was deleted and created again since the last capture: what it held between is not known")
-        holes = tuple(Range(int(number), offset, offset + 1) for number, offset in sorted(resumed.items()))
-        ranges = [Range(number, *watermarks) for number, watermarks in sorted(log.watermarks.items())]
-        return Plan(tuple(ranges), holes, tuple(notes))
-    ranges, lost = [], []
+        return Plan(tuple(Range(number, start, end) for number, (start, end) in sorted(log.watermarks.items())),
+                    tuple(Hole(number, resumed[str(number)], None) for number in sorted(map(int, resumed))),
+                    (f"{TOPIC} was deleted and created again since the last capture: it is read from its start, and what "
+                     "the old one held after that capture is not known",))
+    if missing := sorted(number for number in map(int, resumed) if number not in log.watermarks):
+        raise JobFailed(f"{TOPIC}: partitions {missing} were captured before and the brokers do not name them now; "
+                        "look at that topic's description")
+    ranges, holes, notes = list[Range](), list[Hole](), list[str]()
     for number, (start, end) in sorted(log.watermarks.items()):
         begin = resumed.get(str(number), start)
         if begin < start:
-            lost.append(Range(number, begin, start))
+            holes.append(Hole(number, begin, start))
             notes.append(f"{TOPIC}-{number}: offsets {begin} to {start - 1} were deleted before they were read")
-        ranges.append(Range(number, max(begin, start), max(end, begin, start)))
-    return Plan(tuple(ranges), tuple(lost), tuple(notes))
+        elif begin > end:
+            holes.append(Hole(number, end, begin))
+            notes.append(f"{TOPIC}-{number}: the log went back from {begin} to {end}, as after an unclean leader election: "
+                         f"what was captured from {end} on is gone there; new records are read from {end} on")
+        ranges.append(Range(number, min(max(begin, start), end), end))
+    return Plan(tuple(ranges), tuple(holes), tuple(notes))
 
 
 def _recreated(before: Mapping[str, Any], log: Log) -> bool:

@@ -6,6 +6,7 @@ reader, which answers no rows for internal topics and reports success (feasibili
 
 import json
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -24,8 +25,10 @@ from switchover.pipeline.records import commits, groups
 from switchover.pipeline.store import File, Store
 
 NAME = "switchover-offsets"
-CHUNK = 50_000
-"""Records of a partition that are decoded together."""
+FETCH = 10_000
+"""Records that are taken from the client at once."""
+CHUNK = 200_000
+"""Records, of all partitions, that are held before they are decoded: each is a Python object, of some 500 bytes."""
 FILE_ROWS = 1_000_000
 """Commits that a task keeps in memory before it writes a file."""
 SILENT_SECONDS = 60.0
@@ -110,6 +113,8 @@ class Writer:
     counts: "Counter[str]" = field(default_factory=Counter)
     _kept: dict[str, list[pa.Table]] = field(default_factory=lambda: {"commits": [], "ownership": []})
     _files: list[File] = field(default_factory=list)
+    _attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    """Spark may try a task twice at once: no attempt writes over the files of another."""
 
     def add(self, partition: int, messages: list[Message]) -> None:
         """Records of one partition, in order."""
@@ -142,8 +147,8 @@ class Writer:
         self._kept[table] = []
         if rows is not None and rows.num_rows:
             store, reading = Store(Path(self.reading.root), self.reading.cluster), self.reading
-            index = self.split * 10_000 + len(self._files)
-            self._files.append(store.file(reading.run, table, index, reading.began, rows))
+            name = f"{reading.run}-{self.split}-{self._attempt}"
+            self._files.append(store.file(name, table, len(self._files), reading.began, rows))
 
 
 def _read(reading: Reading, split: int, writer: Writer) -> dict[int, int]:
@@ -155,47 +160,53 @@ def _read(reading: Reading, split: int, writer: Writer) -> dict[int, int]:
     ranges = {each.partition: each for each in reading.splits[split]}
     consumer = Consumer(client.reader(client.configuration(reading.bootstrap_servers, reading.command_config)))
     reached: dict[int, int] = {}
-    chunks: dict[int, list[Message]] = {number: [] for number in ranges}
+    held: dict[int, list[Message]] = {number: [] for number in ranges}
     try:
         consumer.assign([TopicPartition(TOPIC, each.partition, each.begin) for each in ranges.values()])
         heard = time.monotonic()
         while len(reached) < len(ranges):
-            messages = consumer.consume(CHUNK, 0.5)
+            messages = consumer.consume(FETCH, 0.5)
             heard = time.monotonic() if messages else heard
             if time.monotonic() - heard > SILENT_SECONDS:
                 waiting = ", ".join(str(number) for number in sorted(ranges.keys() - reached.keys()))
                 raise BrokenOff(f"no answer for {SILENT_SECONDS:.0f} s about {TOPIC}, partitions {waiting}: "
                                 "look whether their leaders are there")
+            known = reached.keys() | set()
             for message in messages:
-                _take(message, ranges, reached, chunks, writer)
-        for number, chunk in chunks.items():
-            if chunk:
-                writer.add(number, chunk)
+                _take(message, ranges, reached, held)
+            # What others write on must not be fetched for as long as the largest partition takes.
+            if done := reached.keys() - known:
+                consumer.pause([TopicPartition(TOPIC, number) for number in done])
+            if sum(len(each) for each in held.values()) >= CHUNK:
+                _decode(held, writer)
+        _decode(held, writer)
     finally:
         consumer.close()
     return reached
 
 
-def _take(message: Message, ranges: Mapping[int, Range], reached: dict[int, int], chunks: dict[int, list[Message]],
-          writer: Writer) -> None:
+def _decode(held: dict[int, list[Message]], writer: Writer) -> None:
+    for number, messages in held.items():
+        if messages:
+            writer.add(number, messages)
+            held[number] = []
+
+
+def _take(message: Message, ranges: Mapping[int, Range], reached: dict[int, int], held: dict[int, list[Message]]) -> None:
     number, offset, error = message.partition(), message.offset(), message.error()
-    if number is None or offset is None:
-        raise BrokenOff(f"{TOPIC}: {error.str() if error is not None else 'a record of no partition'}")
-    if error is not None:
-        if error.code() == KafkaError._PARTITION_EOF:
-            reached.setdefault(number, min(max(offset, ranges[number].begin), ranges[number].end))
-        elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+    if error is not None and error.code() != KafkaError._PARTITION_EOF:
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise BrokenOff(f"{TOPIC}-{number}: the log was deleted while it was read ({error.str()}); capture again")
-        elif error.fatal() or not error.retriable():
-            raise BrokenOff(f"{TOPIC}-{number}: {error.str()}")
-        return
+        raise BrokenOff(f"{TOPIC}-{number}: {error.str()}")
+    if number is None or offset is None:
+        raise BrokenOff(f"{TOPIC}: a record of no partition")
     if number in reached:
         return
-    end = ranges[number].end
-    if offset < end:
-        chunks[number].append(message)
-    if offset >= end - 1:
-        reached[number] = end
-    if len(chunks[number]) >= CHUNK:
-        writer.add(number, chunks[number])
-        chunks[number] = []
+    wanted = ranges[number]
+    if error is not None:
+        reached[number] = min(max(offset, wanted.begin), wanted.end)
+        return
+    if offset < wanted.end:
+        held[number].append(message)
+    if offset >= wanted.end - 1:
+        reached[number] = wanted.end
