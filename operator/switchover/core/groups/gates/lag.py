@@ -8,7 +8,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
-from switchover.lag.thresholds import Thresholds
+from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.words import beside, missing, sentence
@@ -18,13 +18,10 @@ POLL = 5_000
 
 
 def thresholds(picture: Picture) -> Thresholds:
-    """What the user allows, and a window that can show it."""
+    """What the user allows."""
     gates = picture.spec.gates
-    oldest, stall = gates.max_time_lag_seconds * 1000, gates.max_stall_seconds * 1000
-    return Thresholds(
-        poll=POLL, window=2 * max(oldest, stall) + 10 * POLL, min_samples=5, min_span=4 * POLL, max_time_lag=oldest,
-        min_time_lag=oldest, slo_ceiling=oldest, min_quiet=stall, pass_evaluations=3,
-        pass_time=gates.lag_pass_seconds * 1000)
+    return of_a_migration(
+        POLL, gates.max_time_lag_seconds * 1000, gates.max_stall_seconds * 1000, gates.lag_pass_seconds * 1000)
 
 
 def check_lag(picture: Picture) -> Verdict:
