@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
-from switchover.lag.samples import NONE
+from switchover.lag.samples import NONE, Ints
 from switchover.lag.thresholds import Baseline
 from switchover.partition import TopicPartition
 
@@ -71,8 +71,11 @@ class WeeklyBaseline:
                         np.array([interval for _, interval in found], dtype=np.int64))
 
 
-def hour_of_week(time: int) -> int:
-    """Of a moment in ms since the epoch: 0 begins on Monday at 00:00 UTC, which knows no summer time."""
+Moments = TypeVar("Moments", int, Ints)
+
+
+def hour_of_week(time: Moments) -> Moments:
+    """Of a moment, or many, in ms since the epoch: 0 begins on Monday at 00:00 UTC, which knows no summer time."""
     return (time - _MONDAY) // _HOUR_MS % HOURS
 
 
