@@ -6,8 +6,8 @@ The text is the key `baseline` of a ConfigMap. Whole seconds, rounded up:
     orders/0 4,6 17-19=40,6 20=-,9
 
 The first line has a version and JSON: the group, and when the history ends (ms since the epoch). Then comes a line for each
-partition: 0.99 quantile of the time lag and of the time between two commits over all hours, then those hours of the week (UTC;
-0 begins on Monday at 00:00) that differ from it. `-` is what is not known. There are no empty lines.
+partition: 0.99 quantile of the time lag and of the time between two commits over all hours, then those hours of the week
+(UTC; 0 begins on Monday at 00:00) that differ from it. `-` is what is not known. There are no empty lines.
 """
 
 import json

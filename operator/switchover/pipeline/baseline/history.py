@@ -161,6 +161,8 @@ def tried(partitions: Sequence[TopicPartition], verdicts: Sequence[Verdicts], no
 
     Who owned what is not in the history: it counts as stable, with one owner for each partition.
     """
+    if not partitions:
+        return Trial(())
     group = Group(frozenset(partitions), stable=True, generation=0, sole_owners=True)
     codes: Mapping[str, Codes] = {
         name: np.stack([getattr(each, name) for each in verdicts], axis=1)
