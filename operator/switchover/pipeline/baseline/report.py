@@ -40,10 +40,10 @@ def report(tested: Sequence[Tested], course: Course, days: float, notes: Sequenc
     sweeps = len(course.now) - course.first
     lines = [
         "# What consumer groups are used to", "",
-        f"{len(tested)} groups, {len(course.now)} captures about {limits.poll / 1000:.0f} s apart. The gate LagHealthy, with "
-        f"`maxTimeLagSeconds` {limits.max_time_lag // 1000} and `maxStallSeconds` {limits.max_stall // 1000}, was tried on the "
-        f"last {sweeps} of them ({days:.2f} days): alarms are how often it began to fail, interruptions how often it stopped "
-        "passing.", "", *(f"* {note}" for note in [*notes, *_more(tested)]), "",
+        f"{len(tested)} groups, {len(course.now)} captures about {limits.poll / 1000:.0f} s apart. The gate LagHealthy, "
+        f"with `maxTimeLagSeconds` {limits.max_time_lag // 1000} and `maxStallSeconds` {limits.max_stall // 1000}, was tried "
+        f"on the last {sweeps} of them ({days:.2f} days): alarms are how often it began to fail, interruptions how often it "
+        "stopped passing.", "", *(f"* {note}" for note in [*notes, *_more(tested)]), "",
         "| group | ConfigMap | partitions | with a baseline | alarms a day | without a baseline | interruptions a day "
         "| without | passing | without |", "|---|---|---|---|---|---|---|---|---|---|"]
     for each in sorted(tested, key=lambda each: (-each.alarms, -each.alarms_without, each.group))[:SHOWN]:
@@ -70,9 +70,10 @@ def _more(tested: Sequence[Tested]) -> list[str]:
     left = sum(each.partitions_left_out for each in tested)
     short = sum(not each.hours_told for each in tested)
     skewed = sum(each.skewed for each in tested)
-    return [words for count, words in (
+    told = (
         (unread, f"no baseline for {unread} partitions whose ends no capture has read: the topic is gone, or may not be seen"),
         (few, f"no baseline for {few} partitions: too few captures could be judged"),
-        (short, f"the ConfigMaps of {short} groups tell all hours alone: all of it were too large"),
-        (left, f"{left} partitions are left out of their ConfigMap, which were too large: their gate has no baseline"),
-        (skewed, f"{skewed} commits were ahead of the end at their time and not at the next capture: clocks differ")) if count]
+        (short, f"the ConfigMaps of {short} groups tell all hours alone: they would be too large"),
+        (left, f"{left} partitions are left out of ConfigMaps that would be too large: their gate has no baseline"),
+        (skewed, f"{skewed} commits were ahead of the end at their time and not at the next capture: clocks differ"))
+    return [words for count, words in told if count]
