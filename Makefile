@@ -81,7 +81,7 @@ test-long: lint images-groups images-zkcc ## every layer and the tests marked lo
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-groups images-zkcc sandbox sandbox-down demo demo-rollback demo-groups \
+.PHONY: binaries images images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
 	demo-zkcc demo-down clean
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
 	$(call say,Kubernetes binaries)
@@ -96,6 +96,9 @@ images-groups: images ## and those of the consumer groups' world
 
 images-zkcc: images ## and the member on the old consumer, which ZooKeeper coordinates
 	sandbox/images/build java-old-member
+
+images-pipeline: images ## and that of the pipeline's jobs on Spark
+	sandbox/images/build pipeline
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
 	$(call say,sandbox)
