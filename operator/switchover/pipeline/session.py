@@ -26,6 +26,8 @@ def session(settings: "Spark", name: str) -> "SparkSession":
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     local = settings.master.startswith("local")
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")        # else it must be able to resolve the host's own name
     options = {
         "spark.driver.memory": settings.memory,
         "spark.ui.enabled": "false",

@@ -32,13 +32,13 @@ def run(config: Config, progress: Progress) -> Outcome:
             "snapshots": [asdict(each) for each in judgement.snapshots]}
     with Store(config.store, config.cluster).results("drift", told) as directory:
         _write(config, progress, written, directory / "differences")
-    return Outcome(judgement.entries, summary(judgement), judgement.verdict)
+    return Outcome(judgement.entries or 0, summary(judgement), judgement.verdict)
 
 
 def summary(judgement: Judgement) -> dict[str, Any]:
-    """Of the last snapshot. Without a second one nothing is known to persist, and no number is given."""
+    """Of the last snapshot; without numbers where nothing could be compared."""
     persistent = [each.difference for each in judgement.found if each.persistent]
-    known = len(judgement.snapshots) > 1
+    known = judgement.entries is not None
     return {
         "reason": judgement.reason,
         "driftPersistent": len(persistent) if known else None,

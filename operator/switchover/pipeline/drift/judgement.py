@@ -53,13 +53,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What all snapshots say. `entries` is the number of things on both sides of the last one that were compared."""
+    """What all snapshots say. `entries` is the number of things on both sides of the last one that were compared; None where
+    nothing could be, and then nothing is known of any difference."""
 
     verdict: Verdict
     reason: str
     snapshots: tuple[Snapshot, ...] = ()
     found: tuple[Found, ...] = ()
-    entries: int = 0
+    entries: int | None = None
 
 
 NOTHING_TO_COMPARE = {
@@ -97,8 +98,8 @@ async def judged(sides: Sides, snapshots: int, pause: float, say: Callable[[str]
         last = compare(last, tree, log)
         taken.append(Snapshot(began, tree.offset, log.offset, len(last.parity.differences), last.parity.unsettled))
         entries = size(tree.metadata) + size(log.metadata)
-        say(f"snapshot {number} of {snapshots}: {taken[-1].persistent} differences persist, {taken[-1].unsettled} may be "
-            f"on their way (log at {log.offset}, dual write at {tree.offset})")
+        say(f"snapshot {number} of {snapshots}: differences that persist: {taken[-1].persistent}, that may be on "
+            f"their way: {taken[-1].unsettled} (log at {log.offset}, dual write at {tree.offset})")
     if last is None or len(taken) < 2:
         return Judgement(Verdict.INDETERMINATE, unread, tuple(taken))
     found = tuple(
@@ -111,13 +112,13 @@ async def judged(sides: Sides, snapshots: int, pause: float, say: Callable[[str]
 def _verdict(last: Comparison, snapshot: Snapshot) -> tuple[Verdict, str]:
     if count := len(last.parity.differences):
         more = "at least " if count + last.parity.unsettled >= LIMIT else ""
-        return Verdict.DRIFT, f"{more}{count} differences persist"
+        return Verdict.DRIFT, f"differences that persist: {more}{count}"
     if last.parity.proven:
         return Verdict.CLEAN, "no difference persists"
     missing = ("there is no /migration in ZooKeeper that tells how far dual write has got" if snapshot.zookeeper < 0 else
                f"dual write has got to offset {snapshot.zookeeper}, the log to {snapshot.kraft}")
     return Verdict.INDETERMINATE, (
-        f"{last.parity.unsettled} differences may still be on their way: {missing}; take more snapshots, or longer pauses")
+        f"differences that may still be on their way: {last.parity.unsettled}; {missing}: take more snapshots, or longer pauses")
 
 
 def size(metadata: ClusterMetadata) -> int:
