@@ -1,5 +1,7 @@
 """`drift` on a real cluster in dual write: nothing first, then what is planted in ZooKeeper past Kafka, then the end of it."""
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +27,6 @@ from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import Store
 from switchover.ports import Access
 
-NEVER_COMPARED = {"isr", "leader"}
-
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
@@ -48,7 +48,7 @@ async def test_a_real_cluster_in_dual_write(cluster: KafkaCluster, tmp_path: Pat
     with zookeeper(cluster) as client:
         client.set("/config/topics/orders", config_node({"retention.ms": "1"}))              # one is gone, one is another
         client.set("/config/topics/payments", config_node({"retention.ms": "5", "file.delete.delay.ms": "7"}))
-        client.set("/config/brokers/<default>", config_node({"ssl.keystore.password": "sesame"}))
+        client.create("/config/brokers/<default>", config_node({"ssl.keystore.password": "sesame"}))
     drift = await run(told)
     assert (drift.verdict, drift.summary["driftPersistent"]) == ("Drift", 4)
     assert drift.summary["classes"] == {"missing": 2, "extra": 1, "different": 1}
@@ -69,8 +69,6 @@ async def test_a_real_cluster_in_dual_write(cluster: KafkaCluster, tmp_path: Pat
 
 async def run(told: Config) -> Outcome:
     """The job makes its own event loop, so it runs on a thread of its own."""
-    import asyncio
-
     return await asyncio.to_thread(job.run, told, Progress())
 
 
@@ -121,19 +119,12 @@ def left_by(told: Config) -> list[tuple[Any, ...]]:
                       f"FROM '{newest}/differences/*.parquet' ORDER BY ALL").fetchall()
 
 
-def zookeeper(cluster: KafkaCluster) -> "Past":
-    return Past(cluster.zookeeper_connect)
-
-
-class Past:
-    """A client that writes past Kafka, for the length of a block."""
-
-    def __init__(self, servers: str) -> None:
-        self._client = KazooClient(servers)
-
-    def __enter__(self) -> KazooClient:
-        self._client.start()
-        return self._client
-
-    def __exit__(self, *_: object) -> None:
-        self._client.stop()
+@contextlib.contextmanager
+def zookeeper(cluster: KafkaCluster) -> Iterator[KazooClient]:
+    """A client that writes past Kafka."""
+    client = KazooClient(cluster.zookeeper_connect)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
