@@ -9,7 +9,7 @@ from typing import Any
 from switchover.pipeline.config import Config
 from switchover.pipeline.drift.judgement import Judgement, Sides, judged
 from switchover.pipeline.drift.rows import COLUMNS, Row, kind, rows, sentence
-from switchover.pipeline.drift.sides import BothSides, both_sides
+from switchover.pipeline.drift.sides import both_sides
 from switchover.pipeline.job import Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
@@ -48,10 +48,9 @@ def summary(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-async def _read(sides: BothSides, config: Config, progress: Progress) -> Judgement:
-    asked: Sides = sides
+async def _read(sides: Sides, config: Config, progress: Progress) -> Judgement:
     try:
-        return await judged(asked, config.drift.snapshots, config.drift.pause_seconds, progress.say)
+        return await judged(sides, config.drift.snapshots, config.drift.pause_seconds, progress.say)
     finally:
         await sides.close()
 

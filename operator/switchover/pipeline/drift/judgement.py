@@ -14,10 +14,11 @@ from switchover.pipeline.drift.unread import Unread
 
 
 class Sides(Protocol):
-    """Where the metadata is read from; both raise Unread."""
+    """Where the metadata is read from; both readings raise Unread."""
 
     async def zookeeper(self) -> TreeReading: ...
     async def kraft(self) -> LogImage: ...
+    async def close(self) -> None: ...
 
 
 class Verdict(StrEnum):
