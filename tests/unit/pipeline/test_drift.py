@@ -127,7 +127,8 @@ TOPICS = st.builds(Topic, IDS, st.dictionaries(
     st.integers(0, 2), st.builds(Assignment, st.permutations([1, 2]).map(tuple)), min_size=1))
 METADATA = st.builds(
     ClusterMetadata,
-    topics=st.dictionaries(NAMES, TOPICS, max_size=3).filter(lambda found: len({t.id for t in found.values()}) == len(found)),
+    topics=st.dictionaries(NAMES, TOPICS, max_size=3).filter(
+        lambda found: len({topic.id for topic in found.values()}) == len(found)),
     configs=st.dictionaries(st.builds(Resource, st.sampled_from(["topic", "broker"]), NAMES), CONFIGS, max_size=4),
     quotas=st.dictionaries(st.tuples(st.tuples(st.just("user"), NAMES | st.none())),
                            st.dictionaries(st.just("producer_byte_rate"), st.sampled_from([1.0, 2.5]), min_size=1)),

@@ -119,7 +119,8 @@ def _verdict(last: Comparison, snapshot: Snapshot) -> tuple[Verdict, str]:
     missing = ("there is no /migration in ZooKeeper that tells how far dual write has got" if snapshot.zookeeper < 0 else
                f"dual write has got to offset {snapshot.zookeeper}, the log to {snapshot.kraft}")
     return Verdict.INDETERMINATE, (
-        f"differences that may still be on their way: {last.parity.unsettled}; {missing}: take more snapshots, or longer pauses")
+        f"differences that may still be on their way: {last.parity.unsettled}; {missing}: take more snapshots, or "
+        "longer pauses")
 
 
 def size(metadata: ClusterMetadata) -> int:
