@@ -20,16 +20,17 @@ def session(settings: "Spark", name: str) -> "SparkSession":
     """A session as the jobs need it; `settings.options` win over what is set here.
 
     Loopback alone, no UI, UTC, Arrow batches of 100,000 (feasibility-spark.md 5). Workers run this interpreter: they would
-    take `python3` from PATH.
+    take `python3` from PATH. In a driver that `spark-submit` started, the master, the memory and the addresses are what it
+    was told.
     """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    local = settings.master.startswith("local")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    local = settings.master.startswith("local") and not submitted
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")        # else it must be able to resolve the host's own name
     options = {
-        "spark.driver.memory": settings.memory,
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -41,10 +42,12 @@ def session(settings: "Spark", name: str) -> "SparkSession":
         "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "spark-warehouse"),
         "spark.log.level": "ERROR",
         **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
-        **_archived(),
+        **({} if submitted else {"spark.driver.memory": settings.memory, **_archived()}),
         **settings.options,
     }
-    builder = SparkSession.builder.master(settings.master).appName(name)
+    builder = SparkSession.builder.appName(name)
+    if not submitted:
+        builder = builder.master(settings.master)
     for key, value in options.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
