@@ -153,14 +153,9 @@ class GroupObserver:
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
                          coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
-<<<<<<< HEAD
                          offered=clients, missing_rights=rights, audit=audited, zookeeper=clients, stores=clients,
-                         quiet_since=clients,
-                         missing_zookeeper_rights=clients, lease_holder=lease_holder)
-=======
-                         offered=clients, missing_rights=rights, zookeeper=clients, stores=clients, quiet_since=clients,
-                         missing_zookeeper_rights=clients, baseline=clients, lease_holder=lease_holder)
->>>>>>> p-baseline
+                         quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
+                         lease_holder=lease_holder)
         groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
         baseline = await self._usual(spec)
@@ -173,13 +168,8 @@ class GroupObserver:
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
-<<<<<<< HEAD
             offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, audit=audited,
-            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, lease_holder=lease_holder))
-=======
-            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights,
             missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
->>>>>>> p-baseline
         if not begins or not isinstance(group, Known):
             return facts
         topics = sorted({topic for member in group.value.members for topic in member.topics})

@@ -54,11 +54,7 @@ def commits(servers: str, group: str, topic: str, rounds: int) -> None:
 
 def topic(servers: str) -> str:
     name = f"captured-{uuid.uuid4().hex[:8]}"
-<<<<<<< HEAD
-    admin = AdminClient({"bootstrap.servers": servers})            # kept: futures end with it
-=======
     admin = AdminClient({"bootstrap.servers": servers})
->>>>>>> p-capture
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
     return name
 
@@ -156,11 +152,7 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(wide_kafka: KRaftNo
     servers, group = str(wide_kafka.address), uuid.uuid4().hex
     name, file, store = topic(servers), tmp_path / "pipeline.yaml", tmp_path / "store"
     file.write_text(json.dumps({"cluster": "test", "store": str(store), "kafka": {"bootstrapServers": servers},
-<<<<<<< HEAD
-                                "spark": {"memory": "512m"}, "capture": {"mode": "Continuous", "everySeconds": 1}}))
-=======
                                 "spark": {"memory": "500m"}, "capture": {"mode": "Continuous", "everySeconds": 1}}))
->>>>>>> p-capture
     command = [sys.executable, "-m", "switchover.pipeline", "capture", "--config", str(file)]
     expected, killed, chance = 0, 0, random.Random(7)
     manifests = Store(store, "test").manifests
@@ -211,19 +203,11 @@ def test_two_at_once_file_every_range_once(wide_kafka: KRaftNode, tmp_path: Path
 
 
 def test_a_plan_without_one_of_the_partitions_is_refused(
-<<<<<<< HEAD
-        newest_kafka: KRaftNode, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = str(newest_kafka.address)
-    name = topic(servers)
-    for _ in range(8):                                     # of which not all fall into one partition
-        commits(servers, uuid.uuid4().hex, name, 3)
-=======
         wide_kafka: KRaftNode, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = str(wide_kafka.address)
     name = topic(servers)
     for number in range(8):
         commits(servers, f"{name}-{number}", name, 3)
->>>>>>> p-capture
     from switchover.pipeline.capture import source
 
     def forgetful(reading: source.Reading) -> dict[str, str]:

@@ -89,7 +89,8 @@ def brute(topics: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     return sorted(found)
 
 
-FLEETS = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.sets(st.sampled_from("pqrstuvw"), max_size=3), max_size=12)
+FLEETS = st.dictionaries(
+    st.text("abcdef", min_size=1, max_size=3), st.sets(st.sampled_from("pqrstuvw"), max_size=3), max_size=12)
 
 
 @given(FLEETS)
@@ -100,7 +101,8 @@ def test_components_are_those_that_a_walk_finds(topics: dict[str, set[str]]) -> 
 @given(FLEETS, st.integers(1, 5), st.integers(1, 60), st.randoms())
 def test_waves_hold_every_group_once_and_keep_to_the_caps(
         topics: dict[str, set[str]], most: int, partitions: int, chance: random.Random) -> None:
-    groups = [replace(HEALTHY, name=name, topics=tuple(sorted(each)), partitions=len(name) * 7) for name, each in topics.items()]
+    groups = [replace(HEALTHY, name=name, topics=tuple(sorted(each)), partitions=len(name) * 7)
+              for name, each in topics.items()]
     scores = {group.name: 50 + len(group.topics) for group in groups}
     waves = pack(groups, scores, most, partitions)
     assert sorted(name for wave in waves for name in wave.groups) == sorted(topics)
@@ -141,7 +143,8 @@ def test_a_manifest_is_a_valid_migration_that_moves_nothing(group: Group, kind: 
     found = migration(group, 3, WORKLOAD, "kafka:9092", "zookeeper:2181")
     read = ConsumerGroupMigration.model_validate(yaml.safe_load(document(Wave(3, ("orders",), 24), [found])))
     assert (read.spec.desired_state, read.metadata.labels) == ("Planned", {"switchover.dev/wave": "3"})
-    assert (read.spec.protocol is not None, read.spec.coordination is not None) == (kind == "protocol", kind == "coordination")
+    assert (read.spec.protocol is not None) == (kind == "protocol")
+    assert (read.spec.coordination is not None) == (kind == "coordination")
 
 
 def test_names_that_kubernetes_does_not_take_get_one_that_is_theirs_alone() -> None:

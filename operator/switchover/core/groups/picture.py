@@ -72,11 +72,8 @@ class Facts:
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
     quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
     missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
-<<<<<<< HEAD
     audit: Observed[JobRun | None] = NOT_ASKED                   # in Audit only
-=======
     baseline: Observed[WeeklyBaseline | str] = NOT_ASKED         # with gates.baselineRef; why it is of no use
->>>>>>> p-baseline
     lease_holder: str = ""
 
 

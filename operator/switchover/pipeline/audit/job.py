@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from switchover.pipeline.audit import commits, coverage, findings, losses, ownership
-from switchover.pipeline.bronze import read
 from switchover.pipeline.audit.commits import NAMES
 from switchover.pipeline.audit.coverage import Activity
 from switchover.pipeline.audit.intervals import collisions, hashed
 from switchover.pipeline.audit.report import SHOWN, Report
 from switchover.pipeline.audit.settings import AuditSettings
+from switchover.pipeline.bronze import read
 from switchover.pipeline.config import Config
 from switchover.pipeline.job import BadConfig, Outcome
 from switchover.pipeline.progress import EVERY_SECONDS, Progress

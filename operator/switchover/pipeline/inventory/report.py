@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from importlib import resources
 
 import matplotlib
 from jinja2 import Environment
@@ -21,12 +22,13 @@ LENGTH = 80
 def page(cluster: str, groups: Sequence[Group], judged: Mapping[str, Readiness], waves: Sequence[Wave], glue: Glue | None,
          unknown: Sequence[str], notes: Sequence[str]) -> str:
     """The report."""
+    template = resources.files(__package__).joinpath("report.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True)
     environment.filters["shown"] = shown
     worst_first = sorted(groups, key=lambda group: (judged[group.name].score, group.name))
     scores = [judged[group.name].score for group in groups]
     lags = sorted((group.lag for group in groups if group.lag is not None), reverse=True)[:50]
-    return environment.from_string(TEMPLATE).render(
+    return environment.from_string(template).render(
         cluster=cluster, groups=worst_first[:SHOWN], more=max(0, len(groups) - SHOWN), judged=judged, waves=waves, glue=glue,
         unknown=unknown, notes=list(dict.fromkeys(notes)), ready=sum(score > 0 for score in scores), total=len(groups),
         plots=[_bars("Groups by readiness", [sum(low <= score < low + 20 for score in scores) for low in range(0, 101, 20)],
@@ -55,37 +57,3 @@ def _bars(title: str, values: Sequence[int], labels: Sequence[str] | None = None
     figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
     return text[text.index("<svg"):]
-
-
-TEMPLATE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Inventory of {{ cluster }}</title>
-<style>
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: .25rem .6rem; vertical-align: top }
-th { border-bottom: 2px solid #999 } td { border-bottom: 1px solid #ddd } .n { text-align: right; white-space: nowrap }
-.no { color: #a40000 } .plots svg { max-width: 32%; height: auto } td { overflow-wrap: anywhere }
-</style>
-<h1>Inventory of {{ cluster }}</h1>
-<p>{{ total }} groups, {{ ready }} can be migrated, in {{ waves | length }} waves.
-{% if glue %}The largest set of connected groups has {{ glue.size }}; topic <b>{{ glue.topic | shown }}</b> holds it together:
-without it, the largest part has {{ glue.without }}. To part it, name the topic in <code>inventory.cutTopics</code>.{% endif %}</p>
-<div class="plots">{% for plot in plots %}{{ plot | safe }}{% endfor %}</div>
-{% if notes %}<h2>What captures could not see</h2><ul>{% for note in notes %}<li>{{ note | shown }}</li>{% endfor %}</ul>{% endif %}
-<h2>Waves</h2>
-<table><tr><th class="n">wave<th class="n">groups<th class="n">partitions<th>groups, in order<th></tr>
-{% for wave in waves %}<tr><td class="n">{{ wave.number }}<td class="n">{{ wave.groups | length }}<td class="n">{{ wave.partitions }}
-<td>{% for name in wave.groups[:20] %}{{ name | shown }}{{ ", " if not loop.last }}{% endfor %}{{ ", …" if wave.groups | length > 20 }}
-<td>{{ wave.over }}</tr>{% endfor %}</table>
-{% if unknown %}<p><b>{{ unknown | length }} of these have no manifest</b>: nothing in <code>inventory.workloads</code> matches
-{% for name in unknown[:10] %}{{ name | shown }}{{ ", " if not loop.last }}{% endfor %}{{ ", …" if unknown | length > 10 }}.</p>{% endif %}
-<h2>Groups, least ready first</h2>
-<table><tr><th>group<th class="n">readiness<th>why<th>coordinated by<th>offsets in<th>protocol<th class="n">members<th class="n">topics
-<th class="n">partitions<th class="n">lag</tr>
-{% for group in groups %}<tr><td>{{ group.name | shown }}<td class="n {{ 'no' if not judged[group.name].score }}">{{ judged[group.name].score }}
-<td>{% for term in judged[group.name].terms %}<div{{ ' class="no"' | safe if term.blocker }}>{{ term.reason }}{{
-" (−%d)" | format(term.points) if not term.blocker }}</div>{% endfor %}
-<td>{{ group.coordination }}<td>{{ group.storage }}<td>{{ group.protocol }}<td class="n">{{ group.members }}
-<td class="n">{{ group.topics | length }}<td class="n">{{ group.partitions }}<td class="n">{{ group.lag if group.lag is not none }}</tr>{% endfor %}
-</table>{% if more %}<p>{{ more }} more are in groups.parquet.</p>{% endif %}
-</html>
-"""
