@@ -126,7 +126,7 @@ def _volumes(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-MAIN = "local:///opt/switchover/pipeline.py"
+MAIN = "local:///opt/pipeline.py"
 """What a SparkApplication starts: the image's few lines that call our entry point."""
 
 
