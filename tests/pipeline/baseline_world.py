@@ -87,7 +87,10 @@ def made_up(dice: Random, sweeps: int, poll: int, groups: int = 3, partitions: i
         now.append(at)
     made = {f"group-{number}": {TopicPartition(f"topic-{number}", each): _place(dice, now, poll) for each in range(partitions)}
             for number in range(groups)}
-    return World(now, made)
+    places = [place for group in made.values() for place in group.values()]
+    for number, at in enumerate(now):                      # one is always read: the sweep is of its capture
+        places[0].ends[number] = places[0].ends[number] or (at, 0, places[0].ends[number - 1][2])
+    return World([max(place.ends[number][0] for place in places if place.ends[number]) for number in range(sweeps)], made)
 
 
 def _place(dice: Random, now: Sequence[int], poll: int) -> Place:
@@ -110,5 +113,5 @@ def _place(dice: Random, now: Sequence[int], poll: int) -> Place:
             if number >= begins:
                 place.commits.append(Commit(moment, offset))
         end, before = end + arrived, time
-        place.ends.append(None if dice.random() < .03 else (time, 0, end))
+        place.ends.append(None if number and dice.random() < .03 else (time, 0, end))
     return place

@@ -1,6 +1,7 @@
 """The job `baseline` on Spark: the operator's own words on the same samples, and figures as others reckon them."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -12,15 +13,16 @@ from pyspark.sql import SparkSession
 
 from pipeline.baseline_world import World, made_up
 from switchover.lag.baseline import KEY, hour_of_week, parse
-from switchover.lag.group import Group
-from switchover.lag.thresholds import of_a_migration
+from switchover.lag.group import Group, TopicPartition
+from switchover.lag.samples import NONE
+from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Watch
 from switchover.lag.window import Reading
 from switchover.pipeline.baseline.config_map import name_of
 from switchover.pipeline.baseline.job import run
 from switchover.pipeline.baseline.settings import BaselineSettings
-from switchover.pipeline.config import Config
+from switchover.pipeline.config import Config, Spark
 from switchover.pipeline.job import Outcome
 from switchover.pipeline.progress import Progress
 from unit.lag_readings import Reading as Sample
@@ -31,7 +33,8 @@ POLL = 60_000
 
 def ran(world: World, root: Path, **settings: object) -> tuple[Outcome, Path]:
     store = world.filed(root)
-    outcome = run(Config(cluster="shop", store=root, baseline=BaselineSettings(**settings)), Progress())
+    outcome = run(Config(cluster="shop", store=root, baseline=BaselineSettings(**settings),
+                         spark=Spark(options={"spark.sql.shuffle.partitions": "2"})), Progress())
     return outcome, store.latest("baseline")
 
 
@@ -42,13 +45,17 @@ def minutes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
     return world, *ran(world, tmp_path_factory.mktemp("minutes"))
 
 
+def limits_of(world: World) -> Thresholds:
+    """The gate's with the settings' defaults; 79 steps lie between the sweeps, so that one is in their middle."""
+    steps = sorted(after - before for before, after in pairwise(world.now))
+    return of_a_migration(steps[len(steps) // 2], 60_000, 75_000, 30_000)
+
+
 def test_every_verdict_is_the_one_of_the_operator_on_the_same_samples(minutes):
     world, _, directory = minutes
     rows = {row["group"]: row for row in pq.read_table(directory / "backtest.parquet").to_pylist()}
     assert rows.keys() == world.groups.keys()
-    poll = sorted(after - before for before, after in zip(world.now, world.now[1:], strict=False))
-    median = (poll[len(poll) // 2] + poll[(len(poll) - 1) // 2]) // 2
-    limits = of_a_migration(median, 60_000, 75_000, 30_000)
+    limits = limits_of(world)
     seen = set()
     for group, row in rows.items():
         manifest = yaml.safe_load((directory / "configmaps" / f"{name_of(group)}.yaml").read_text())
@@ -71,24 +78,18 @@ def test_every_verdict_is_the_one_of_the_operator_on_the_same_samples(minutes):
     assert {effect for row in rows.values() for effect in row["effects"]} >= {Effect.HOLD, Effect.INCONCLUSIVE, Effect.PASS}
 
 
-def ages(world: World, group: str, each, limits) -> list[tuple[int, int]]:
-    """Time lag at each sweep that can be judged, by the plain formula of the sheet."""
+def ages(world: World, group: str, each: TopicPartition, limits: Thresholds) -> list[int]:
+    """The time lag at each sweep that can be judged and has a commit, by the plain formula of the sheet."""
     readings, found = [], []
     for number, now in enumerate(world.now):
-        if (offsets := world.seen(group, number).get(each)) is None:
-            sample = Sample(now, 0, 0, valid=False)
-        else:
-            sample = Sample(offsets.time, offsets.committed, offsets.end, offsets.start, high=offsets.high)
-        readings.append(sample)
-        width = limits.window // limits.poll
-        said = scalar(readings[-width:], now, limits)
-        if said.age is not None and sample_of(readings, now).c != -1 and sample_of(readings, now).c <= sample_of(readings, now).e:
-            found.append((now, said.age))
+        offsets = world.seen(group, number).get(each)
+        readings.append(Sample(now, 0, 0, valid=False) if offsets is None else Sample(
+            offsets.time, offsets.committed, offsets.end, offsets.start, high=offsets.high))
+        said = scalar(readings[-(limits.window // limits.poll):], now, limits)
+        newest = next((reading for reading in reversed(readings) if reading.valid), None)
+        if said.age is not None and NONE != newest.c <= newest.e:
+            found.append(said.age)
     return found
-
-
-def sample_of(readings, now):
-    return next(reading for reading in reversed(readings) if reading.valid)
 
 
 def smallest_above(values: list[int], percent: int) -> int:
@@ -97,14 +98,12 @@ def smallest_above(values: list[int], percent: int) -> int:
 
 def test_quantiles_of_the_time_lag_are_those_of_the_plain_formula(minutes):
     world, _, directory = minutes
-    steps = sorted(after - before for before, after in zip(world.now, world.now[1:], strict=False))
-    limits = of_a_migration((steps[len(steps) // 2] + steps[(len(steps) - 1) // 2]) // 2, 60_000, 75_000, 30_000)
+    limits = limits_of(world)
     rows = pq.read_table(directory / "baseline.parquet").to_pylist()
     assert {row["hour"] for row in rows} == {None}, "less than a day"
     assert len(rows) >= 8
     for row in rows:
-        each = next(place for place in world.groups[row["group"]] if place == (row["topic"], row["partition"]))
-        values = [age for _, age in ages(world, row["group"], each, limits)]
+        values = ages(world, row["group"], TopicPartition(row["topic"], row["partition"]), limits)
         assert row["samples"] == len(values)
         assert [row[f"time_lag_q{percent}"] for percent in (50, 95, 99)] == [
             smallest_above(values, percent) for percent in (50, 95, 99)]
@@ -137,15 +136,15 @@ def test_a_short_history_says_so_and_delivers_all_the_same(minutes):
 
 
 def test_days_are_told_hour_by_hour_and_tried_on_the_last(spark: SparkSession, tmp_path: Path):
-    """Lag every night from 2 to 4; the gate without a baseline is tried on the last day alone."""
-    world = made_up(Random(9), 4 * 48, 1_800_000, groups=1, partitions=2)
-    outcome, directory = ran(world, tmp_path, min_values=4)
+    """The gate is tried with what the three days before the last one show."""
+    world = made_up(Random(9), 4 * 24, 3_600_000, groups=1, partitions=2)
+    outcome, directory = ran(world, tmp_path, min_values=2)
     assert outcome.summary["heldOut"] is True
     assert 0.95 < outcome.summary["daysTested"] < 1.05
     rows = pq.read_table(directory / "baseline.parquet").to_pylist()
     hours = {row["hour"] for row in rows} - {None}
     covered = {hour_of_week(now) for now in world.now}
-    assert len(hours) > 80
+    assert len(hours) > 90
     assert hours <= {(hour + step) % 168 for hour in covered for step in (-1, 0, 1)}
     (tested,) = pq.read_table(directory / "backtest.parquet").to_pylist()
     day = [now for now in world.now if now > world.now[-1] - 86_400_000]
@@ -175,7 +174,7 @@ def test_hostile_and_odd_rows_are_told_and_break_nothing(spark: SparkSession, tm
     gone = next(iter(places.values()))
     evil = "a\n| b\u202e\x00\"' *"
     world = replace(world, groups={
-        evil: places, "x" * 60_000: places, "gone": {type(next(iter(places)))("no-such", 0): replace(
+        evil: places, "x" * 60_000: places, "gone": {TopicPartition("no-such", 0): replace(
             gone, ends=[None] * len(world.now))}})
     ahead = gone.commits[10]
     ahead.time += 10**9                                    # one broker's clock was 11 days ahead once
