@@ -1,4 +1,4 @@
-"""A cluster's history as captures would have filed it, made up by a dice, and the same as the operator would have seen it."""
+"""A cluster's history, made up by a dice, as captures would have filed it and as the operator would have seen it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,8 +85,9 @@ def made_up(dice: Random, sweeps: int, poll: int, groups: int = 3, partitions: i
     for _ in range(sweeps):
         at += poll + dice.randint(-poll // 10, poll // 10)
         now.append(at)
-    made = {f"group-{number}": {TopicPartition(f"topic-{number}", each): _place(dice, now, poll) for each in range(partitions)}
-            for number in range(groups)}
+    made = {
+        f"group-{number}": {TopicPartition(f"topic-{number}", each): _place(dice, now, poll) for each in range(partitions)}
+        for number in range(groups)}
     places = [place for group in made.values() for place in group.values()]
     for number, at in enumerate(now):                      # one is always read: the sweep is of its capture
         places[0].ends[number] = places[0].ends[number] or (at, 0, places[0].ends[number - 1][2])

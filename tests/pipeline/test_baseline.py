@@ -110,7 +110,7 @@ def test_quantiles_of_the_time_lag_are_those_of_the_plain_formula(minutes):
 
 
 def test_commit_intervals_are_those_that_duckdb_finds(minutes):
-    world, _, directory = minutes
+    _, _, directory = minutes
     (commits,) = {str(path) for path in directory.parents[3].glob("bronze/commits/*/*/*.parquet")}
     found = duckdb.sql(f"""
         with gaps as (select "group", topic, partition, commit_time - lag(commit_time) over (

@@ -276,6 +276,13 @@ def specced(*workloads: Mapping[str, Any], **changes: Any) -> Callable[[Picture]
     return lambda picture: replace(picture, spec=spec_of(*workloads, **changes))
 
 
+with_baseline = specced(gates={"baselineRef": {"name": "usual"}})
+
+
+def unread(fact: str) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, fact, Unknown("no answer"))
+
+
 def downgrading() -> Picture:
     """From the consumer protocol back to the classic one."""
     return moment("Preflight", spec=spec_of(workload_of(template=TO_CLASSIC), protocol={"to": "Classic"}))
@@ -545,6 +552,10 @@ FINDINGS = [
     Finding("LagHealthy", "a few sweeps", known("lag", assessment(spec_of(), count=3)), WAIT, "LagNotSeenYet", "orders"),
     Finding("LagHealthy", "not for long enough", known("lag", assessment(spec_of(), count=8)), WAIT, "LagNotHealthyYet",
             "orders"),
+    *(Finding(gate, "no baseline", then(with_baseline, known("baseline", "it does not exist")), WAIT, "BaselineUnusable",
+              "usual", "job baseline") for gate in ("LagHealthy", "LagRecovered")),
+    Finding("LagHealthy", "a baseline that nobody tells", then(with_baseline, unread("baseline")), UNKNOWN,
+            "BaselineUnknown", "usual"),
     Finding("LagRecovered", "one stands", known("lag", assessment(spec_of(), frozenset({FIRST}))), WAIT, "LagUnhealthy",
             "orders"),
     # the ends

@@ -38,6 +38,7 @@ GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "pods"): ("list", "delete"),
     ("", "pods/eviction"): ("create",),
     ("", "persistentvolumeclaims"): ("list",),
+    ("", "configmaps"): ("get",),
     ("", "secrets"): ("get",),
     ("policy", "poddisruptionbudgets"): ("list",),
     ("autoscaling", "horizontalpodautoscalers"): ("list", "patch"),

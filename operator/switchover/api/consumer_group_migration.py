@@ -6,7 +6,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from switchover.api.kafka_migration import ZooKeeperConnection
-from switchover.api.meta import API_VERSION, GroupName, KafkaConnection, MigrationGates, MigrationSpec, ObjectMeta
+from switchover.api.meta import (
+    API_VERSION,
+    ConfigMapRef,
+    GroupName,
+    KafkaConnection,
+    MigrationGates,
+    MigrationSpec,
+    ObjectMeta,
+)
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
 
@@ -111,6 +119,10 @@ class ConsumerGroupMigrationGates(MigrationGates):
     its partitions to nobody until its session has ended: 45 s by default, 60 s at most under the consumer protocol."""
     isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
     """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
+    baseline_ref: ConfigMapRef | None = None
+    """ConfigMap with the group's baseline, as the pipeline's job baseline writes it. A partition that it tells of may lag
+    twice its 0.99 quantile of this hour of the week, from 30 s up to maxTimeLagSeconds, and stand for three times its 0.99
+    quantile of the time between commits, from 60 s up to maxStallSeconds. Absent: all by those two."""
     quiet_seconds: Annotated[int, Field(ge=0, le=3_600)] = 120
     """With coordination: how long no old consumer may have been seen before the group is toggled to Kafka, and how long
     Preflight watches where the members commit: twice their auto.commit.interval.ms, which is 60 s by default."""
@@ -212,6 +224,8 @@ class GroupSummary(Model):
     """With coordination: members that know nothing of the migration."""
     lag: Annotated[int, Field(ge=0, le=2**53)] = 0
     """Records that are not committed yet, of all partitions."""
+    baseline: Annotated[str, Clipped(320)] = ""
+    """Of how many partitions the lag is judged by what they are used to. Empty: gates.baselineRef is absent."""
 
 
 class ConsumerGroupMigrationStatus(MigrationStatus):

@@ -21,7 +21,7 @@ from switchover.pipeline.baseline.bronze import LONGEST_NAME, Bronze
 from switchover.pipeline.baseline.config_map import as_yaml, manifest, name_of
 from switchover.pipeline.baseline.history import Course
 from switchover.pipeline.baseline.kernel import GROUPS, Kernel
-from switchover.pipeline.baseline.report import Tested, per_day, report
+from switchover.pipeline.baseline.report import GroupResult, per_day, report
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Config
 from switchover.pipeline.job import JobFailed, Outcome
@@ -132,11 +132,11 @@ def _file(groups: "DataFrame", directory: Path) -> None:
 def _deliver(groups: "DataFrame", directory: Path, course: Course, notes: list[str]) -> dict[str, Any]:
     """Write ConfigMaps and the report; what the job sums up."""
     (directory / "configmaps").mkdir()
-    tested: list[Tested] = []
+    tested: list[GroupResult] = []
     for row in groups.drop("figures", "verdicts", "effects", "effects_without").toLocalIterator():
         found = row.asDict()
         text = found.pop("text")
-        tested.append(Tested(**found))
+        tested.append(GroupResult(**found))
         if text is not None:
             path = directory / "configmaps" / f"{name_of(found['group'])}.yaml"
             path.write_text(as_yaml(manifest(found["group"], text)), encoding="utf-8")

@@ -11,7 +11,7 @@ SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class GroupResult:
     """A group's figures, as the columns of `kernel.GROUPS`."""
 
     group: str
@@ -34,16 +34,16 @@ def per_day(count: int, days: float) -> float:
     return round(count / days, 3) if days else 0.0
 
 
-def report(tested: Sequence[Tested], course: Course, days: float, notes: Sequence[str]) -> str:
+def report(tested: Sequence[GroupResult], course: Course, days: float, notes: Sequence[str]) -> str:
     """As Markdown. Whatever alarmed in this history is taken for a false alarm: nobody migrated."""
     limits = course.thresholds
     sweeps = len(course.now) - course.first
     lines = [
         "# What consumer groups are used to", "",
         f"{len(tested)} groups, {len(course.now)} captures about {limits.poll / 1000:.0f} s apart. The gate LagHealthy, "
-        f"with `maxTimeLagSeconds` {limits.max_time_lag // 1000} and `maxStallSeconds` {limits.max_stall // 1000}, was tried "
-        f"on the last {sweeps} of them ({days:.2f} days): alarms are how often it began to fail, interruptions how often it "
-        "stopped passing.", "", *(f"* {note}" for note in [*notes, *_more(tested)]), "",
+        f"with `maxTimeLagSeconds` {limits.max_time_lag // 1000} and `maxStallSeconds` {limits.max_stall // 1000}, was "
+        f"tried on the last {sweeps} of them ({days:.2f} days): alarms are how often it began to fail, interruptions how "
+        "often it stopped passing.", "", *(f"* {note}" for note in [*notes, *_more(tested)]), "",
         "| group | ConfigMap | partitions | with a baseline | alarms a day | without a baseline | interruptions a day "
         "| without | passing | without |", "|---|---|---|---|---|---|---|---|---|---|"]
     for each in sorted(tested, key=lambda each: (-each.alarms, -each.alarms_without, each.group))[:SHOWN]:
@@ -64,14 +64,14 @@ def shown(name: str) -> str:
     return "".join(f"\\{sign}" if sign in "|`*_<>[]\\#&" else sign for sign in ascii(short)[1:-1])
 
 
-def _more(tested: Sequence[Tested]) -> list[str]:
+def _more(tested: Sequence[GroupResult]) -> list[str]:
     unread = sum(each.unread for each in tested)
     few = sum(each.partitions - each.with_baseline - each.unread for each in tested)
     left = sum(each.partitions_left_out for each in tested)
     short = sum(not each.hours_told for each in tested)
     skewed = sum(each.skewed for each in tested)
     told = (
-        (unread, f"no baseline for {unread} partitions whose ends no capture has read: the topic is gone, or may not be seen"),
+        (unread, f"no baseline for {unread} partitions whose ends no capture has read: the topic is gone or not visible"),
         (few, f"no baseline for {few} partitions: too few captures could be judged"),
         (short, f"the ConfigMaps of {short} groups tell all hours alone: they would be too large"),
         (left, f"{left} partitions are left out of ConfigMaps that would be too large: their gate has no baseline"),

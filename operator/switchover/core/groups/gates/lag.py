@@ -25,6 +25,23 @@ def thresholds(picture: Picture) -> Thresholds:
 
 
 def check_lag(picture: Picture) -> Verdict:
+    return _check_baseline(picture) or _check_lag(picture)
+
+
+def _check_baseline(picture: Picture) -> Verdict | None:
+    """None: there is one, or none is wanted."""
+    if (wanted := picture.spec.gates.baseline_ref) is None:
+        return None
+    if not isinstance(found := picture.facts.baseline, Known):
+        return unknown("BaselineUnknown", f"ConfigMap {wanted.name} cannot be read: {found.why}", subject=wanted.name)
+    if isinstance(found.value, str):
+        return wait("BaselineUnusable", f"ConfigMap {wanted.name}: {found.value}", subject=wanted.name,
+                    unblocks="apply the ConfigMap that the pipeline's job baseline wrote for this group, or take "
+                             "gates.baselineRef out of the spec")
+    return None
+
+
+def _check_lag(picture: Picture) -> Verdict:
     found = picture.facts.lag
     if not isinstance(found, Known):
         return unknown("LagUnknown", found.why, subject=picture.spec.group)
@@ -32,7 +49,8 @@ def check_lag(picture: Picture) -> Verdict:
     effect, words = lag.gate.effect, _worst(lag)
     if effect is Effect.PASS:
         return passed(f"group {picture.spec.group} keeps up")
-    allowed = f"{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
+    used_to = "" if picture.spec.gates.baseline_ref is None else "what the baseline tells, at most "
+    allowed = f"{used_to}{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
     if effect is Effect.FAIL:
         return fail("LagUnhealthy", words, subject=picture.spec.group, threshold=allowed,
                     unblocks="look at the members that own these partitions")
