@@ -38,8 +38,8 @@ class World:
     now: list[int]
     groups: Mapping[str, Mapping[TopicPartition, Place]]
 
-    def filed(self, root: Path, cluster: str = "shop") -> Store:
-        """As the store of a capture per sweep; all commits lie in the last one."""
+    def filed(self, root: Path, cluster: str = "shop", *, zookeeper: bool = False) -> Store:
+        """As the store of a capture per sweep; all commits lie in the last one, in Kafka or in ZooKeeper."""
         store = Store(root, cluster)
         for number, now in enumerate(self.now):
             places = {each: place for group in self.groups.values() for each, place in group.items()}
@@ -49,7 +49,9 @@ class World:
             run = f"20261122T{number:06}-abcd-{number}"
             files = [store.file(run, "ends", 0, now, _rows("ends", ends))]
             if number == len(self.now) - 1:
-                files.append(store.file(run, "commits", 0, now, _rows("commits", list(self._commits()))))
+                tables = {"znodes": self._nodes(), "transactions": self._transactions()} if zookeeper else {
+                    "commits": self._commits()}
+                files += [store.file(run, table, 0, now, _rows(table, list(rows))) for table, rows in tables.items()]
             store.commit(Manifest(number, run, now - 1000, now, files=tuple(files)))
         return store
 
@@ -60,6 +62,28 @@ class World:
                     yield {"group": group, "topic": each.topic, "partition": each.partition, "offset": commit.offset,
                            "leader_epoch": -1, "commit_time": None if commit.offset is None else commit.time,
                            "record_time": commit.time, "version": 3, "log_partition": 0, "log_offset": position * 3}
+
+    def _transactions(self):
+        """One for each commit, and what the rest of the tree looks like."""
+        zxid = 0
+        for group, places in self.groups.items():
+            for each, place in places.items():
+                for version, commit in enumerate(place.commits):
+                    zxid += 1
+                    yield {"zxid": zxid, "index": 0, "time": commit.time, "session": 1, "ephemeral": False,
+                           "op": "setData" if version else "create", "version": version,
+                           "path": f"/consumers/{group}/offsets/{each.topic}/{each.partition}",
+                           "data": str(commit.offset).encode()}
+            yield {"zxid": zxid + 1, "index": 0, "time": self.now[0], "session": 1, "ephemeral": True, "op": "create",
+                   "version": 0, "path": f"/consumers/{group}/ids/one", "data": b"{}"}
+            yield {"zxid": zxid + 1, "index": 0, "time": self.now[0], "session": 1, "op": "closeSession"}
+
+    def _nodes(self):
+        """The last of them as the tree has it."""
+        last = {each["path"]: each for each in self._transactions() if each["op"] in ("create", "setData")}
+        for each in last.values():
+            yield {"path": each["path"], "data": each["data"], "version": each["version"], "czxid": 1, "mzxid": each["zxid"],
+                   "ctime": 1, "mtime": each["time"], "session": 0, "time": self.now[-1]}
 
     def seen(self, group: str, number: int) -> dict[TopicPartition, Offsets]:
         """What a sweep of the operator would have read; nothing of a partition before its first commit."""

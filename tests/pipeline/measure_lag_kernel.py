@@ -2,10 +2,10 @@
 
     python tests/pipeline/measure_lag_kernel.py [GROUPS PARTITIONS SWEEPS]
 
-All start from the same two Parquet files. SQL's part is the lag of every sample (the last commit before each end), with count,
-largest and last lag of each partition; it has no time lag by interpolation, no trend, no verdict, no hysteresis. Those of the
-kernel are asked for at every sweep. Prints one line of JSON for each way: wall and CPU seconds (the whole process tree),
-peak memory, samples.
+All start from the same Parquet files. SQL's part is the lag of every sample (the last commit before each end), with count,
+largest and last lag of each partition; it has no time lag by interpolation, no trend, no verdict, no hysteresis. The kernel
+tells all of that at every sweep. Prints one line of JSON for each way: wall and CPU seconds and peak memory of the whole
+process tree, samples.
 """
 
 import json
@@ -21,16 +21,13 @@ import duckdb
 import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from switchover.lag.samples import NONE
-from switchover.partition import TopicPartition
 from switchover.pipeline.baseline.bronze import Bronze
-from switchover.pipeline.baseline.history import group_history
 from switchover.pipeline.baseline.job import course_of, judged
-from switchover.pipeline.baseline.kernel import Kernel
-from switchover.pipeline.baseline.series import Commits, sampled
+from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, Kernel
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Spark
 from switchover.pipeline.session import session
@@ -113,14 +110,15 @@ select "group", topic, partition, count(*) samples, max("end" - "offset") larges
 from {joined} group by "group", topic, partition"""
 DUCKDB = """(select c."group", c.topic, c.partition, c."offset", e."end", e.time at
 from (select distinct "group", topic, partition from commits) k join ends e using (topic, partition)
-asof join commits c on c."group" = k."group" and c.topic = k.topic and c.partition = k.partition and e.time >= c.commit_time)"""
+asof join commits c
+on c."group" = k."group" and c.topic = k.topic and c.partition = k.partition and e.time >= c.commit_time)"""
 SPARK = """(select * from (
-select `group`, topic, partition, at, end, last_value(`offset`, true) over (
+select `group`, topic, partition, at, `end`, last_value(`offset`, true) over (
     partition by `group`, topic, partition order by at, kind rows unbounded preceding) `offset`
-from (select `group`, topic, partition, commit_time at, 0 kind, `offset`, null end from commits
-      union all select k.`group`, topic, partition, time, 1, null, end from ends
+from (select `group`, topic, partition, commit_time at, 0 kind, `offset`, null `end` from commits
+      union all select k.`group`, topic, partition, time, 1, null, `end` from ends
                 join (select distinct `group`, topic, partition from commits) k using (topic, partition)))
-where end is not null and `offset` is not null)"""
+where `end` is not null and `offset` is not null)"""
 
 
 def main(groups: int, partitions: int, sweeps: int) -> None:
@@ -129,45 +127,39 @@ def main(groups: int, partitions: int, sweeps: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         files = written(Path(name), groups, partitions, sweeps)
         settings = BaselineSettings()
-        course = course_of([T0 + sweep * POLL for sweep in range(sweeps)], settings)
+        kernel = Kernel(course_of([T0 + sweep * POLL for sweep in range(sweeps)], settings), settings.max_bytes)
         with measured("numpy kernel and quantiles, one process", samples) as told:
-            told["passing"] = alone(files, course)
+            told["passing"] = alone(files, kernel)
         with measured("DuckDB: as-of join and aggregates", samples) as told:
             told["largest"] = in_duckdb(files)
         with measured("Spark starts", 0):
             spark = session(Spark(memory="1500m"), "measure")
         for again in ("first", "warm"):
             with measured(f"Spark: mapInArrow, the whole job but its files, {again}", samples) as told:
-                told["passing"] = in_spark(spark, files, Kernel(course, settings.max_bytes))
+                told["passing"] = in_spark(spark, files, kernel)
             with measured(f"Spark SQL: window and aggregates, {again}", samples) as told:
                 told["largest"] = in_spark_sql(spark, files)
         spark.stop()
 
 
-def alone(files: dict[str, list[str]], course: object) -> int:
-    """The same kernel without Spark; reads group after group. How often a gate passed."""
+def alone(files: dict[str, list[str]], kernel: Kernel) -> int:
+    """The same kernel without Spark: one sort in Arrow, one thread of Python. How often a gate passed."""
     ends = pa.concat_tables(pq.read_table(file, columns=["topic", "partition", "start", "end", "time"]).append_column(
-        "sweep", pa.array(np.full(pq.read_metadata(file).num_rows, number))) for number, file in enumerate(files["ends"]))
-    ends = ends.sort_by([("topic", "ascending"), ("partition", "ascending"), ("sweep", "ascending")])
-    commits = pq.read_table(files["commits"][0], columns=["group", "topic", "partition", "offset", "commit_time", "log_offset"])
-    commits = commits.sort_by([("topic", "ascending"), ("partition", "ascending"), ("log_offset", "ascending")])
-    size = {name: each["partition"].value_counts().to_pylist() for name, each in (("ends", ends), ("commits", commits))}
-    groups = len(commits["group"].unique())
-    per_commit, per_end = commits.num_rows // (groups * len(size["commits"])), ends.num_rows // (groups * len(size["ends"]))
-    passing = 0
-    partitions = len(size["ends"])
+        "place", pa.array(np.full(pq.read_metadata(file).num_rows, number))) for number, file in enumerate(files["ends"]))
+    commits = pq.read_table(files["commits"][0])
+    rows = pa.concat_tables([
+        _rows(commits, KAFKA, commits["group"], commits["log_offset"], commits["commit_time"], commits["offset"]),
+        _rows(ends, END, pc.replace_substring(ends["topic"], "topic", "group"), ends["place"], ends["time"], ends["end"])])
+    told = kernel(rows.sort_by([(name, "ascending") for name in SORTED]).to_batches(100_000))
+    return sum(batch["passing_without"][0].as_py() for batch in told)
 
-    def history(first: int) -> Iterator[tuple[TopicPartition, Commits, object]]:
-        for place in range(first, first + partitions):
-            c, e = commits.slice(place * per_commit, per_commit), ends.slice(place * per_end, per_end)
-            made = Commits(c["commit_time"].to_numpy(), c["offset"].to_numpy(), np.full(per_commit, NONE))
-            yield (TopicPartition(e["topic"][0].as_py(), e["partition"][0].as_py()), made, sampled(
-                made, e["sweep"].to_numpy(), e["time"].to_numpy(), e["end"].to_numpy(), e["start"].to_numpy(),
-                len(course.now)))
 
-    for group in range(groups):
-        passing += group_history(f"{group}", history(group * partitions), course).without.passing
-    return passing
+def _rows(table: pa.Table, kind: int, *columns: pa.ChunkedArray) -> pa.Table:
+    group, place, time_, value = columns
+    nothing = pa.nulls(len(table), pa.int64())
+    start = table["start"] if kind == END else nothing
+    return pa.table([group, table["topic"], table["partition"], pa.array(np.full(len(table), kind, np.int8)), place, time_,
+                     value, start, nothing], schema=ROWS)
 
 
 def in_spark(spark: SparkSession, files: dict[str, list[str]], kernel: Kernel) -> int:

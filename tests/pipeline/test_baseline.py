@@ -29,12 +29,13 @@ from unit.lag_readings import Reading as Sample
 from unit.lag_scalar import scalar
 
 POLL = 60_000
+FEW = Spark(options={"spark.sql.shuffle.partitions": "2"})
 
 
 def ran(world: World, root: Path, **settings: object) -> tuple[Outcome, Path]:
     store = world.filed(root)
     outcome = run(Config(cluster="shop", store=root, baseline=BaselineSettings(**settings),
-                         spark=Spark(options={"spark.sql.shuffle.partitions": "2"})), Progress())
+                         spark=FEW), Progress())
     return outcome, store.latest("baseline")
 
 
@@ -166,6 +167,21 @@ def test_rows_of_one_group_are_exchanged_once(spark: SparkSession, tmp_path: Pat
     assert "MapInArrow" in plan
     assert "PythonUDF" not in plan
     assert "BatchEvalPython" not in plan
+
+
+def test_offsets_in_zookeeper_are_told_as_those_in_kafka_are(spark: SparkSession, tmp_path: Path):
+    world = made_up(Random(4), 60, POLL, groups=1, partitions=2)
+    for place in world.groups["group-0"].values():
+        place.commits = [commit for commit in place.commits if commit.offset is not None]
+    found = []
+    for zookeeper in (False, True):
+        store = world.filed(tmp_path / str(zookeeper), zookeeper=zookeeper)
+        run(Config(cluster="shop", store=store.root, spark=FEW), Progress())
+        directory = store.latest("baseline")
+        found.append([sorted(map(repr, pq.read_table(directory / name).to_pylist()))
+                      for name in ("baseline.parquet", "backtest.parquet")])
+    assert found[0] == found[1]
+    assert len(found[0][0]) == 2
 
 
 def test_hostile_and_odd_rows_are_told_and_break_nothing(spark: SparkSession, tmp_path: Path):
