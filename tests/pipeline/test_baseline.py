@@ -19,8 +19,10 @@ from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Watch
 from switchover.lag.window import Reading
+from switchover.pipeline.baseline.bronze import Bronze
 from switchover.pipeline.baseline.config_map import name_of
-from switchover.pipeline.baseline.job import run
+from switchover.pipeline.baseline.job import TABLES, course_of, judged, run
+from switchover.pipeline.baseline.kernel import Kernel
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Config, Spark
 from switchover.pipeline.job import Outcome
@@ -154,13 +156,9 @@ def test_days_are_told_hour_by_hour_and_tried_on_the_last(spark: SparkSession, t
 
 def test_rows_of_one_group_are_exchanged_once(spark: SparkSession, tmp_path: Path):
     """Beside that only the keys are: to be made distinct and joined."""
-    from switchover.pipeline.baseline.bronze import Bronze
-    from switchover.pipeline.baseline.job import judged
-    from switchover.pipeline.baseline.kernel import Kernel
-
     world = made_up(Random(1), 10, POLL, groups=1)
     store = world.filed(tmp_path)
-    bronze = Bronze(spark, {table: store.files(table) for table in ("commits", "ends", "znodes", "transactions")})
+    bronze = Bronze(spark, {table: store.files(table) for table in TABLES})
     frame = judged(bronze.rows(bronze.sweeps()), Kernel(None, 1000))  # type: ignore[arg-type]
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert plan.count("Exchange hashpartitioning(group") == 1 + 1, plan       # the rows, and the distinct keys
@@ -176,12 +174,12 @@ def test_offsets_in_zookeeper_are_told_as_those_in_kafka_are(spark: SparkSession
     found = []
     for zookeeper in (False, True):
         store = world.filed(tmp_path / str(zookeeper), zookeeper=zookeeper)
-        run(Config(cluster="shop", store=store.root, spark=FEW), Progress())
-        directory = store.latest("baseline")
-        found.append([sorted(map(repr, pq.read_table(directory / name).to_pylist()))
-                      for name in ("baseline.parquet", "backtest.parquet")])
+        bronze = Bronze(spark, {table: store.files(table) for table in TABLES})
+        sweeps = bronze.sweeps()
+        kernel = Kernel(course_of([now for _, now in sweeps], BaselineSettings()), 240_000)
+        found += judged(bronze.rows(sweeps), kernel).collect()
     assert found[0] == found[1]
-    assert len(found[0][0]) == 2
+    assert found[0]["with_baseline"] == 2
 
 
 def test_hostile_and_odd_rows_are_told_and_break_nothing(spark: SparkSession, tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,17 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, hour_of_week, parse
+from switchover.lag.group import Group
 from switchover.lag.samples import NONE
+from switchover.lag.thresholds import of_a_migration
 from switchover.lag.verdicts import Effect
+from switchover.lag.watch import Watch
+from switchover.lag.window import Offsets
+from switchover.lag.window import Reading as Sweep
 from switchover.partition import TopicPartition
+from switchover.pipeline.baseline import series
 from switchover.pipeline.baseline.config_map import as_yaml, bounded, manifest, name_of
-from switchover.pipeline.baseline.history import Trial
+from switchover.pipeline.baseline.history import Course, Trial, judgement, tried
 from switchover.pipeline.baseline.job import course_of, notes_of
 from switchover.pipeline.baseline.quantiles import ALWAYS, by_hour, quantiles
 from switchover.pipeline.baseline.report import GroupResult, report, shown
-from switchover.pipeline.baseline.series import NOW, Commits, sampled
+from switchover.pipeline.baseline.series import NOW, Commits, Series, sampled
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.job import JobFailed
+from unit.lag_readings import made_up
 
 HOUR = 3_600_000
 MONDAY = 1_795_392_000_000
@@ -86,6 +94,43 @@ def test_windows_end_at_one_moment_and_hold_what_a_ring_of_that_width_would():
     assert samples.valid.tolist() == [[False, True, True], [True] * 3, [True] * 3]
     assert (samples.time - NOW)[:, 1:].tolist() == [[-11, -1], [-10, 0], [-15, -4]]
     assert samples.end.tolist()[2] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_history_is_judged_as_a_watch_judges_sweep_after_sweep(monkeypatch, seed):
+    """Verdicts, limits and the gate, with a baseline of other hours and without; many windows are cut into few at a time."""
+    monkeypatch.setattr(series, "ROWS", 7)
+    dice = Random(seed)
+    partitions = [TopicPartition("orders", each) for each in range(3)]
+    readings = {each: made_up(dice, 120) for each in partitions}
+    now = ints(*(max(readings[each][sweep].t for each in partitions) + 5 for sweep in range(120)))
+    usual = WeeklyBaseline("g", 5, {each: Usuals((dice.randrange(90) * 1000, dice.randrange(200) * 1000), {
+        hour: (dice.randrange(90) * 1000, NONE) for hour in range(0, 168, 2)}) for each in partitions[1:]})
+    limits = of_a_migration(15_000, 90_000, 150_000, 30_000)
+    course = Course(now, limits, 0, False, True, 30)
+    group = Group(frozenset(partitions), stable=True, generation=0, sole_owners=True)
+    for baseline in (None, usual):
+        watch, online, effects = Watch(limits), [], []
+        for sweep, at in enumerate(now.tolist()):
+            watch.add(Sweep({each: Offsets(one.t, one.c, one.e, one.s, one.e) for each in partitions
+                             if (one := readings[each][sweep]).valid}))
+            found = watch.assess(group, at, usual=baseline)
+            own = found.judged
+            online.append({each: (own.verdict[row], own.effect[row], own.growing[row], own.strayed[row])
+                           for row, each in enumerate(found.partitions)})
+            effects.append(int(found.gate.effect))
+        judged = {}
+        for each in partitions:
+            rows = readings[each]
+            history = Series(ints(*(one.t for one in rows)), ints(*(one.c for one in rows)), ints(*(one.e for one in rows)),
+                             ints(*(one.s for one in rows)), np.array([one.valid for one in rows]), 0)
+            usuals = None if baseline is None else baseline.partitions.get(each)
+            judged[each] = judgement(history, course, usuals=usuals).verdicts
+        for sweep in range(120):
+            for each, told in online[sweep].items():
+                own = judged[each]
+                assert told == (own.verdict[sweep], own.effect[sweep], own.growing[sweep], own.strayed[sweep]), (each, sweep)
+        assert list(tried(partitions, list(judged.values()), now, limits).effects) == effects
 
 
 # --- quantiles ----------------------------------------------------------------------------------------------------------
