@@ -106,16 +106,16 @@ def measured(what: str, samples: int) -> Iterator[dict[str, object]]:
 
 
 SQL = """
-select "group", topic, partition, count(*) samples, max("end" - "offset") largest, max_by("end" - "offset", at) latest
+select "group", topic, partition, count(*) samples, max("end" - "offset") largest, max_by("end" - "offset", moment) latest
 from {joined} group by "group", topic, partition"""
-DUCKDB = """(select c."group", c.topic, c.partition, c."offset", e."end", e.time at
+DUCKDB = """(select c."group", c.topic, c.partition, c."offset", e."end", e.time moment
 from (select distinct "group", topic, partition from commits) k join ends e using (topic, partition)
 asof join commits c
 on c."group" = k."group" and c.topic = k.topic and c.partition = k.partition and e.time >= c.commit_time)"""
 SPARK = """(select * from (
-select `group`, topic, partition, at, `end`, last_value(`offset`, true) over (
-    partition by `group`, topic, partition order by at, kind rows unbounded preceding) `offset`
-from (select `group`, topic, partition, commit_time at, 0 kind, `offset`, null `end` from commits
+select `group`, topic, partition, moment, `end`, last_value(`offset`, true) over (
+    partition by `group`, topic, partition order by moment, kind rows unbounded preceding) `offset`
+from (select `group`, topic, partition, commit_time moment, 0 kind, `offset`, null `end` from commits
       union all select k.`group`, topic, partition, time, 1, null, `end` from ends
                 join (select distinct `group`, topic, partition from commits) k using (topic, partition)))
 where `end` is not null and `offset` is not null)"""

@@ -14,14 +14,14 @@ from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, hour_of_week, p
 from switchover.lag.group import Group
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import of_a_migration
-from switchover.lag.verdicts import Effect
+from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Watch
 from switchover.lag.window import Offsets
 from switchover.lag.window import Reading as Sweep
 from switchover.partition import TopicPartition
 from switchover.pipeline.baseline import series
 from switchover.pipeline.baseline.config_map import as_yaml, bounded, manifest, name_of
-from switchover.pipeline.baseline.history import Course, Trial, judgement, tried
+from switchover.pipeline.baseline.history import Course, Trial, group_history, judgement, tried
 from switchover.pipeline.baseline.job import course_of, notes_of
 from switchover.pipeline.baseline.quantiles import ALWAYS, by_hour, quantiles
 from switchover.pipeline.baseline.report import GroupResult, report, shown
@@ -131,6 +131,39 @@ def test_a_history_is_judged_as_a_watch_judges_sweep_after_sweep(monkeypatch, se
                 own = judged[each]
                 assert told == (own.verdict[sweep], own.effect[sweep], own.growing[sweep], own.strayed[sweep]), (each, sweep)
         assert list(tried(partitions, list(judged.values()), now, limits).effects) == effects
+
+
+def late(sweeps: int, first: int) -> tuple[Commits, Series, np.ndarray]:
+    """10 records/s and a sweep every 15 s; the commit is 2 s behind, and 50 s from `first` on."""
+    now = MONDAY + np.arange(sweeps, dtype=np.int64) * 15_000
+    end = 10_000 + np.arange(sweeps, dtype=np.int64) * 150
+    behind = np.where(np.arange(sweeps) < first, 20, 500)
+    written = Commits(now, end - behind, np.full(sweeps, NONE))
+    return written, sampled(written, np.arange(sweeps), now, end, np.zeros_like(end), sweeps), now
+
+
+@pytest.mark.parametrize(("held_out", "verdict"), [(True, Verdict.BEHIND), (False, Verdict.OK)])
+def test_what_is_held_out_is_tried_with_what_lies_before_it_alone(held_out, verdict):
+    written, history, now = late(200, 150)
+    limits = of_a_migration(15_000, 120_000, 150_000, 30_000)
+    course = Course(now, limits, 150, held_out, False, 30)
+    told = group_history("g", [(TopicPartition("orders", 0), written, history)], course)
+    without, used_to = told.verdicts["orders", 0]
+    assert len(without) == len(used_to) == len(told.used_to.effects) == 50
+    assert (without[-1], used_to[-1]) == (Verdict.OK, verdict)
+    assert told.baseline.partitions["orders", 0] == Usuals((50_000, 15_000)), "what is delivered is of all of it"
+
+
+def test_the_figures_of_a_steady_group_are_what_it_does():
+    written, history, now = late(200, 200)
+    course = Course(now, of_a_migration(15_000, 60_000, 75_000, 30_000), 0, False, True, 30)
+    told = group_history("g", [(TopicPartition("orders", 0), written, history)], course)
+    always, *hours = told.figures["orders", 0]
+    assert (always.hour, always.values, always.censored, always.time_lag) == (ALWAYS, 196, 0, (2000, 2000, 2000))
+    assert (always.intervals, always.interval_p99, always.rate) == (199, 15_000, (36_000, 36_000))
+    assert [each.hour for each in hours] == [0, 1, 167], "50 minutes on Monday, and the hours beside them"
+    assert told.baseline.partitions["orders", 0].always == (2000, 15_000)
+    assert told.used_to.passing == told.without.passing > 180
 
 
 # --- quantiles ----------------------------------------------------------------------------------------------------------
