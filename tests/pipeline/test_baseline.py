@@ -25,7 +25,7 @@ from switchover.pipeline.baseline.job import TABLES, course_of, judged, run
 from switchover.pipeline.baseline.kernel import Kernel
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Config, Spark
-from switchover.pipeline.job import Outcome
+from switchover.pipeline.job import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from unit.lag_readings import Reading as Sample
 from unit.lag_scalar import scalar
@@ -201,3 +201,26 @@ def test_hostile_and_odd_rows_are_told_and_break_nothing(spark: SparkSession, tm
     (path,) = (directory / "configmaps").iterdir()
     assert path.name == f"{name_of(evil)}.yaml"
     assert parse(yaml.safe_load(path.read_text())["data"][KEY], evil).partitions
+
+
+def test_a_cluster_in_which_nobody_commits_has_no_config_map_and_says_so(spark: SparkSession, tmp_path: Path):
+    world = made_up(Random(2), 40, POLL, groups=1, partitions=1)
+    for place in world.groups["group-0"].values():
+        place.commits = []
+    outcome, directory = ran(world, tmp_path)
+    assert (outcome.summary["groups"], outcome.summary["configMaps"], outcome.rows) == (0, 0, 0)
+    assert "no group has committed anything" in (directory / "report.md").read_text()
+    assert list((directory / "configmaps").iterdir()) == []
+
+
+@pytest.mark.parametrize(("captures", "why"), [
+    (0, "has no capture of shop: run `switchover pipeline capture` first"),
+    (12, "has 12 captures with end offsets, and a baseline needs 30"),
+])
+def test_what_is_too_little_is_refused_and_leaves_nothing(spark: SparkSession, tmp_path: Path, captures: int, why: str):
+    if captures:
+        made_up(Random(2), captures, POLL, groups=1, partitions=1).filed(tmp_path)
+    with pytest.raises(JobFailed) as caught:
+        run(Config(cluster="shop", store=tmp_path, spark=FEW), Progress())
+    assert why in str(caught.value)
+    assert not (tmp_path / "runs").exists()

@@ -4,7 +4,9 @@ import json
 import math
 from random import Random
 
+import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import given
@@ -192,6 +194,23 @@ def test_an_hour_of_the_week_takes_its_neighbours_in_and_too_few_values_make_non
     assert found == expected
 
 
+def test_a_month_of_a_million_values_has_the_quantiles_that_duckdb_finds_by_the_hour():
+    dice = np.random.default_rng(3)
+    times = MONDAY + dice.integers(0, 28 * 24 * HOUR, 1_000_000)
+    values = dice.integers(0, 10**7, len(times)) * (times % 7)
+    found = {hour: quantiles(each, (50, 95, 99)) for hour, each in by_hour(values, times, 30)}
+    given_to_duckdb = pa.table({"time": times, "value": values})
+    rows = duckdb.from_arrow(given_to_duckdb).query("given", """
+        with placed as (
+            select value, (isodow(moment) - 1) * 24 + hour(moment) as hour
+            from (select value, make_timestamp(time * 1000) as moment from given))
+        select (hour + step + 168) % 168, quantile_disc(value, [0.5, 0.95, 0.99])
+        from placed, (values (-1), (0), (1)) steps(step) group by 1
+        union all select -1, quantile_disc(value, [0.5, 0.95, 0.99]) from placed""").fetchall()
+    assert len(rows) == 169
+    assert found == dict(rows)
+
+
 # --- the ConfigMap ------------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +295,10 @@ def test_alarms_and_interruptions_are_counted_when_they_begin():
     trial = Trial((f, f, h, p, p, f, f, p, h, p, i))
     assert (trial.alarms, trial.interruptions, trial.passing) == (2, 3, 4)
     assert (Trial(()).alarms, Trial((p,)).interruptions) == (0, 0)
+
+
+def test_a_cluster_without_groups_is_told_to_be_one():
+    assert "no group has committed anything" in report([], course(60), 1.0, [])
 
 
 def test_the_report_names_groups_so_that_nothing_in_them_is_markup():

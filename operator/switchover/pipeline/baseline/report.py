@@ -71,6 +71,7 @@ def _more(tested: Sequence[GroupResult]) -> list[str]:
     short = sum(not each.hours_told for each in tested)
     skewed = sum(each.skewed for each in tested)
     told = (
+        (not tested, "no group has committed anything that a capture has seen"),
         (unread, f"no baseline for {unread} partitions whose ends no capture has read: the topic is gone or not visible"),
         (few, f"no baseline for {few} partitions: too few captures could be judged"),
         (short, f"the ConfigMaps of {short} groups tell all hours alone: they would be too large"),
