@@ -26,5 +26,5 @@ if __name__ == "__main__":
     print("archive:", os.environ.get("SWITCHOVER_CLASS_ARCHIVE", "none"))
     for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
         told = subprocess.run([sys.executable, "-c", ONCE], capture_output=True, text=True, check=True)
-        print(told.stdout.strip(), f"(load {os.getloadavg()[0]:.1f})", flush=True)
+        print(told.stdout.splitlines()[-1], f"(load {os.getloadavg()[0]:.1f})", flush=True)
         time.sleep(1)

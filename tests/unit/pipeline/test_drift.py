@@ -155,7 +155,7 @@ def things(metadata: ClusterMetadata, other: ClusterMetadata) -> set[tuple[Item,
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(METADATA, METADATA)
 def test_the_rows_are_the_difference_of_the_sets(ours: ClusterMetadata, theirs: ClusterMetadata) -> None:
     left, right = things(ours, theirs), things(theirs, ours)
