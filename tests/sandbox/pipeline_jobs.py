@@ -12,7 +12,10 @@ from demo_pipeline import jobs
 
 CONFIG: dict[str, Any] = {
     "cluster": "sandbox", "store": "/data", "spark": {"master": "local[1]", "memory": "600m"},
+    "capture": {"mode": "Once"},
     "kafka": {"bootstrapServers": "kafka:9092"}, "zookeeper": {"connect": "zookeeper:2181"},
+    "drift": {"pauseSeconds": 5, "quorumVoters": ",".join(
+        f"{3000 + number}@kafka-controller-{number}.kafka-controller:9093" for number in range(3))},
 }
 CLAIM = {
     "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": jobs.CLAIM},
