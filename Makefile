@@ -71,11 +71,11 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest tests/$@
 
-test: lint images-groups ## every layer, as CI runs it
+test: lint images-pipeline ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: lint images-groups images-zkcc ## every layer and the tests marked long
+test-long: lint images-pipeline ## every layer and the tests marked long
 	$(call say,tests)
 	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
 
