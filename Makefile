@@ -71,11 +71,11 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest tests/$@
 
-test: lint images-groups ## every layer, as CI runs it
+test: lint images-pipeline ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: lint images-groups images-zkcc ## every layer and the tests marked long
+test-long: lint images-pipeline images-zkcc ## every layer and the tests marked long
 	$(call say,tests)
 	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
 
@@ -97,7 +97,7 @@ images-groups: images ## and those of the consumer groups' world
 images-zkcc: images ## and the member on the old consumer, which ZooKeeper coordinates
 	sandbox/images/build java-old-member
 
-images-pipeline: images-groups images-zkcc ## and the pipeline's
+images-pipeline: images-groups ## and the pipeline's
 	sandbox/images/build pipeline
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
@@ -123,7 +123,7 @@ demo-zkcc: images-zkcc ## old consumers in Java moved from ZooKeeper's coordinat
 	$(call say,demo of old consumers)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_zkcc
 
-demo-pipeline: images-pipeline ## the five jobs of the pipeline in pods, on real migrations of groups and of a cluster
+demo-pipeline: images-pipeline images-zkcc ## the five jobs of the pipeline in pods, on real migrations of groups and of a cluster
 	$(call say,demo of the pipeline)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_pipeline
 

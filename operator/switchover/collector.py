@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.watch import Assessment, Watch
@@ -35,6 +36,9 @@ class LagCollector:
             watch.add(found.readings[group])
         return found
 
-    def assess(self, name: str, group: Group, since: int | None = None) -> Assessment:
-        """Judge a group of the last sweep now. `since`: when the running step began, in ms since the epoch."""
-        return self._watches[name].assess(group, round(self._clock.now() * 1000), since)
+    def assess(self, name: str, group: Group, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
+        """Judge a group of the last sweep now, by what is usual for it where that is known.
+
+        `since`: when the running step began, in ms since the epoch.
+        """
+        return self._watches[name].assess(group, round(self._clock.now() * 1000), since, usual)

@@ -13,6 +13,7 @@ from switchover.core.groups.gates.convergence import expected
 from switchover.core.groups.gates.lag import POLL, thresholds
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
@@ -84,7 +85,10 @@ class GroupSamples:
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
                else _coordinated_lag_group(members, self._partitions.value))
-        self._lag = Known(self._collector.assess(name, own, None if opened is None else round(opened * 1000)), sweep.at)
+        baseline = picture.facts.baseline.value if isinstance(picture.facts.baseline, Known) else None
+        self._lag = Known(self._collector.assess(
+            name, own, None if opened is None else round(opened * 1000),
+            baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
     def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, watched: int) -> None:
         found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)

@@ -10,14 +10,16 @@ from switchover.ask import known
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
+from switchover.core.groups import audit
 from switchover.core.groups.change import original_name
 from switchover.core.groups.clone import clone_name
-from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState, JobRun, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
 from switchover.core.kraft.facts import Address
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.group_samples import GroupSamples
+from switchover.lag.baseline import KEY, WeeklyBaseline, parse
 from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads, ZooKeeperGroups
 
 T = TypeVar("T")
@@ -32,6 +34,8 @@ LOAD_SECONDS = 30.0
 """How old the count of all groups' members may be: it describes every group of the cluster."""
 RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
+BASELINE_SECONDS = 30.0
+"""How old a baseline may be: it changes once a day."""
 PROBE_SECONDS = 15.0
 """How old a probe may be. The one for strategies leaves a pending member behind, for 6 s (feasibility-groups.md F3)."""
 
@@ -89,6 +93,7 @@ class GroupObserver:
         self._topic: _Kept[OffsetsTopic] = _Kept(clock, SETTINGS_SECONDS)
         self._readiness: _Kept[Readiness] = _Kept(clock, PROBE_SECONDS)
         self._offered: _Kept[Mapping[str, bool]] = _Kept(clock, PROBE_SECONDS)
+        self._baseline: tuple[str, _Kept[WeeklyBaseline | str]] = "", _Kept(clock, BASELINE_SECONDS)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -141,15 +146,20 @@ class GroupObserver:
         spec, at = picture.spec, picture.position
         fleet = await self._known(self._fleet(spec, picture.uid, at.attempt))
         rights = await self._rights.get(self._survey.missing_rights) if at.step == "Preflight" else NOT_ASKED
+        audited: Observed[JobRun | None] = NOT_ASKED
+        if at.step == audit.STEP:
+            audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
                          coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
-                         offered=clients, missing_rights=rights, zookeeper=clients, stores=clients, quiet_since=clients,
-                         missing_zookeeper_rights=clients, lease_holder=lease_holder)
+                         offered=clients, missing_rights=rights, audit=audited, zookeeper=clients, stores=clients,
+                         quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
+                         lease_holder=lease_holder)
         groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
-        picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group)), zookeeper)
+        baseline = await self._usual(spec)
+        picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group, baseline=baseline)), zookeeper)
         cluster = await self._cluster.get(groups.cluster)
         await self._samples.take(picture, clients.value.offsets, zookeeper)
         begins = at.opened is None or at.step == "Preflight"
@@ -158,8 +168,8 @@ class GroupObserver:
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
-            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights,
-            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, lease_holder=lease_holder))
+            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, audit=audited,
+            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
             return facts
         topics = sorted({topic for member in group.value.members for topic in member.topics})
@@ -187,6 +197,26 @@ class GroupObserver:
         return Fleet(
             sources={workload.name: found.get(workload.name) for workload in spec.workloads},
             clones={name: found.get(clone) for clone, name in clones.items()}, originals=originals)
+
+    async def _usual(self, spec: ConsumerGroupMigrationSpec) -> Observed[WeeklyBaseline | str]:
+        """What the group is used to, or in words why its ConfigMap does not tell."""
+        if (wanted := spec.gates.baseline_ref) is None:
+            return NOT_ASKED
+        if self._baseline[0] != wanted.name:
+            self._baseline = wanted.name, _Kept(self._clock, BASELINE_SECONDS)
+
+        async def read() -> WeeklyBaseline | str:
+            found = await self._workloads.values("ConfigMap", wanted.name)
+            if found is None:
+                return "it does not exist"
+            if KEY not in found:
+                return f"it has no key {KEY}"
+            try:
+                return parse(found[KEY], spec.group)
+            except ValueError as error:
+                return str(error)
+
+        return await self._baseline[1].get(read)
 
     # --- Kafka --------------------------------------------------------------------------------------------------------
 

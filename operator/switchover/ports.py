@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.core.figures import Figure
-from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
+from switchover.core.groups.facts import BrokerGroups, Group, JobRun, OffsetsTopic, Readiness
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft.examination import BrokerExamination, StorageClasses, TemplateChange, ZooKeeperRights
 from switchover.core.kraft.facts import (
@@ -312,6 +312,10 @@ class Workloads(Protocol):
 
     async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
         """Delete, dependants first; nothing to do when it does not exist, or bears another uid."""
+        ...
+
+    async def job(self, name: str) -> JobRun | None:
+        """A Job with what its newest pod left; None: it does not exist."""
         ...
 
     async def original(self, name: str) -> Mapping[str, Any] | None:

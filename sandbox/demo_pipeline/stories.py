@@ -39,6 +39,5 @@ def protocol(baseline: str) -> Story:
 def _audited(story: Story, manifests: Path) -> Story:
     cluster = yaml.safe_load((manifests / "pipeline.yaml").read_text())["cluster"]
     spec: dict[str, Any] = {**story.spec, "audit": {
-        "enabled": True, "image": IMAGE, "claim": CLAIM, "cluster": cluster,
-        "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}}}}
+        "enabled": True, "image": IMAGE, "claim": CLAIM, "cluster": cluster, "cpu": "100m", "waitSeconds": 300}}
     return Story(story.name, f"{story.words}; audited", story.group, spec, story.end)

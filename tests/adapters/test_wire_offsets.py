@@ -45,7 +45,8 @@ from switchover.lag.window import Asked, Sweep
 from switchover.ports import Access, Refused, Unreachable
 
 QUICK = Thresholds(poll=2000, window=120_000, min_samples=4, min_span=500, max_time_lag=2000, min_time_lag=1000,
-                   slo_ceiling=3000, min_quiet=2000, pass_evaluations=3, pass_time=500, standing_evaluations=3)
+                   slo_ceiling=3000, max_stall=2000, min_quiet=2000, pass_evaluations=3, pass_time=500,
+                   standing_evaluations=3)
 """The rules in a fraction of their time; with room for holes, since a loaded machine stretches every poll."""
 POLL = 0.25
 NO_WAIT = i32Timedelta.parse(timedelta())

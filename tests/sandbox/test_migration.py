@@ -20,13 +20,16 @@ from demo.diagnostics import collect
 from demo.kill import BACK, MOMENTS, Killer
 from demo.progress import Resource, condition
 from demo.turn_back import TurnBack
+from demo_pipeline import jobs
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
+from sandbox.pipeline_jobs import Jobs
 from switchover.metadata.tree import state_path
 
 pytestmark = pytest.mark.timeout(2300)
 
+IMAGES = [*world.images().values(), jobs.IMAGE]
 OUTPUT = Path(__file__).parents[2] / "build" / "sandbox-tests-diagnostics"
 ACCOUNT = "system:serviceaccount:demo:switchover"
 REVERTED_SECONDS = 15
@@ -123,6 +126,7 @@ class Story:
     killers: tuple[Killer, Killer]
     reversion: Reversion
     behind: Behind
+    pipeline: Jobs
     after: frozenset[str]
     modes_between: dict[str, str]
     left_between: tuple[str, ...]
@@ -135,7 +139,7 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(cluster: Cluster, audit_log: Path) -> Iterator[Story]:
+def story(cluster: Cluster, audit_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Forward with a second hold, before MoveBrokers; back from its second batch; forward. Asserted on what it left."""
     world.remove(cluster)
     world.deploy(cluster, print)
@@ -145,7 +149,7 @@ def story(cluster: Cluster, audit_log: Path) -> Iterator[Story]:
     manifest["spec"]["holds"] = ["MoveBrokers", "Finalize"]
     first, second, turn = migration.Run(), migration.Run(), TurnBack(cluster)
     there, again, reversion = Killer((MOMENTS[1], *BACK)), Killer((MOMENTS[0], MOMENTS[2])), Reversion(cluster)
-    behind = Behind(cluster)
+    behind, pipeline = Behind(cluster), Jobs(cluster, tmp_path_factory.mktemp("pipeline"))
 
     def follow(run: migration.Run, observers: list[migration.Observer], ended: Callable[[Resource], bool]) -> None:
         migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print, observers, ended)
@@ -155,8 +159,9 @@ def story(cluster: Cluster, audit_log: Path) -> Iterator[Story]:
         world.await_in_sync(cluster)
         after, between, left = metadata.tell(cluster), world.modes(cluster), rollback.leftovers(cluster)
         manifest["spec"] |= {"desiredState": "Running", "holds": ["Finalize"]}
-        follow(second, [again], migration.succeeded)
-        yield Story(first, second, turn, (there, again), reversion, behind, after, between, left,
+        pipeline.capture()
+        follow(second, [again, pipeline], migration.succeeded)
+        yield Story(first, second, turn, (there, again), reversion, behind, pipeline, after, between, left,
                     audit.requests(audit_log, ACCOUNT))
     except BaseException:
         collect(cluster, OUTPUT)
@@ -264,6 +269,23 @@ def test_nothing_that_kafka_runs_from_belongs_to_the_migration(story: Story, clu
     ]
     assert {item["metadata"]["name"] for item in found} >= {"kafka", "kafka-controller"}
     assert owned == []
+
+
+def test_every_job_of_the_pipeline_ran_in_a_pod_at_the_last_hold(story: Story) -> None:
+    told = story.pipeline.told
+    assert set(told) == {"capture", "inventory", "baseline", "audit", "drift"}
+    assert all(each["result"] == "Succeeded" and each["rows"] > 0 for each in told.values()), told
+    assert told["inventory"]["groups"] >= 1
+
+
+def test_brokers_that_moved_made_no_group_consume_twice(story: Story) -> None:
+    """Nobody was killed: every member committed what it had read before it gave a partition away."""
+    assert story.pipeline.told["audit"]["verdict"] == "Clean", story.pipeline.told["audit"]
+
+
+def test_zookeeper_and_kraft_agreed_at_the_last_hold(story: Story) -> None:
+    found = story.pipeline.told["drift"]
+    assert (found["verdict"], found["driftPersistent"]) == ("Clean", 0), found
 
 
 def test_nothing_restarts_any_more(story: Story, cluster: Cluster) -> None:

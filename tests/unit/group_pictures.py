@@ -19,6 +19,8 @@ from switchover.core.groups.facts import (
     GroupSample,
     GroupState,
     GroupType,
+    JobRun,
+    JobState,
     Member,
     MemberProtocol,
     OffsetsTopic,
@@ -63,6 +65,15 @@ def spec_of(*workloads: Mapping[str, Any], **changes: Any) -> ConsumerGroupMigra
 def workload_of(kind: str = "Deployment", name: str = "orders", template: Mapping[str, Any] = TO_CONSUMER,
                 **changes: Any) -> dict[str, Any]:
     return {"name": name, "kind": kind, "container": "app", "template": template, **changes}
+
+
+AUDIT = {"enabled": True, "image": "pipeline:1", "claim": "pipeline"}
+"""spec.audit."""
+
+
+def audited(state: JobState = JobState.SUCCEEDED, message: str = '{"verdict": "Clean"}', words: str = "") -> JobRun:
+    """The Job of an audit."""
+    return JobRun("to-consumer-audit-1", state, message, words)
 
 
 BRIDGED = {"template": {**NEW_CLIENT, **TO_CONSUMER}, "bridge": NEW_CLIENT}
@@ -194,7 +205,7 @@ def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, dir
         coordinators=Known(frozenset({1}), NOW),
         coordinated=Known({1: len(modes)}, NOW), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), NOW),
         readiness=Known(Readiness("", ("uniform", "range")), NOW), offered=Known({"cooperative-sticky": True}, NOW),
-        missing_rights=Known((), NOW), lease_holder=f"{UID}/operator-1"))
+        missing_rights=Known((), NOW), audit=Known(audited(), NOW), lease_holder=f"{UID}/operator-1"))
 
 
 def at_start(**spec: Any) -> Picture:

@@ -27,7 +27,7 @@ from switchover.core.position import Position
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from unit.group_pictures import UID, assessment, broker, spec_of
+from unit.group_pictures import UID, assessment, audited, broker, spec_of
 from unit.group_world import World
 
 SECONDS = 3.0
@@ -137,7 +137,8 @@ class Walk:
             coordinators=Known(frozenset({1}), now),
             coordinated=Known({1: len(group.members)}, now), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), now),
             readiness=Known(Readiness("", ("uniform", "range")), now), missing_rights=Known((), now),
-            offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"))
+            offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"),
+            audit=Known(audited() if world.jobs else None, now))
         return KIND.with_holder(replace(picture, facts=facts), f"{UID}/operator-1", now)
 
     def _lag(self, picture: Picture, partitions: dict[str, int]) -> Assessment:

@@ -97,6 +97,7 @@ class World:
         self.silent: set[str] = set()
         self.slow: set[str] = set()
         self.done: list[Effect] = []
+        self.jobs: list[Mapping[str, Any]] = []
         self.born = 0
         self.templates: dict[str, Mapping[str, Any]] = {}
         for workload in self.workloads.values():
@@ -121,6 +122,8 @@ class World:
                     workload.made["metadata"]["generation"] += 1
                 changed = {key for key in workload.spec if workload.spec[key] != before.get(key)}
                 assert changed <= ({"replicas"} if subresource == "scale" else {"template", "updateStrategy"})
+            case Create({"kind": "Job"} as made):
+                self.jobs.append(made)
             case Create(made):
                 assert made["kind"] == "Deployment"
                 name = made["metadata"]["name"]

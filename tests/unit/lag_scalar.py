@@ -57,9 +57,9 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
     out.drop = max(at) - at[-1]
 
     t_ok = th.max_time_lag if q99 == NONE else min(max(2 * q99, th.min_time_lag), th.slo_ceiling)
-    k = max(2 * th.poll, 60_000)
+    k = max(2 * th.poll, th.max_stall)
     if p99 != NONE:
-        k = min(max(3 * p99, k), th.window - 4 * th.poll)
+        k = min(max(3 * p99, 2 * th.poll, th.min_quiet), th.quiet_ceiling, th.window - 4 * th.poll)
     lags = [reading.e - committed for reading, committed in zip(window, at, strict=True)]
     out.growing = out.growth > band and lags[-1] >= _median(lags[-((len(lags) + 1) // 3):]) and out.age > t_ok
     out.strayed = out.lag > 0 and (out.censored or out.age > 1.5 * t_ok)
@@ -69,7 +69,8 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
 
 
 def _judgeable(window: list[Reading], now: int, th: Thresholds) -> bool:
-    if len(window) < 8 or window[-1].t - window[0].t < 120_000 or now - window[-1].t > 2 * th.poll + 5000:
+    short = len(window) < th.min_samples or window[-1].t - window[0].t < th.min_span
+    if short or now - window[-1].t > 2 * th.poll + 5000:
         return False
     return all(after.t - before.t <= 4 * th.poll for before, after in pairwise(window))
 

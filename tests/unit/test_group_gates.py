@@ -24,6 +24,7 @@ from switchover.core.groups.facts import (
     GroupSample,
     GroupState,
     GroupType,
+    JobState,
     OffsetsTopic,
     Readiness,
 )
@@ -37,6 +38,7 @@ from switchover.core.observed import Known, Unknown
 from switchover.core.workloads import Manager
 from switchover.lag.group import TopicPartition
 from unit.group_pictures import (
+    AUDIT,
     BOUNCES,
     BRIDGED,
     CLASSIC,
@@ -49,6 +51,7 @@ from unit.group_pictures import (
     all_consumer,
     assessment,
     at_start,
+    audited,
     broker,
     member,
     mixed,
@@ -96,6 +99,11 @@ def stopped() -> Picture:
     return with_group(members=(), state=GroupState.EMPTY)(with_source(pods={}, replicas=0)(picture))
 
 
+def auditing() -> Picture:
+    """The soak is over and the audit's Job has ended."""
+    return moment("Audit", "TTTTTT", spec=spec_of(audit=AUDIT))
+
+
 def released() -> Picture:
     """The clone is gone and the claim taken off."""
     return without_clone(with_source(claimed_by="")(moment("HandOver", "TTTTTT")))
@@ -121,6 +129,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "WorkloadsReleased": released,
     "StrategyOffered": bouncing,
     "ProbeExpired": lambda: replace(bouncing(), position=replace(bouncing().position, opened=NOW - 60)),
+    "AuditClean": auditing,
     "StrategySelected": lambda: with_group(assignor="cooperative-sticky")(bouncing()),
 }
 """The moment at which each gate is asked."""
@@ -193,7 +202,7 @@ def test_a_gate_asks_for_at_least_one_sample_and_no_negative_time(name):
 
 def test_every_gate_of_a_plan_is_among_these():
     specs = (spec_of(), spec_of(workload_of(**BRIDGED)), spec_of(workload_of(**BOUNCES), **STRATEGY),
-             spec_of(protocol={"to": "Consumer", "strategy": "Offline"}))
+             spec_of(protocol={"to": "Consumer", "strategy": "Offline"}), spec_of(audit=AUDIT))
     legs = [leg for spec in specs for step in plan_of(spec).steps for leg in (step.forward, step.back) if leg is not None]
     used = {gate.name for leg in legs for gate in (*leg.enter, *leg.watch, *leg.done, *leg.rescue_from)}
     used |= {gate.name for leg in legs for rollout in leg.rollouts for gate in (*rollout.before, *rollout.after)}
@@ -274,6 +283,13 @@ def limits(setting: str, limit: int) -> Callable[[Picture], Picture]:
 
 def specced(*workloads: Mapping[str, Any], **changes: Any) -> Callable[[Picture], Picture]:
     return lambda picture: replace(picture, spec=spec_of(*workloads, **changes))
+
+
+with_baseline = specced(gates={"baselineRef": {"name": "usual"}})
+
+
+def unread(fact: str) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, fact, Unknown("no answer"))
 
 
 def downgrading() -> Picture:
@@ -545,10 +561,28 @@ FINDINGS = [
     Finding("LagHealthy", "a few sweeps", known("lag", assessment(spec_of(), count=3)), WAIT, "LagNotSeenYet", "orders"),
     Finding("LagHealthy", "not for long enough", known("lag", assessment(spec_of(), count=8)), WAIT, "LagNotHealthyYet",
             "orders"),
+    *(Finding(gate, "no baseline", then(with_baseline, known("baseline", "it does not exist")), WAIT, "BaselineUnusable",
+              "usual", "job baseline") for gate in ("LagHealthy", "LagRecovered")),
+    Finding("LagHealthy", "a baseline that nobody tells", then(with_baseline, unread("baseline")), UNKNOWN,
+            "BaselineUnknown", "usual"),
     Finding("LagRecovered", "one stands", known("lag", assessment(spec_of(), frozenset({FIRST}))), WAIT, "LagUnhealthy",
             "orders"),
     # the ends
     Finding("Soaked", "not yet", lambda picture: replace(picture, entered={"Settle": NOW - 10}), WAIT, "Soaking", "orders"),
+    # the audit
+    Finding("AuditClean", "not begun", known("audit", None), WAIT, "AuditRunning", "orders"),
+    Finding("AuditClean", "runs", known("audit", audited(JobState.RUNNING, "", "pod a: Pending")), WAIT, "AuditRunning",
+            "Job to-consumer-audit-1"),
+    Finding("AuditClean", "twice", known("audit", audited(message='{"verdict": "Violations", "evidence": ["orders-0"]}')),
+            FAIL, "AuditViolations", "Job to-consumer-audit-1", "delete the Job"),
+    Finding("AuditClean", "unproven", known("audit", audited(message='{"verdict": "Indeterminate"}')), FAIL,
+            "AuditIndeterminate", "Job to-consumer-audit-1", "audit.acceptIndeterminate"),
+    Finding("AuditClean", "broke off", known("audit", audited(JobState.FAILED, '{"reason": "no captures"}')), FAIL,
+            "AuditFailed", "Job to-consumer-audit-1", "mend"),
+    Finding("AuditClean", "no verdict", known("audit", audited(message="Killed")), FAIL, "AuditFailed",
+            "Job to-consumer-audit-1", "delete the Job"),
+    Finding("AuditClean", "not seen", lambda picture: with_fact(picture, "audit", Unknown("no answer")), UNKNOWN,
+            "AuditUnknown", "the audit's Job"),
     Finding("GroupEmpty", "pods end", instead(mixed), WAIT, "PodsEnding", "orders-0"),
     Finding("GroupEmpty", "one does not leave", stranger, WAIT, "GroupNotEmpty", "client-of-legacy", "outside"),
     Finding("WithinWindow", "closed", specced(windows=[{"name": "night", "cron": "0 1 * * 1", "durationSeconds": 3600}]),

@@ -45,6 +45,13 @@ def test_the_steps_of_every_kind_of_spec(what):
 
 
 @pytest.mark.parametrize("what", PLANS)
+def test_an_audit_is_a_step_before_the_last_of_every_plan(what):
+    spec = PLANS[what][0].evolve(audit={"enabled": True, "image": "pipeline:1", "claim": "pipeline"})
+    assert [step.name for step in plan_of(spec).steps][-3:] == ["Settle", "Audit", "HandOver"]
+    assert plan_of(spec).can_go_back(Position(step="Audit", opened=1.0))
+
+
+@pytest.mark.parametrize("what", PLANS)
 def test_every_step_but_the_last_can_be_taken_back(what):
     plan = plan_of(PLANS[what][0])
     assert [step.name for step in plan.steps if step.back is None] == ["HandOver"]
@@ -77,7 +84,8 @@ def test_after_a_stop_nothing_but_the_lag_itself_tells_of_what_stood():
 WHOLE = {
     "group": "payments", "kafka": {"bootstrapServers": "kafka-2:9092"},
     "protocol": {"to": "Consumer", "strategy": "Offline"},
-    "audit": {"enabled": True}, "soakSeconds": 7, "desiredState": "Paused", "holds": ["Settle"], "onFailure": "RollBack",
+    "audit": {"enabled": True, "image": "pipeline:1", "claim": "pipeline"},
+    "soakSeconds": 7, "desiredState": "Paused", "holds": ["Settle"], "onFailure": "RollBack",
     "approvals": [{"name": "Settle", "planHash": "7f3a7f3a7f3a7f3a", "approver": "alice"}],
     "windows": [{"name": "night", "cron": "0 1 * * 1", "durationSeconds": 3600}], "readinessPolicy": "OnAcceptance",
     "rollout": {"steps": [{"pods": 3}]}, "gates": {"maxStallSeconds": 99},

@@ -1,6 +1,7 @@
 """Walks along every plan of a ConsumerGroupMigration: there, back from everywhere, and there again."""
 
 import copy
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from switchover.core.groups.facts import GroupState, GroupType
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
 from switchover.core.plan import decide
-from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, member, pod, value, with_group, workload_of
+from unit.group_pictures import AUDIT, BOUNCES, BRIDGED, TO_CLASSIC, UID, member, pod, value, with_group, workload_of
 from unit.group_walk import FORWARD, KIND, Walk
 from unit.group_world import World
 from unit.small_plan import intent
@@ -116,6 +117,21 @@ def test_with_the_lag_kernel_as_the_judge(plan):
     walk = PLANS[plan](judges_lag=True)
     walk.wants(onFailure="RollBack", gates={"lagPassSeconds": 9, "stableSamples": 2})
     check_there(walk.until(passes=900), plan)
+
+
+def test_an_audit_comes_before_the_end_and_is_of_the_whole_migration():
+    walk = PLANS["Deployment"]()
+    began = walk.world.now
+    walk.wants(audit=AUDIT)
+    check_there(walk.until(), "Deployment")
+    assert walk.steps[-2:] == ["Audit", "HandOver"]
+    (job,) = walk.world.jobs
+    template = job["spec"]["template"]
+    config = json.loads(template["metadata"]["annotations"]["switchover.dev/pipeline"])
+    assert config["audit"]["groups"] == [{"name": "orders"}]
+    assert began * 1000 <= config["audit"]["since"] < config["audit"]["until"] <= walk.world.now * 1000
+    assert job["metadata"]["ownerReferences"][0]["uid"] == UID
+    assert template["spec"]["volumes"][1] == {"name": "store", "persistentVolumeClaim": {"claimName": "pipeline"}}
 
 
 def test_a_stateful_set_under_on_delete_is_given_its_own_strategy_back():

@@ -11,10 +11,12 @@ from switchover.core.groups.facts import Group, OffsetsTopic
 from switchover.core.groups.gates.lag import LAG_HEALTHY
 from switchover.core.groups.gates.progress import GOES_ON, PROGRESSED
 from switchover.core.groups.picture import Picture
+from switchover.core.groups.status import _summary
 from switchover.core.groups.workloads import MemberWorkload
+from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, text_of
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.observe_group import GroupClients, GroupObserver
-from switchover.ports import Cluster
+from switchover.ports import Cluster, Refused, Unreachable
 from unit.group_pictures import NOW, PARTITIONS, mixed, spec_of, value
 
 PASS_SECONDS = 5.0
@@ -29,6 +31,7 @@ class Kafka:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.time = NOW
+        self.config_maps: dict[str, dict[str, str] | Exception] = {}
 
     def now(self) -> float:
         return self.time
@@ -55,6 +58,12 @@ class Kafka:
 
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload]:
         return {}
+
+    async def values(self, kind: str, name: str) -> dict[str, str] | None:
+        found = self.config_maps.get(name)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     async def original(self, name: str) -> None:
         return None
@@ -98,3 +107,60 @@ async def test_a_limit_that_the_user_changes_counts_from_the_next_pass_on(change
     assert told(picture)[2] == "LagUnhealthy"
     picture = replace(picture, spec=spec_of(gates=changed))
     assert told(await seen(observer, kafka, picture, passes=40))[2] == reason
+
+
+# --- baseline -----------------------------------------------------------------------------------------------------------
+
+
+def used_to(*, lag: int, interval: int, group: str = "orders") -> dict[str, str]:
+    """The ConfigMap of a group whose partitions are all used to the same (ms)."""
+    usuals = Usuals((lag, interval))
+    return {KEY: text_of(WeeklyBaseline(group, 5, dict.fromkeys(PARTITIONS, usuals)))}
+
+
+WIDE = {"maxStallSeconds": 600, "maxTimeLagSeconds": 600, "baselineRef": {"name": "usual"}}
+
+
+@pytest.mark.parametrize(("usual", "reason"), [
+    (used_to(lag=1000, interval=5000), "LagUnhealthy"),               # 30 s and 60 s
+    (used_to(lag=10**9, interval=10**9), "LagNotHealthyYet"),         # never more than the user allows
+])
+async def test_a_baseline_is_what_the_lag_is_judged_by(usual, reason):
+    observer, kafka, picture = observing(**WIDE)
+    kafka.config_maps["usual"] = usual
+    picture = await seen(observer, kafka, picture, passes=40)
+    assert told(picture)[2] == reason
+    assert _summary(picture).baseline == f"usual tells of {len(PARTITIONS)} of {len(PARTITIONS)} partitions"
+
+
+@pytest.mark.parametrize(("usual", "reason", "words"), [
+    (None, "BaselineUnusable", "ConfigMap usual: it does not exist"),
+    ({}, "BaselineUnusable", "ConfigMap usual: it has no key baseline"),
+    ({KEY: "lag: 5"}, "BaselineUnusable", "does not begin with switchover-baseline"),
+    (used_to(lag=1, interval=1, group="payments"), "BaselineUnusable", "it is the baseline of group 'payments'"),
+    (Unreachable("the API server is away"), "BaselineUnknown", "ConfigMap usual cannot be read: the API server is away"),
+    (Refused("needs get configmaps"), "BaselineUnknown", "needs get configmaps"),
+])
+async def test_a_baseline_that_is_not_there_shuts_the_gate_in_words(usual, reason, words):
+    observer, kafka, picture = observing(isolation="ReadCommitted", baselineRef={"name": "usual"})
+    if usual is not None:
+        kafka.config_maps["usual"] = usual
+    picture = await seen(observer, kafka, picture, passes=20)
+    verdict = LAG_HEALTHY.check(picture)
+    assert verdict.reason == reason
+    assert words in verdict.message
+    assert _summary(picture).baseline == "usual cannot be used"
+
+
+async def test_a_baseline_is_read_anew_and_one_that_is_named_anew_at_once():
+    observer, kafka, picture = observing(isolation="ReadCommitted", baselineRef={"name": "usual"})
+    picture = await seen(observer, kafka, picture, passes=1)
+    assert told(picture)[2] == "BaselineUnusable"
+    kafka.config_maps["usual"] = used_to(lag=1000, interval=5000)
+    picture = await seen(observer, kafka, picture, passes=20)
+    assert told(picture)[2] == "Passed"
+    picture = replace(picture, spec=spec_of(gates={"isolation": "ReadCommitted", "baselineRef": {"name": "other"}}))
+    assert told(await seen(observer, kafka, picture, passes=1))[2] == "BaselineUnusable"
+    picture = replace(picture, spec=spec_of(gates={"isolation": "ReadCommitted"}))
+    picture = await seen(observer, kafka, picture, passes=20)
+    assert (told(picture)[2], _summary(picture).baseline) == ("Passed", "")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.pods import read_pod, selects
+from switchover.adapters.pods import read_job, read_pod, selects
+from switchover.core.groups.facts import JobRun, JobState
 
 LABELS = {"app": "kafka", "tier": "data"}
 
@@ -72,3 +73,30 @@ def test_volumes_are_told_by_claim_and_uid() -> None:
     assert read_pod(found, None, {"data-a": "1", "data-b": "2", "else": "3"}).volumes == ("data-a/1", "data-b/2")
     assert read_pod(found, None, {}).volumes == ()
     assert read_pod(found, None, {}).cordoned is None
+
+
+def job(**conditions: str) -> dict[str, Any]:
+    return {"metadata": {"name": "audit"}, "status": {
+        "conditions": [{"type": kind, "status": "True", "message": words} for kind, words in conditions.items()]}}
+
+
+def job_pod(name: str, created: str, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": name, "creationTimestamp": created}, "spec": {}, "status": status}
+
+
+def left(message: str) -> dict[str, Any]:
+    return {"containerStatuses": [container(terminated={"exitCode": 0, "message": message})]}
+
+
+def test_a_job_is_told_with_what_its_newest_pod_left() -> None:
+    pods = [job_pod("b", "2026-11-21T20:01:00Z", **left("second")), job_pod("a", "2026-11-21T20:00:00Z", **left("first"))]
+    assert read_job(job(SuccessCriteriaMet="", Complete=""), pods) == JobRun("audit", JobState.SUCCEEDED, "second")
+    assert read_job(job(Failed="deadline exceeded"), pods) == JobRun("audit", JobState.FAILED, "second", "deadline exceeded")
+
+
+def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
+    waiting = job_pod("a", "2026-11-21T20:00:00Z", containerStatuses=[
+        container(waiting={"reason": "ErrImagePull", "message": "no such image"})])
+    assert read_job(job(), [waiting]).words == "pod a: container kafka: ErrImagePull: no such image"
+    assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).words == "pod a: Running"
+    assert read_job(job(), []) == JobRun("audit", JobState.RUNNING)

@@ -14,7 +14,8 @@ from switchover.adapters import ownership
 from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound, OverBudget
 from switchover.adapters.applied import applied_by
 from switchover.adapters.member_workloads import read_member_workloads
-from switchover.adapters.pods import never_allows, read_pod, selects
+from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod, selects
+from switchover.core.groups.facts import JobRun
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import ServerConfiguration, Workload
@@ -142,6 +143,15 @@ class KubernetesWorkloads:
         self._remember("v1", "Secret", (found,))
         self._read_versions[secret] = found["metadata"]["resourceVersion"]
         return _decoded(found.get("data"))
+
+    async def job(self, name: str) -> JobRun | None:
+        """A Job with what its newest pod left; None: it does not exist."""
+        try:
+            found = await self._server.get(self._server.path("batch/v1", "Job", name))
+        except NotFound:
+            return None
+        pods = await self._server.items(self._server.path("v1", "Pod"), {JOB_POD: name})
+        return read_job(found, pods)
 
     async def original(self, name: str) -> Mapping[str, Any] | None:
         """The data of the ControllerRevision; None when it does not exist."""

@@ -1,9 +1,10 @@
 """Pods and label selectors as the Kubernetes API writes them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from switchover.core.groups.facts import JobRun, JobState
 from switchover.core.groups.workloads import MemberPod
 from switchover.core.kraft import disks
 from switchover.core.kraft.facts import DiskReport, Pod
@@ -127,3 +128,22 @@ def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, An
 
 def _words(source: Mapping[str, Any]) -> str:
     return ": ".join(part for part in (source.get("reason"), source.get("message")) if part)
+
+
+JOB_POD = "batch.kubernetes.io/job-name"
+"""Label that Kubernetes puts on the pods of a Job (1.27)."""
+
+
+def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRun:
+    """A Job of the API as a fact, with its pods."""
+    ended = {item["type"]: item for item in (job.get("status") or {}).get("conditions") or () if item["status"] == "True"}
+    state = (JobState.SUCCEEDED if "Complete" in ended else JobState.FAILED if "Failed" in ended else JobState.RUNNING)
+    newest = sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    messages = [message for pod in newest for container in (pod.get("status") or {}).get("containerStatuses") or ()
+                if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
+    words = str(ended["Failed"].get("message", "")) if state is JobState.FAILED else ""
+    if state is JobState.RUNNING and newest:
+        status = newest[-1].get("status") or {}
+        conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+        words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status, conditions) or status.get('phase', 'Pending')}"
+    return JobRun(job["metadata"]["name"], state, messages[-1] if messages else "", words)

@@ -6,7 +6,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from switchover.api.kafka_migration import ZooKeeperConnection
-from switchover.api.meta import API_VERSION, GroupName, KafkaConnection, MigrationGates, MigrationSpec, ObjectMeta
+from switchover.api.meta import (
+    API_VERSION,
+    ConfigMapRef,
+    GroupName,
+    KafkaConnection,
+    MigrationGates,
+    MigrationSpec,
+    ObjectMeta,
+)
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
 
@@ -96,7 +104,34 @@ class Audit(Model):
     """The proof, by the pipeline, that no partition had two consumers."""
 
     enabled: bool = False
-    """Whether the audit is asked for."""
+    """Whether the audit is asked for: then the migration has succeeded only once its verdict is Clean."""
+    image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    """The pipeline's image; needed with enabled."""
+    claim: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """The volume claim that holds the pipeline's store, which a capture fills; needed with enabled."""
+    cluster: Annotated[str, Field(min_length=1, max_length=100)] = "kafka"
+    """The name under which the capture files this cluster."""
+    cpu: Annotated[str, Field(min_length=1, max_length=32)] = "1"
+    """What its pod requests."""
+    memory: Annotated[str, Field(min_length=1, max_length=32)] = "2Gi"
+    """What its pod requests, and its limit."""
+    deadline_seconds: Annotated[int, Field(ge=60, le=86_400)] = 3_600
+    """How long the Job may take."""
+    wait_seconds: Annotated[int, Field(ge=0, le=86_400)] = 600
+    """How long it waits for the capture to have come to the end of the migration."""
+    guard_band_seconds: Annotated[int, Field(ge=0, le=3_600)] = 5
+    """By how much the clocks of brokers and ZooKeeper may differ: what overlaps by less is no proof."""
+    accept_indeterminate: bool = False
+    """Go on where the audit can prove neither, for example because there was no capture yet."""
+
+    cel = (Rule("!(has(self.enabled) && self.enabled) || (has(self.image) && has(self.claim))",
+                "must have image and claim with enabled"),)
+
+    @model_validator(mode="after")
+    def _has_where(self) -> Self:
+        if self.enabled and (self.image is None or self.claim is None):
+            raise ValueError(self.cel[0].message)
+        return self
 
 
 class ConsumerGroupMigrationGates(MigrationGates):
@@ -111,6 +146,10 @@ class ConsumerGroupMigrationGates(MigrationGates):
     its partitions to nobody until its session has ended: 45 s by default, 60 s at most under the consumer protocol."""
     isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
     """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
+    baseline_ref: ConfigMapRef | None = None
+    """ConfigMap with the group's baseline, as the pipeline's job baseline writes it. A partition that it tells of may lag
+    twice its 0.99 quantile of this hour of the week, from 30 s up to maxTimeLagSeconds, and stand for three times its 0.99
+    quantile of the time between commits, from 60 s up to maxStallSeconds. Absent: all by those two."""
     quiet_seconds: Annotated[int, Field(ge=0, le=3_600)] = 120
     """With coordination: how long no old consumer may have been seen before the group is toggled to Kafka, and how long
     Preflight watches where the members commit: twice their auto.commit.interval.ms, which is 60 s by default."""
@@ -212,6 +251,8 @@ class GroupSummary(Model):
     """With coordination: members that know nothing of the migration."""
     lag: Annotated[int, Field(ge=0, le=2**53)] = 0
     """Records that are not committed yet, of all partitions."""
+    baseline: Annotated[str, Clipped(320)] = ""
+    """Of how many partitions the lag is judged by what they are used to. Empty: gates.baselineRef is absent."""
 
 
 class ConsumerGroupMigrationStatus(MigrationStatus):

@@ -73,6 +73,13 @@ class SecretRef(Model):
     """Name of the Secret."""
 
 
+class ConfigMapRef(Model):
+    """A ConfigMap in the resource's own namespace."""
+
+    name: ObjectName
+    """Name of the ConfigMap."""
+
+
 class KeyRef(Model):
     """One key of a ConfigMap or Secret in the resource's own namespace."""
 

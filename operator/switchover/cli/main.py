@@ -180,6 +180,39 @@ def pipeline(
     raise typer.Exit(run(job.value, config))
 
 
+class Launcher(StrEnum):
+    """What runs a job in Kubernetes."""
+
+    JOB = "Job"
+    SPARK_APPLICATION = "SparkApplication"
+    KUBEFLOW_SPARK_APPLICATION = "KubeflowSparkApplication"
+
+
+@app.command()
+def launch(
+    job: Job,
+    config: Annotated[Path, typer.Option(help="The jobs' configuration, whose store is /data in the pod.")],
+    image: Annotated[str, typer.Option(help="The pipeline's image.")],
+    claim: Annotated[str, typer.Option(help="The volume claim that holds the store.")],
+    name: Annotated[str, typer.Option(help="Of the object; pipeline-JOB by default.")] = "",
+    launcher: Annotated[Launcher, typer.Option(help="SparkApplication: of spark.apache.org. KubeflowSparkApplication: of "
+                                                    "sparkoperator.k8s.io.")] = Launcher.JOB,
+    schedule: Annotated[str, typer.Option(help="With Job: a CronJob at these times, such as '0 3 * * *'.")] = "",
+    cpu: Annotated[str, typer.Option(help="What the pod requests.")] = "1",
+    memory: Annotated[str, typer.Option(help="What the pod requests, and its limit.")] = "2Gi",
+    secret: Annotated[list[str] | None, typer.Option(help="Mounted at /etc/switchover-secrets/NAME; repeatable.")] = None,
+    service_account: Annotated[str, typer.Option(help="For spark.master k8s://: one that may create pods.")] = "",
+) -> None:
+    """Print the manifest that runs a job of the pipeline in Kubernetes, for kubectl apply or Git; nothing is contacted."""
+    from switchover.cli.launch import NotUsable, manifest
+
+    try:
+        typer.echo(manifest(job.value, config, image, claim, name, launcher.value, schedule, cpu, memory,
+                            tuple(secret or ()), service_account), nl=False)
+    except NotUsable as error:
+        _give_up(str(error))
+
+
 @app.command()
 def version() -> None:
     """Print the version."""

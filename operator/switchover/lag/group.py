@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchover.lag.samples import Bools
-from switchover.lag.verdicts import Effect, Judged, Verdict
+from switchover.lag.verdicts import Effect, Verdict, Verdicts
 from switchover.partition import TopicPartition as TopicPartition
 
 
@@ -49,7 +49,7 @@ class Evaluation:
     """Those of `behind` whose lag grows."""
 
 
-def evaluate(partitions: Sequence[TopicPartition], judged: Judged, group: Group, at: int, config: str) -> Evaluation:
+def evaluate(partitions: Sequence[TopicPartition], judged: Verdicts, group: Group, at: int, config: str) -> Evaluation:
     """Put the verdicts of `partitions` (the rows of `judged`) together.
 
     A partition that is not expected is left out: commits for topics that nobody subscribes to any more stay for ever. An

@@ -28,8 +28,12 @@ class Thresholds:
     """T_ok of a partition that is used to less."""
     slo_ceiling: int = 300_000
     """T_ok of a partition that is used to more."""
+    max_stall: int = 60_000
+    """K, how long the committed offset may stand, where there is no baseline."""
     min_quiet: int = 60_000
-    """K, how long the committed offset may stand, of a partition that commits often or has no baseline."""
+    """K of a partition that is used to commit more often."""
+    quiet_ceiling: int = 600_000
+    """K of a partition that is used to commit more seldom; never more than `max_quiet`."""
     max_catch_up: int = 1_800_000
     """A backlog that is gone within this time is being caught up."""
     max_redelivery: int = 10_000
@@ -54,7 +58,7 @@ class Thresholds:
     def __post_init__(self) -> None:
         if self.min_samples < 2 or self.min_span < 1:
             raise ValueError("a trend needs at least two samples at different times")
-        longest = max(self.max_time_lag, self.slo_ceiling, self.min_time_lag, self.min_quiet, self.min_span)
+        longest = max(self.max_time_lag, self.slo_ceiling, self.min_time_lag, self.max_stall, self.min_quiet, self.min_span)
         if longest > self.max_quiet:
             raise ValueError(f"a window of {self.window} ms with holes of {self.max_hole} ms cannot show {longest} ms")
 
@@ -98,8 +102,24 @@ def allowed_time_lag(thresholds: Thresholds, baseline: Baseline | None, partitio
 
 
 def allowed_quiet(thresholds: Thresholds, baseline: Baseline | None, partitions: int) -> Ints:
-    """K of each partition; without a baseline its smallest value."""
-    smallest = max(2 * thresholds.poll, thresholds.min_quiet)
+    """K of each partition."""
+    without = np.full(partitions, max(2 * thresholds.poll, thresholds.max_stall))
     if baseline is None:
-        return np.full(partitions, smallest)
-    return np.clip(3 * baseline.commit_interval_p99, smallest, thresholds.max_quiet)
+        return without
+    smallest = max(2 * thresholds.poll, thresholds.min_quiet)
+    largest = max(min(thresholds.quiet_ceiling, thresholds.max_quiet), smallest)
+    used_to = np.clip(3 * baseline.commit_interval_p99, smallest, largest)
+    return np.where(baseline.commit_interval_p99 == NONE, without, used_to)
+
+
+def of_a_migration(poll: int, max_time_lag: int, max_stall: int, pass_time: int) -> Thresholds:
+    """What a ConsumerGroupMigration's gate judges by (all in ms): what the user allows, and a window that can show it.
+
+    A baseline only tightens it: T_ok stays between 30 s and what the user allows, K between 60 s (a member that was killed
+    leaves its partitions to nobody until its session has ended) and what the user allows.
+    """
+    return Thresholds(
+        poll=poll, window=2 * max(max_time_lag, max_stall) + 10 * poll, min_samples=5, min_span=4 * poll,
+        max_time_lag=max_time_lag, min_time_lag=min(30_000, max_time_lag), slo_ceiling=max_time_lag,
+        max_stall=max_stall, min_quiet=min(60_000, max_stall), quiet_ceiling=max_stall, pass_evaluations=3,
+        pass_time=pass_time)

@@ -62,8 +62,8 @@ _BY_CODE = np.array([Effect.INCONCLUSIVE, *(EFFECTS[verdict] for verdict in Verd
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """P partitions at one moment; each row depends on the samples of its own partition alone."""
+class Verdicts:
+    """What a group's evaluation asks of P partitions at one moment."""
 
     verdict: Codes
     """Verdict of each."""
@@ -73,6 +73,12 @@ class Judged:
     """T is known to be above T_ok, and the lag grows and has not peaked: what makes BEHIND fail in the end."""
     strayed: Bools
     """Not known to be within 1.5·T_ok: a gate that has passed is left when this lasts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged(Verdicts):
+    """P partitions at one moment; each row depends on the samples of its own partition alone."""
+
     quantities: Quantities
     time_lag_ok: Ints
     """T_ok in milliseconds."""

@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Evaluation, Group, TopicPartition, evaluate
 from switchover.lag.hysteresis import State, fold
 from switchover.lag.samples import Ints
@@ -68,7 +69,7 @@ class Watch:
         self._thresholds = thresholds
         self._read_committed = read_committed
         self._gate = State()
-        self._config = blake2b(f"{thresholds} {read_committed}".encode(), digest_size=6).hexdigest()
+        self._config = f"{thresholds} {read_committed}"
         self._window = Window(thresholds.window // thresholds.poll)
         self._reading = Reading()
 
@@ -77,11 +78,18 @@ class Watch:
         self._window.add(reading.offsets)
         self._reading = reading
 
-    def assess(self, group: Group, now: int, since: int | None = None) -> Assessment:
-        """Judge the window that ends at `now` and move the gate. `since`: when the running step began."""
-        judged = judge(self._window.samples(read_committed=self._read_committed), now, self._thresholds, since=since)
+    def assess(self, group: Group, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
+        """Judge the window that ends at `now` and move the gate.
+
+        `since`: when the running step began. `usual`: what the partitions are used to; another one makes another gate, and
+        another hour of the same one does not.
+        """
         partitions = self._window.partitions
-        evaluation = evaluate(partitions, judged, group, now, self._config)
+        baseline = None if usual is None else usual.at(now, partitions)
+        judged = judge(self._window.samples(read_committed=self._read_committed), now, self._thresholds, baseline=baseline,
+                       since=since)
+        config = blake2b(f"{self._config} {usual and usual.digest}".encode(), digest_size=6).hexdigest()
+        evaluation = evaluate(partitions, judged, group, now, config)
         self._gate = fold(self._gate, evaluation, self._thresholds)
         return Assessment(partitions, judged, group, evaluation, self._gate, self._window.sampled(group.expected),
                           self._reading)

@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from switchover.pipeline.job import BadConfig
@@ -13,20 +14,27 @@ if TYPE_CHECKING:
     from switchover.pipeline.config import Spark
 
 
+ARCHIVE = "SWITCHOVER_CLASS_ARCHIVE"
+"""The variable that names an archive of Java classes, which the image has: a start then takes half the CPU time."""
+
+
 def session(settings: "Spark", name: str) -> "SparkSession":
     """A session as the jobs need it; `settings.options` win over what is set here.
 
     Loopback alone, no UI, UTC, Arrow batches of 100,000 (feasibility-spark.md 5). Workers run this interpreter: they would
-    take `python3` from PATH. Raises BadConfig when Spark does not start with these settings.
+    take `python3` from PATH. In a driver that `spark-submit` started, the master, the memory and the addresses are what it
+    was told. Raises BadConfig when Spark does not start with these settings.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    local = settings.master.startswith("local")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    local = settings.master.startswith("local") and not submitted
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")        # else it must be able to resolve the host's own name
     options = {
-        "spark.driver.memory": settings.memory,
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -38,9 +46,12 @@ def session(settings: "Spark", name: str) -> "SparkSession":
         "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "spark-warehouse"),
         "spark.log.level": "ERROR",
         **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
+        **({} if submitted else {"spark.driver.memory": settings.memory, **_archived()}),
         **settings.options,
     }
-    builder = SparkSession.builder.master(settings.master).appName(name)
+    builder = SparkSession.builder.appName(name)
+    if not submitted:
+        builder = builder.master(settings.master)
     for key, value in options.items():
         builder = builder.config(key, value)
     try:
@@ -48,3 +59,19 @@ def session(settings: "Spark", name: str) -> "SparkSession":
     except (PySparkException, Py4JError) as error:
         why = getattr(error, "java_exception", None) or error
         raise BadConfig(f"Spark does not start: {str(why).splitlines()[0]:.500}") from error
+
+
+def class_path() -> str:
+    """All of Spark's jars, by name: an archive is of use with the jars in its own order alone, and the launcher takes them
+    in that of the directory."""
+    import pyspark
+
+    return os.pathsep.join(str(jar) for jar in sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar")))
+
+
+def _archived() -> dict[str, str]:
+    archive = os.environ.get(ARCHIVE)
+    if archive is None:
+        return {}
+    return {"spark.driver.extraClassPath": class_path(),
+            "spark.driver.extraJavaOptions": f"-XX:SharedArchiveFile={archive} -Xshare:auto"}

@@ -24,6 +24,7 @@ from switchover.core.groups.facts import (
     BrokerGroups,
     Group,
     GroupSample,
+    JobRun,
     Member,
     MemberProtocol,
     OffsetsTopic,
@@ -33,6 +34,7 @@ from switchover.core.groups.facts import (
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.position import Position
+from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.watch import Assessment
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
@@ -70,6 +72,8 @@ class Facts:
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
     quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
     missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
+    audit: Observed[JobRun | None] = NOT_ASKED                   # in Audit only
+    baseline: Observed[WeeklyBaseline | str] = NOT_ASKED         # with gates.baselineRef; why it is of no use
     lease_holder: str = ""
 
 

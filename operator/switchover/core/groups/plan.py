@@ -9,8 +9,9 @@ import json
 from functools import lru_cache, partial
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, WorkloadKind
-from switchover.core.groups import goals, preflight, rollouts, slots
+from switchover.core.groups import audit, goals, preflight, rollouts, slots
 from switchover.core.groups.coordination import plan as coordination
+from switchover.core.groups.gates.audit import AUDIT_CLEAN
 from switchover.core.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
 from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.core.groups.gates.ending import EMPTY, SOAKED
@@ -53,6 +54,9 @@ BASELINE: Step[Picture] = Step(
 SETTLE: Step[Picture] = Step(
     "Settle", back=Leg(),
     forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), keep=KEEP, done=(SOAKED, ALL_MOVED, *HEALTHY)))
+AUDIT: Step[Picture] = Step(
+    audit.STEP, back=Leg(),
+    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), keep=KEEP, goal=audit.job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
 
@@ -112,14 +116,15 @@ OFFLINE: tuple[Step[Picture], ...] = (
 @lru_cache(maxsize=64)
 def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
     """The steps that a spec asks for."""
+    end = (AUDIT, HAND_OVER) if spec.audit.enabled else (HAND_OVER,)
     if spec.coordination is not None:
-        return coordination.plan_of(spec.coordination)
+        return coordination.plan_of(spec.coordination, audited=spec.audit.enabled)
     if spec.protocol is not None and spec.protocol.strategy == "Offline":
-        return Plan((PREFLIGHT, BASELINE, *OFFLINE, SETTLE, HAND_OVER))
+        return Plan((PREFLIGHT, BASELINE, *OFFLINE, SETTLE, *end))
     bridged = any(workload.bridge is not None for workload in spec.workloads)
     cloned = any(workload.kind is WorkloadKind.DEPLOYMENT for workload in spec.workloads)
     onward = _second(spec) if bridged else (PROMOTE,) if cloned else ()
-    return Plan((PREFLIGHT, BASELINE, *_first(spec), *onward, SETTLE, HAND_OVER))
+    return Plan((PREFLIGHT, BASELINE, *_first(spec), *onward, SETTLE, *end))
 
 
 def plan_hash(uid: str, attempt: int, spec: ConsumerGroupMigrationSpec) -> str:

@@ -59,7 +59,7 @@ def telling(status: ConsumerGroupMigrationStatus) -> tuple[object, ...]:
     """What makes a status worth writing before its heartbeat is due; figures alone do not."""
     group = status.group
     return (*record.telling(status), status.slots, group and (
-        group.type, group.state, group.coordinator, group.members, group.mode, group.old_members))
+        group.type, group.state, group.coordinator, group.members, group.mode, group.old_members, group.baseline))
 
 
 def _slots(at: Position, seen: Mapping[str, str]) -> tuple[Slot, ...]:
@@ -79,7 +79,21 @@ def _summary(picture: Picture) -> GroupSummary | None:
         type=found.type, state=found.state, members=len(found.members), assignor=found.assignor,
         coordinator=found.coordinator, mode=_mode(picture), old_members=_old_members(picture),
         classic_members=sum(member.protocol is MemberProtocol.CLASSIC for member in found.members),
-        lag=sum(max(0, end - committed) for committed, end in offsets if committed is not None))
+        lag=sum(max(0, end - committed) for committed, end in offsets if committed is not None),
+        baseline=_baseline(picture))
+
+
+def _baseline(picture: Picture) -> str:
+    """Of how many partitions a baseline tells; "" where none is wanted."""
+    wanted, lag = picture.spec.gates.baseline_ref, picture.facts.lag
+    if wanted is None:
+        return ""
+    if not isinstance(picture.facts.baseline, Known) or isinstance(picture.facts.baseline.value, str):
+        return f"{wanted.name} cannot be used"
+    if not isinstance(lag, Known):
+        return f"{wanted.name}, not used yet"
+    judged = lag.value.judged.baseline[lag.value.rows]
+    return f"{wanted.name} tells of {int(judged.sum())} of {len(judged)} partitions"
 
 
 def _mode(picture: Picture) -> str:

@@ -40,7 +40,7 @@ class Decoded:
     """Rows of `tables.COMMITS`, in the order of the records."""
     groups: Ints
     """Positions of the records for `groups.decode`."""
-    counts: "Counter[str]"
+    counts: Counter[str]
     """tombstone: commits that delete an offset, which are rows. Without a row: type N (one that the pipeline does not read),
     bad key, unknown commit version N, bad value."""
 
@@ -148,7 +148,7 @@ class _Values:
         self.leader_epoch = np.full(size, -1, np.int64)
         self.time = np.zeros(size, np.int64)
 
-    def fill(self, spans: Spans, rows: Ints) -> "Counter[str]":
+    def fill(self, spans: Spans, rows: Ints) -> Counter[str]:
         """Decode these rows; what stays undecoded, counted."""
         known = rows[spans.end[rows] - spans.start[rows] >= 2]
         version = spans.number(">i2", spans.start[known])
@@ -195,7 +195,7 @@ def _tags_whole(spans: Spans, at: Ints, end: Ints) -> Bools:
     return whole
 
 
-def _told(name: str, numbers: Ints) -> "Counter[str]":
+def _told(name: str, numbers: Ints) -> Counter[str]:
     """How often each number occurs, under a name that holds it."""
     found, times = np.unique(numbers, return_counts=True)
     return Counter({name.format(number): count for number, count in zip(found.tolist(), times.tolist(), strict=True)})

@@ -21,7 +21,7 @@ CONSUMER: Final = "consumer"
 
 
 def decode(keys: Sequence[bytes], values: Sequence[bytes | None], times: Sequence[int], log_offsets: Sequence[int],
-           log_partition: int) -> tuple[pa.Table, "Counter[str]"]:
+           log_partition: int) -> tuple[pa.Table, Counter[str]]:
     """Rows of `tables.OWNERSHIP`, in the order of the records, from records of the types `commits.GROUP_TYPES`.
 
     The counts: `tombstone`, which are rows; without a row `bad key`, `bad value` and `unknown NAME version N`; and
@@ -42,11 +42,11 @@ class _Kind(NamedTuple):
     of_member: bool
     newest: int
     flexible: int
-    read: Callable[[Reader, int, "Counter[str]"], list[Row]]
+    read: Callable[[Reader, int, Counter[str]], list[Row]]
     """The rows of a value, from after its version on."""
 
 
-def _record(key: bytes, value: bytes | None, counts: "Counter[str]") -> list[Row]:
+def _record(key: bytes, value: bytes | None, counts: Counter[str]) -> list[Row]:
     try:
         reader = Reader(key)
         kind = _KINDS[reader.int16()]
@@ -70,7 +70,7 @@ def _record(key: bytes, value: bytes | None, counts: "Counter[str]") -> list[Row
         return []
 
 
-def _classic_group(reader: Reader, version: int, counts: "Counter[str]") -> list[Row]:
+def _classic_group(reader: Reader, version: int, counts: Counter[str]) -> list[Row]:
     protocol_type = reader.string()
     group: Row = {"protocol_type": protocol_type, "epoch": reader.int32(), "protocol": reader.nullable_string()}
     leader = reader.nullable_string()
@@ -95,7 +95,7 @@ def _classic_member(reader: Reader, version: int) -> Row:
     return member
 
 
-def _classic_member_row(member: Row, known: bool, counts: "Counter[str]") -> Row:
+def _classic_member_row(member: Row, known: bool, counts: Counter[str]) -> Row:
     """With what its two blobs say in the consumers' layout; null where the protocol is another's or they are malformed."""
     told: Row = dict.fromkeys(_BLOBS)
     for column, (name, read) in _BLOBS.items() if known else ():
@@ -126,30 +126,30 @@ def _assignment(blob: bytes) -> list[Row]:
 _BLOBS: Final = {"topics": ("subscription", _subscription), "assigned": ("assignment", _assignment)}
 
 
-def _epoch(reader: Reader, _version: int, _counts: "Counter[str]") -> list[Row]:
+def _epoch(reader: Reader, _version: int, _counts: Counter[str]) -> list[Row]:
     row = {"epoch": reader.int32()}
     reader.tags()                                               # a hash of the topics; of TargetEpoch, when it was made
     return [row]
 
 
-def _member(reader: Reader, _version: int, _counts: "Counter[str]") -> list[Row]:
+def _member(reader: Reader, _version: int, _counts: Counter[str]) -> list[Row]:
     row: Row = {"instance": reader.nullable_string()}
     reader.nullable_string()                                    # rack
     row |= {"client_id": reader.string(), "client_host": reader.string(), "topics": reader.array(reader.string),
-            "regex": reader.nullable_string()}
+            "regex": reader.nullable_string() or None}           # brokers write an empty one where there is none
     reader.int32()                                              # rebalance time limit
     row["protocol"] = reader.nullable_string()
     reader.tags()                                               # what a member of the classic protocol supports
     return [row]
 
 
-def _target(reader: Reader, _version: int, _counts: "Counter[str]") -> list[Row]:
+def _target(reader: Reader, _version: int, _counts: Counter[str]) -> list[Row]:
     row = {"assigned": _partitions(reader)}
     reader.tags()
     return [row]
 
 
-def _current(reader: Reader, _version: int, _counts: "Counter[str]") -> list[Row]:
+def _current(reader: Reader, _version: int, _counts: Counter[str]) -> list[Row]:
     row = {"epoch": reader.int32(), "previous_epoch": reader.int32(), "state": reader.int8(),
            "assigned": _partitions(reader), "pending": _partitions(reader)}
     reader.tags()

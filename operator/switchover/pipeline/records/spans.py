@@ -19,7 +19,7 @@ LONGEST_VARINT = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Row i is `data[start[i]:end[i]]`; a null row is empty and marked in `null`."""
+    """Row i is `data[start[i]:end[i]]`, which means nothing where `null[i]`."""
 
     data: NDArray[np.uint8]
     start: Ints
@@ -39,7 +39,7 @@ class Spans:
         # A slice shares the buffers of the whole: what lies outside of it is cut off here, once.
         own = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[at[0]:at[-1]]
         at -= at[0]
-        return Spans(own, at[:-1], np.where(null, at[:-1], at[1:]), null)
+        return Spans(own, at[:-1], at[1:], null)
 
     def number(self, dtype: str, positions: Ints) -> Ints:
         """Numbers of a big-endian numpy type such as ">i8", one at each position."""

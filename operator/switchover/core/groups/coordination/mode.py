@@ -16,7 +16,7 @@ from switchover.core.observed import Known
 
 BASELINE, TOGGLE = "Baseline", "Toggle"
 FIRST = "ReplaceWithMigrationEnabled"
-LAST = ("ReplaceWithKafkaConsumers", "ReplaceWithOldConsumers", "Settle")
+LAST = ("ReplaceWithKafkaConsumers", "ReplaceWithOldConsumers", "Settle", "Audit")
 
 
 def wanted(picture: Picture) -> Mode | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
 from switchover.core.effects import Effect, RemoveGuards
-from switchover.core.groups import goals, rollouts, slots
+from switchover.core.groups import audit, goals, rollouts, slots
 from switchover.core.groups.coordination import mode, preflight
 from switchover.core.groups.coordination.brokers import BROKERS_VISIBLE
 from switchover.core.groups.coordination.capacity import CAPACITY
@@ -25,6 +25,7 @@ from switchover.core.groups.coordination.toggle import (
     QUIET,
     UNGUARDED,
 )
+from switchover.core.groups.gates.audit import AUDIT_CLEAN
 from switchover.core.groups.gates.convergence import CALM
 from switchover.core.groups.gates.coordinator import OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.core.groups.gates.ending import SOAKED
@@ -104,17 +105,22 @@ SETTLE: Step[Picture] = Step(
     "Settle", back=Leg(),
     forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept,
                 done=(SOAKED, ALL_MOVED, *HEALTHY)))
+AUDIT: Step[Picture] = Step(
+    audit.STEP, back=Leg(),
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=audit.job,
+                done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
 PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 
 
-def plan_of(migration: CoordinationMigration) -> Plan[Picture]:
-    """The steps that a spec asks for."""
+def plan_of(migration: CoordinationMigration, *, audited: bool = False) -> Plan[Picture]:
+    """The steps that a spec asks for; with the audit's where they are to be `audited`."""
+    end = (SETTLE, AUDIT, HAND_OVER) if audited else (SETTLE, HAND_OVER)
     there, back = (Mode.KAFKA, Mode.ZOOKEEPER) if migration.to == "Kafka" else (Mode.ZOOKEEPER, Mode.KAFKA)
     toggle = Step("Toggle", forward=_toggled(there, back=False), back=_toggled(back, back=True))
     if migration.replace == "Nothing":
-        return Plan((PREFLIGHT, BASELINE, toggle, SETTLE, HAND_OVER))
+        return Plan((PREFLIGHT, BASELINE, toggle, *end))
     first, between, last = consumers(migration)
     onward = "ReplaceWithKafkaConsumers" if last is Consumer.KAFKA else "ReplaceWithOldConsumers"
     return Plan((
@@ -124,4 +130,4 @@ def plan_of(migration: CoordinationMigration) -> Plan[Picture]:
         toggle,
         Step(onward, forward=_replaced(TARGET, last, goals.targets),
              back=_put_back(INTERMEDIATE, between, goals.intermediates)),
-        SETTLE, HAND_OVER))
+        *end))

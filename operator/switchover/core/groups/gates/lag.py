@@ -8,7 +8,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
-from switchover.lag.thresholds import Thresholds
+from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.words import beside, missing, sentence
@@ -18,16 +18,30 @@ POLL = 5_000
 
 
 def thresholds(picture: Picture) -> Thresholds:
-    """What the user allows, and a window that can show it."""
+    """What the user allows."""
     gates = picture.spec.gates
-    oldest, stall = gates.max_time_lag_seconds * 1000, gates.max_stall_seconds * 1000
-    return Thresholds(
-        poll=POLL, window=2 * max(oldest, stall) + 10 * POLL, min_samples=5, min_span=4 * POLL, max_time_lag=oldest,
-        min_time_lag=oldest, slo_ceiling=oldest, min_quiet=stall, pass_evaluations=3,
-        pass_time=gates.lag_pass_seconds * 1000)
+    return of_a_migration(
+        POLL, gates.max_time_lag_seconds * 1000, gates.max_stall_seconds * 1000, gates.lag_pass_seconds * 1000)
 
 
 def check_lag(picture: Picture) -> Verdict:
+    return _check_baseline(picture) or _check_lag(picture)
+
+
+def _check_baseline(picture: Picture) -> Verdict | None:
+    """None: there is one, or none is wanted."""
+    if (wanted := picture.spec.gates.baseline_ref) is None:
+        return None
+    if not isinstance(found := picture.facts.baseline, Known):
+        return unknown("BaselineUnknown", f"ConfigMap {wanted.name} cannot be read: {found.why}", subject=wanted.name)
+    if isinstance(found.value, str):
+        return wait("BaselineUnusable", f"ConfigMap {wanted.name}: {found.value}", subject=wanted.name,
+                    unblocks="apply the ConfigMap that the pipeline's job baseline wrote for this group, or take "
+                             "gates.baselineRef out of the spec")
+    return None
+
+
+def _check_lag(picture: Picture) -> Verdict:
     found = picture.facts.lag
     if not isinstance(found, Known):
         return unknown("LagUnknown", found.why, subject=picture.spec.group)
@@ -35,7 +49,8 @@ def check_lag(picture: Picture) -> Verdict:
     effect, words = lag.gate.effect, _worst(lag)
     if effect is Effect.PASS:
         return passed(f"group {picture.spec.group} keeps up")
-    allowed = f"{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
+    used_to = "" if picture.spec.gates.baseline_ref is None else "what the baseline tells, at most "
+    allowed = f"{used_to}{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
     if effect is Effect.FAIL:
         return fail("LagUnhealthy", words, subject=picture.spec.group, threshold=allowed,
                     unblocks="look at the members that own these partitions")

@@ -1,0 +1,74 @@
+"""The audit of a migration by the pipeline, as a Job: its manifest, and what was seen of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from switchover.api.meta import API_VERSION
+from switchover.core import launch, names
+from switchover.core.effects import Create, Effect
+from switchover.core.groups.picture import Picture
+from switchover.core.observed import Known
+
+STEP = "Audit"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the job left as its termination message. `verdict` is Clean, Violations or Indeterminate, "" without one."""
+
+    verdict: str
+    evidence: tuple[str, ...]
+    reason: str
+
+
+def job_name(migration: str, uid: str, attempt: int) -> str:
+    """Of one attempt; at most 63 characters, which a label of its pods may have."""
+    return f"{migration[:40].rstrip('.-')}-audit-{uid[:8]}-{attempt}"
+
+
+def job(picture: Picture) -> tuple[Effect, ...]:
+    """The Job, created once: whoever deletes it has it run again."""
+    found = picture.facts.audit
+    if not isinstance(found, Known) or found.value is not None:
+        return ()
+    return (Create(launch.manifest(_run(picture))),)
+
+
+def _run(picture: Picture) -> launch.Run:
+    wanted, spec = picture.spec.audit, picture.spec
+    assert wanted.image is not None
+    assert wanted.claim is not None
+    secrets = {ref.name for ref in (spec.kafka.credentials_ref, spec.zookeeper and spec.zookeeper.credentials_ref) if ref}
+    owner = {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "name": picture.name, "uid": picture.uid}
+    return launch.Run(
+        name=job_name(picture.name, picture.uid, picture.position.attempt), job="audit", image=wanted.image,
+        config=json.dumps(_config(picture), sort_keys=True), claim=wanted.claim, cpu=wanted.cpu, memory=wanted.memory,
+        deadline_seconds=wanted.deadline_seconds, secrets=tuple(sorted(secrets)), labels=names.labels(picture.name),
+        owner=owner)
+
+
+def _config(picture: Picture) -> dict[str, Any]:
+    """From the first step of this migration to now. JSON is YAML."""
+    wanted = picture.spec.audit
+    since = min(picture.entered.values(), default=picture.now)
+    return {
+        "cluster": wanted.cluster, "store": launch.STORE, "spark": {"master": "local[1]", "memory": "700m"},
+        "audit": {
+            "groups": [{"name": picture.spec.group}], "since": round(since * 1000), "until": round(picture.now * 1000),
+            "guardBandMs": wanted.guard_band_seconds * 1000, "capture": False, "waitSeconds": wanted.wait_seconds},
+    }
+
+
+def told(message: str) -> Told:
+    """The outcome in a termination message. One that is none of ours is its reason."""
+    try:
+        content = json.loads(message)
+    except ValueError:
+        return Told("", (), message.strip()[-300:])
+    if not isinstance(content, Mapping):
+        return Told("", (), message.strip()[-300:])
+    evidence = content.get("evidence")
+    sentences = tuple(str(each) for each in evidence) if isinstance(evidence, list) else ()
+    return Told(str(content.get("verdict") or ""), sentences, str(content.get("reason") or ""))

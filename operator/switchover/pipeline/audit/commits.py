@@ -1,0 +1,141 @@
+"""The offset axis: what a group consumed according to its commits, in both stores, as passes over each partition.
+
+A commit of C after one of B says that the group has passed [B, C). Commits are ordered within their store by what the store
+itself counts (offset in the log, zxid), and between the stores by time, which tells no order within the guard band:
+
+* What stands in both stores within the band is one commit (members that write both), and counts once, where it came first.
+* A commit below the one before it begins a new pass, whose overlap with the others was consumed twice. Where the one before
+  it stands in the other store, and that store got past it within the band only, it may as well have been late (`close`).
+* A commit that goes on in its own store where that had got to, is a step of that store alone: members of both worlds who
+  commit in turn are told apart by it (`own`).
+* A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what
+  lies between. It begins a new pass at its own offset.
+* After a tombstone the position is not known; the next commit begins a new pass.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from switchover.coordination.layout import CONSUMERS
+from switchover.pipeline.audit.intervals import KEY
+
+NAMES = ("group", "topic", "partition")
+KAFKA, ZOOKEEPER = "kafka", "zookeeper"
+FIRST, TOMBSTONE, REWIND, CLOSE, OWN, SEAM = "first", "tombstone", "rewind", "close", "own", "seam"
+"""Why a pass begins."""
+_DIGITS = r"\A[0-9]{1,19}\z"
+
+
+def in_kafka(commits: DataFrame) -> DataFrame:
+    """Rows of COMMITS as events: NAMES, store, offset (null: a tombstone), time, place and sub (the order in the store)."""
+    return commits.where("offset is null or offset >= 0").select(
+        *NAMES, sql.lit(KAFKA).alias("store"), "offset", sql.col("record_time").alias("time"),
+        sql.col("log_offset").alias("place"), sql.lit(0).alias("sub"))
+
+
+def in_zookeeper(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
+    """Events of `/consumers/GROUP/offsets/TOPIC/PARTITION`. A write that was polled and is in the logs too is one event.
+
+    Data that is no offset is left out, as is what lies elsewhere.
+    """
+    deleted = sql.col("op").isin("delete", "closeSession")
+    logged = transactions.where(sql.col("path").startswith(f"{CONSUMERS}/")).select(
+        "path", sql.when(~deleted, sql.col("data")).alias("data"), deleted.alias("deleted"), "time",
+        sql.col("zxid").alias("place"), sql.col("index").alias("sub"))
+    polled = znodes.select(
+        "path", "data", sql.lit(False).alias("deleted"), sql.col("mtime").alias("time"),
+        sql.col("mzxid").alias("place"), sql.lit(0).alias("sub"))
+    parts = sql.split("path", "/")
+    offset = digits(sql.col("data").cast("string"), "bigint")
+    return (logged.unionByName(polled).where((sql.size(parts) == 6) & (parts[3] == "offsets"))
+            .select(parts[2].alias("group"), parts[4].alias("topic"), digits(parts[5], "int").alias("partition"),
+                    sql.lit(ZOOKEEPER).alias("store"), offset.alias("offset"), "time", "place", "sub", "deleted")
+            .where("partition is not null and (offset is not null or deleted)").drop("deleted")
+            .dropDuplicates([*NAMES, "place"]))
+
+
+def digits(text: Column, kind: str) -> Column:
+    """Decimal text as a number, null for anything else."""
+    return sql.when(text.rlike(_DIGITS), text.try_cast(kind))
+
+
+def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
+    """The events, hashed by `k`, in one order, each with the one before it.
+
+    Adds `at` (time that never goes back within a store), `n` (place in the order), `before` (struct store, offset, at of
+    the event before; null for the first), and where a pass begins `cause` and `start`. Copies of the other store's commits,
+    and tombstones in a store that was not the last to have a commit, are left out.
+    """
+    own = Window.partitionBy(KEY, "store").orderBy("place", "sub")
+    passed = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    if two_stores:
+        events = events.repartition(KEY)
+    events = events.withColumn("at", sql.max("time").over(passed))
+    order: Sequence[str] = ("place", "sub")
+    if two_stores:
+        order = ("at", "store", "place", "sub")
+        events = events.withColumn("from", sql.max_by("offset", "place").over(
+            own.rowsBetween(Window.unboundedPreceding, -1)))
+        events = _without_copies(_with_settled(events, band), band)
+        at_once = Window.partitionBy(KEY).orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
+        last = sql.last(sql.when(sql.col("offset").isNotNull(), sql.col("store")), ignorenulls=True).over(at_once)
+        events = events.withColumn("last", last).where("offset is not null or store = last").drop("last")
+    else:
+        events = events.withColumns({"from": sql.lit(None).cast("long"), "settled": sql.lit(None).cast("long")})
+    in_order = Window.partitionBy(KEY).orderBy(*order)
+    events = events.withColumns({
+        "before": sql.lag(sql.struct("store", "offset", "at")).over(in_order), "n": sql.row_number().over(in_order)})
+    goes_on = (sql.col("before.store") != sql.col("store")) & (sql.col("from") <= sql.col("offset"))
+    start = sql.when(goes_on & sql.col("cause").isin(REWIND, CLOSE, OWN), sql.col("from")).otherwise(sql.col("offset"))
+    return events.withColumn("cause", _cause()).withColumn("start", start).drop("from", "settled")
+
+
+def _without_copies(events: DataFrame, band: int) -> DataFrame:
+    """Of the same offset in both stores within the band the first remains; at the same time ZooKeeper's, written first."""
+    same = Window.partitionBy(KEY, "offset").orderBy("at").rangeBetween(-band, Window.currentRow)
+    others = {store: sql.max(sql.when(sql.col("store") == store, sql.col("at"))).over(same) for store in (KAFKA, ZOOKEEPER)}
+    copy = sql.when(sql.col("store") == KAFKA, sql.col("of_zookeeper").isNotNull()).otherwise(
+        sql.coalesce(sql.col("of_kafka") < sql.col("at"), sql.lit(False)))
+    return (events.withColumns({f"of_{store}": column for store, column in others.items()})
+            .where(sql.col("offset").isNull() | ~copy).drop("of_kafka", "of_zookeeper"))
+
+
+def _with_settled(events: DataFrame, band: int) -> DataFrame:
+    """With `settled`, the offset of the other store longer ago than the band."""
+    ago = Window.partitionBy(KEY).orderBy("at").rangeBetween(Window.unboundedPreceding, -band - 1)
+    of = {store: sql.max_by(sql.when(sql.col("store") == store, sql.col("offset")),
+                            sql.when(sql.col("store") == store, sql.struct("at", "place"))).over(ago)
+          for store in (KAFKA, ZOOKEEPER)}
+    return events.withColumn("settled", sql.when(sql.col("store") == KAFKA, of[ZOOKEEPER]).otherwise(of[KAFKA]))
+
+
+def _cause() -> Column:
+    offset, before = sql.col("offset"), sql.col("before")
+    across = before["store"] != sql.col("store")
+    ahead = across & (offset > before["offset"])
+    own = sql.col("from")
+    return (sql.when(offset.isNull(), None)
+            .when(before.isNull(), FIRST)
+            .when(before["offset"].isNull(), TOMBSTONE)
+            .when(offset < before["offset"],
+                  sql.when(across & ~sql.coalesce(sql.col("settled") > offset, sql.lit(False)), CLOSE).otherwise(REWIND))
+            .when(ahead & (own > before["offset"]), sql.when(own <= offset, OWN).otherwise(REWIND))
+            .when(ahead & (own.isNull() | (own < before["offset"])), SEAM))
+
+
+def passes(ordered: DataFrame) -> DataFrame:
+    """Passes over a partition: k, NAMES, pass (1, 2, …), cause, was, start, end, began, ended, store.
+
+    `was` is the offset before it, `began` and `ended` are ms; start = end where nothing was read after its first commit.
+    """
+    counted = Window.partitionBy(KEY).orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    first = sql.min(sql.struct("n", "cause", sql.col("before.offset").alias("was"), "at", "store", "start"))
+    return (ordered.withColumn("pass", sql.count("cause").over(counted)).where("offset is not null")
+            .groupBy(KEY, "pass")
+            .agg(*(sql.first(name).alias(name) for name in NAMES), first.alias("first"),
+                 sql.max("offset").alias("end"), sql.max("at").alias("ended"))
+            .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end",
+                    sql.col("first.at").alias("began"),
+                    "ended", "first.store"))

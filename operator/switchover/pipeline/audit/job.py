@@ -1,0 +1,179 @@
+"""audit: the job."""
+
+import time
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from switchover.pipeline.audit import commits, coverage, findings, losses, ownership
+from switchover.pipeline.audit.commits import NAMES
+from switchover.pipeline.audit.coverage import Activity
+from switchover.pipeline.audit.intervals import collisions, hashed
+from switchover.pipeline.audit.report import SHOWN, Report
+from switchover.pipeline.audit.settings import AuditSettings
+from switchover.pipeline.bronze import read
+from switchover.pipeline.config import Config
+from switchover.pipeline.job import BadConfig, Outcome
+from switchover.pipeline.progress import EVERY_SECONDS, Progress
+from switchover.pipeline.session import session
+from switchover.pipeline.store import Store
+
+EVIDENCE, HAND_OVERS, REPORT = "evidence.parquet", "hand_overs.parquet", "report.txt"
+"""What a run leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What is judged: times in [since, until), ms."""
+
+    since: int
+    until: int
+    band: int
+
+
+def run(config: Config, progress: Progress) -> Outcome:
+    """Judge the configured groups and leave the evidence. Raises JobFailed."""
+    settings = config.audit
+    if settings is None:
+        raise BadConfig("audit: which groups, and since when? Give audit.groups and audit.since")
+    now = int(time.time() * 1000)
+    until = now if settings.until is None else settings.until
+    if not settings.since < until <= now:
+        raise BadConfig(f"audit: {coverage.moment(settings.since)} until {coverage.moment(until)} is not in the past")
+    if settings.capture:
+        once = config.capture.model_copy(update={"mode": "Once"})
+        import_module("switchover.pipeline.capture.job").run(config.model_copy(update={"capture": once}), progress)
+    store = Store(config.store, config.cluster)
+    if not settings.capture:
+        _await_capture(store, until, settings.wait_seconds, progress)
+    spark = session(config.spark, "audit")
+    report = judge(spark, store, settings, Range(settings.since, until, settings.guard_band_ms), progress)
+    return Outcome(report.rows, report.summary(), str(report.verdict))
+
+
+def _await_capture(store: Store, until: int, seconds: int, progress: Progress) -> None:
+    """Until one has begun at or after `until`, or the time is over: what is missing then, coverage tells."""
+    deadline, told = time.monotonic() + seconds, float("-inf")
+    while not any(each.began >= until for each in store.manifests()) and time.monotonic() < deadline:
+        if time.monotonic() - told >= EVERY_SECONDS:
+            progress.say(f"waiting for a capture that begins at {coverage.moment(until)} or later")
+            told = time.monotonic()
+        time.sleep(0.5)
+
+
+def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Range, progress: Progress) -> Report:
+    """The report, and its files in the store."""
+    bronze = _Bronze(spark, store, settings, span.until)
+    with progress.of(spark, "looking what was captured"):
+        activity = bronze.activity(span.since)
+        two_stores = any(each.ever_in_zookeeper for each in activity.values())
+    told: dict[str, object] = {}
+    with store.results("audit", told) as directory:
+        found, gaps_of_time, clashes = _found(bronze, settings, span, two_stores)
+        with progress.of(spark, "looking for overlaps, gaps and losses"):
+            found.write.parquet(str(directory / EVIDENCE))
+            gaps_of_time.write.parquet(str(directory / HAND_OVERS))
+        report = _report(spark, directory, store, settings, span, bronze, activity, clashes)
+        (directory / REPORT).write_text(report.text(), encoding="utf-8")
+        told.update(report.manifest())
+    progress.say(f"{report.verdict}: {'; '.join(report.evidence()[:1]) or 'nothing found'}")
+    return report
+
+
+class _Bronze:
+    """The rows that concern the groups, up to the end of the range."""
+
+    def __init__(self, spark: SparkSession, store: Store, settings: AuditSettings, until: int) -> None:
+        groups = [group.name for group in settings.groups]
+        self._topics = settings.topics
+        self.manifests = store.manifests()
+        transactions = read(spark, store, "transactions").where(sql.col("time") < until)
+        znodes = read(spark, store, "znodes").where(sql.col("ctime") < until)
+        self.ends = self._of_topics(read(spark, store, "ends"))
+        named = sql.split("path", "/")[2].isin(groups)
+        self.transactions, self.znodes = transactions.where(named), znodes.where(named)
+        in_kafka = commits.in_kafka(read(spark, store, "commits").where(sql.col("group").isin(groups)))
+        in_zookeeper = commits.in_zookeeper(self.transactions, self.znodes)
+        self.events = hashed(self._of_topics(in_kafka.unionByName(in_zookeeper)).where(sql.col("time") < until), NAMES)
+        records = read(spark, store, "ownership").where(sql.col("group").isin(groups) & (sql.col("time") < until))
+        self.kafka_owned = self._of_topics(ownership.in_kafka(records, read(spark, store, "topics")))
+        polls = [each.began for each in self.manifests if any(file.table == "znodes" for file in each.files)]
+        self.zookeeper_owned = self._of_topics(
+            ownership.in_zookeeper(self.transactions, self.znodes, max(polls, default=0)))
+
+    def _of_topics(self, rows: DataFrame) -> DataFrame:
+        return rows.where(sql.col("topic").isin(list(self._topics))) if self._topics else rows
+
+    def activity(self, since: int) -> dict[str, Activity]:
+        """By group."""
+        late = sql.col("time") >= since
+        in_zookeeper = sql.col("store") == commits.ZOOKEEPER
+        owned = self.zookeeper_owned.groupBy("group").agg(sql.count_if(sql.col("ended") > since).alias("owned"))
+        rows = (self.events.groupBy("group").agg(
+            sql.count("offset").alias("commits"), sql.count_if(late & sql.col("offset").isNotNull()).alias("in_range"),
+            sql.count_if(in_zookeeper).alias("ever"), sql.count_if(in_zookeeper & late).alias("in_zookeeper"))
+            .join(owned, "group", "full").na.fill(0)).collect()
+        return {row["group"]: Activity(row["commits"], row["in_range"], row["in_zookeeper"] + row["owned"], row["ever"])
+                for row in rows}
+
+
+def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bool) -> tuple[DataFrame, DataFrame, int]:
+    """All findings, the hand-overs, and how many hashes stand for several keys."""
+    ordered = commits.steps(bronze.events, span.band, two_stores=two_stores).cache()
+    of_passes, gaps = findings.of_passes(commits.passes(ordered).cache(), span.since)
+    spark = bronze.events.sparkSession
+    acknowledged = losses.produced(spark, settings.produced) if settings.produced else None
+    drained = [group.name for group in settings.groups if group.expected == "Drained"]
+    enabled = ownership.migration_enabled(bronze.transactions, bronze.znodes)
+    consuming = ownership.consuming(bronze.kafka_owned, bronze.zookeeper_owned, enabled,
+                                    ownership.in_zookeeper_mode(bronze.transactions, bronze.znodes))
+    every = bronze.kafka_owned.select(*NAMES, "began", "ended").unionByName(
+        bronze.zookeeper_owned.select(*NAMES, "began", "ended"))
+    parts = [
+        of_passes,
+        findings.of_gaps(gaps) if acknowledged is None else findings.of_skipped(losses.skipped(gaps, acknowledged)),
+        findings.of_deleted(losses.deleted(ordered, bronze.ends, span.since, span.until, span.band)),
+        findings.of_kafka_owners(hashed(bronze.kafka_owned, NAMES), span.since, span.until),
+        findings.of_two_systems(hashed(consuming, NAMES), span.since, span.until, span.band),
+    ]
+    if drained:
+        positions = losses.last_positions(ordered)
+        parts.append(findings.of_left(losses.left(positions, drained, acknowledged, bronze.ends), span.until))
+    keys = bronze.events.select("k", *NAMES).unionByName(hashed(every, NAMES).select("k", *NAMES))
+    return (reduce(DataFrame.unionByName, parts), findings.hand_overs(hashed(every, NAMES), span.since, span.until),
+            collisions(keys, NAMES))
+
+
+def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditSettings, span: Range, bronze: _Bronze,
+            activity: dict[str, Activity], clashes: int) -> Report:
+    evidence = spark.read.parquet(str(directory / EVIDENCE))
+    counted = evidence.groupBy("kind", "proven").agg(
+        sql.count("*").alias("n"), sql.sum(sql.col("amount").cast("decimal(38,0)")).alias("amount"),
+        sql.sum(sql.col("doubled").cast("decimal(38,0)")).alias("doubled")).collect()
+    proven = any(row["proven"] for row in counted)
+    gravest = evidence.where(sql.col("proven") == proven).orderBy(sql.col("amount").desc(), *NAMES, "start").limit(SHOWN)
+    waits = spark.read.parquet(str(directory / HAND_OVERS)).agg(
+        sql.count("*").alias("n"), sql.max(sql.col("end") - sql.col("start")).alias("longest")).first()
+    twice = [row for row in counted if row["kind"] == findings.Kind.TWICE and row["proven"]]
+    sources = ["Kafka"] + ["ZooKeeper"] * any(each.in_zookeeper for each in activity.values())
+    doubts = [*coverage.doubts(bronze.manifests, span.since, span.until, sources),
+              *coverage.holes(bronze.manifests, span.since, span.until)]
+    if "ZooKeeper" in sources and coverage.without_logs(bronze.manifests, span.since, span.until):
+        doubts.append("ZooKeeper was only polled, and what was written between two polls is not known: capture its "
+                      "transaction logs")
+    for group in settings.groups:
+        doubts += coverage.of_group(group.name, activity.get(group.name))
+    if clashes:
+        doubts.append(f"{clashes} hashes stand for several partitions, whose findings are mixed: audit fewer groups at once")
+    return Report(
+        cluster=store.cluster, groups=[group.name for group in settings.groups], since=span.since, until=span.until,
+        guard_band=span.band, rows=sum(each.commits for each in activity.values()),
+        violations={row["kind"]: row["n"] for row in counted if row["proven"]},
+        undecided={row["kind"]: row["n"] for row in counted if not row["proven"]},
+        records_twice=int(sum(row["amount"] for row in twice)), records_doubled=int(sum(row["doubled"] for row in twice)),
+        sentences=[findings.sentence(row) for row in gravest.collect()], doubts=doubts, collisions=clashes,
+        hand_overs=waits["n"] if waits else 0, longest_hand_over=(waits["longest"] or 0) if waits else 0)

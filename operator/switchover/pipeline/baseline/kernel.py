@@ -1,0 +1,140 @@
+"""The histories of groups through Arrow: rows of commits and ends in, one row for each group out.
+
+Runs in Spark's workers (`mapInArrow`); rows come sorted by SORTED, a group's all in one Spark partition.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from switchover.lag.baseline import TOPIC
+from switchover.lag.samples import NONE, Ints
+from switchover.partition import TopicPartition
+from switchover.pipeline.baseline.config_map import bounded
+from switchover.pipeline.baseline.history import Course, Figures, GroupHistory, group_history
+from switchover.pipeline.baseline.quantiles import ALWAYS
+from switchover.pipeline.baseline.series import Commits, Series, sampled
+
+KAFKA, ZOOKEEPER, END = 0, 1, 2
+"""Kinds of a row. A partition with commits in Kafka is judged by those alone."""
+
+ROWS: Final = pa.schema([
+    ("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("kind", pa.int8()),
+    ("place", pa.int64()),               # order of writing of a commit; the sweep of an end
+    ("time", pa.int64()), ("value", pa.int64()),        # committed offset or end; null: the offset was deleted
+    ("start", pa.int64()), ("writes", pa.int64()),
+])
+"""What comes in."""
+SORTED: Final = ("group", "topic", "partition", "kind", "place")
+
+FIGURES: Final = pa.struct([
+    ("topic", pa.string()), ("partition", pa.int32()), ("hour", pa.int16()),       # null: over all hours
+    ("samples", pa.int64()), ("censored", pa.int64()),
+    ("time_lag_q50", pa.int64()), ("time_lag_q95", pa.int64()), ("time_lag_q99", pa.int64()),       # ms
+    ("commit_intervals", pa.int64()), ("commit_interval_p99", pa.int64()),                          # ms; null: not known
+    ("rate_q50", pa.int64()), ("rate_q95", pa.int64()),                                             # records per hour
+])
+VERDICTS: Final = pa.struct([
+    ("topic", pa.string()), ("partition", pa.int32()),
+    ("without", pa.list_(pa.int8())), ("used_to", pa.list_(pa.int8()))])
+"""Codes of `lag.verdicts.Verdict`, one for each sweep of the trial, without and with a baseline."""
+GROUPS: Final = pa.schema([
+    ("group", pa.string()), ("text", pa.string()),                    # of the ConfigMap; null: no partition has a baseline
+    ("hours_told", pa.bool_()), ("partitions_left_out", pa.int64()),  # of the text, for its size
+    ("partitions", pa.int64()), ("with_baseline", pa.int64()), ("unread", pa.int64()),   # unread: no end was ever read
+    ("skewed", pa.int64()),
+    ("alarms_without", pa.int64()), ("alarms", pa.int64()), ("interruptions_without", pa.int64()),
+    ("interruptions", pa.int64()), ("passing_without", pa.int64()), ("passing", pa.int64()),
+    ("effects_without", pa.list_(pa.int8())), ("effects", pa.list_(pa.int8())),          # of `lag.verdicts.Effect`
+    ("figures", pa.list_(FIGURES)), ("verdicts", pa.list_(VERDICTS)),
+])
+"""What goes out. What has a baseline bears the plain name."""
+
+
+class Key(NamedTuple):
+    """Of the rows of one partition of one group."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The function for `mapInArrow`."""
+
+    course: Course
+    max_bytes: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One batch for each group."""
+        for group, pieces in groupby(partitions_of(batches), key=lambda piece: piece[0].group):
+            unread: list[Key] = []
+            yield pa.RecordBatch.from_pylist([self._told(group_history(
+                group, self._histories(pieces, unread), self.course), len(unread))], schema=GROUPS)
+
+    def _histories(self, pieces: Iterable[tuple[Key, pa.Table]],
+                   unread: list[Key]) -> Iterator[tuple[TopicPartition, Commits, Series]]:
+        for key, rows in pieces:
+            kind = _ints(rows, "kind")
+            commits, ends = kind == kind.min(), kind == END
+            if kind.min() == END or not ends.any() or not TOPIC.fullmatch(key.topic):
+                unread.append(key)
+                continue
+            place, time, value, start, writes = (_ints(rows, name) for name in ROWS.names[4:])
+            written = Commits(time[commits], value[commits], writes[commits])
+            yield TopicPartition(key.topic, key.partition), written, sampled(
+                written, place[ends], time[ends], value[ends], start[ends], len(self.course.now))
+
+    def _told(self, found: GroupHistory, unread: int) -> dict[str, Any]:
+        text, hours_told, left_out = bounded(found.baseline, self.max_bytes)
+        without, used_to = found.without, found.used_to
+        return {
+            "group": found.baseline.group, "text": text if found.baseline.partitions else None, "hours_told": hours_told,
+            "partitions_left_out": left_out, "partitions": len(found.figures) + unread,
+            "with_baseline": len(found.baseline.partitions), "unread": unread, "skewed": found.skewed,
+            "alarms_without": without.alarms, "alarms": used_to.alarms,
+            "interruptions_without": without.interruptions, "interruptions": used_to.interruptions,
+            "passing_without": without.passing, "passing": used_to.passing,
+            "effects_without": without.effects, "effects": used_to.effects,
+            "figures": [_figures(partition, each) for partition, told in found.figures.items() for each in told],
+            "verdicts": [{"topic": partition.topic, "partition": partition.partition, "without": one.tolist(),
+                          "used_to": other.tolist()} for partition, (one, other) in found.verdicts.items()]}
+
+
+def _figures(partition: TopicPartition, told: Figures) -> dict[str, Any]:
+    return {"topic": partition.topic, "partition": partition.partition, "hour": None if told.hour == ALWAYS else told.hour,
+            "samples": told.values, "censored": told.censored,
+            **dict(zip(("time_lag_q50", "time_lag_q95", "time_lag_q99"), told.time_lag, strict=True)),
+            "commit_intervals": told.intervals,
+            "commit_interval_p99": None if told.interval_p99 == NONE else told.interval_p99,
+            "rate_q50": told.rate[0], "rate_q95": told.rate[1]}
+
+
+def _ints(rows: pa.Table, name: str) -> Ints:
+    return np.asarray(rows[name].fill_null(NONE).to_numpy(), dtype=np.int64)
+
+
+def partitions_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, pa.Table]]:
+    """The rows of each partition of each group, from batches that are cut anywhere."""
+    for key, pieces in groupby(_runs(batches), key=lambda piece: piece[0]):
+        yield key, pa.Table.from_batches([batch for _, batch in pieces])
+
+
+def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, pa.RecordBatch]]:
+    """Stretches of a batch in which the key is the same."""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        changes = np.zeros(batch.num_rows - 1, dtype=np.bool_)
+        for name in Key._fields:
+            column = batch[name]
+            changes |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        edges = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
+        for begin, end in pairwise(edges):
+            yield Key(*(batch[name][begin].as_py() for name in Key._fields)), batch.slice(begin, end - begin)

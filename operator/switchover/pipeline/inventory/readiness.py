@@ -1,0 +1,75 @@
+"""Whether a group can be migrated now: blockers, and a score whose every term is told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from switchover.pipeline.inventory.group import Coordination, Group, Storage
+
+READY = 100
+"""The score of a group of which nothing is to be said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What is taken off the score, and why. A blocker takes all of it."""
+
+    points: int
+    reason: str
+    blocker: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """`score` is 0 to 100; 0 with a blocker."""
+
+    score: int
+    terms: tuple[Term, ...]
+
+    @property
+    def blockers(self) -> tuple[str, ...]:
+        return tuple(term.reason for term in self.terms if term.blocker)
+
+
+def judge(group: Group, now: int, dead_seconds: int) -> Readiness:
+    """The readiness of a group at `now` (ms)."""
+    terms = (*_blockers(group, now, dead_seconds), *_terms(group))
+    score = 0 if any(term.blocker for term in terms) else max(1, READY - sum(term.points for term in terms))
+    return Readiness(score, terms)
+
+
+def _blockers(group: Group, now: int, dead_seconds: int) -> Iterator[Term]:
+    def blocker(reason: str) -> Term:
+        return Term(READY, reason, blocker=True)
+
+    idle = group.last_commit is None or now - group.last_commit > dead_seconds * 1000
+    if group.coordination is Coordination.NONE:
+        yield blocker("dead: no member, and no commit for a long time" if idle else "no member runs: start it")
+    if group.coordination is Coordination.BOTH:
+        yield blocker("has members in ZooKeeper and in Kafka: a migration is under way, or two applications share it")
+    if group.lost:
+        yield blocker(f"{group.lost} partitions have lost records to retention before they were consumed")
+    if group.protocol not in ("", "Classic", "Consumer"):
+        yield blocker(f"a group of type {group.protocol} is not migrated")
+    if group.protocol == "Consumer" and group.coordination is Coordination.KAFKA:
+        yield blocker("is of the consumer protocol already")
+    if not group.topics:
+        yield blocker("reads no topic that is known")
+
+
+def _terms(group: Group) -> Iterator[Term]:
+    if group.storage is Storage.BOTH and group.coordination is Coordination.ZOOKEEPER:
+        yield Term(10, "commits to both stores (dual.commit.enabled): compare them before")
+    if group.subscription in ("white_list", "black_list"):
+        yield Term(15, f"subscribes by a {group.subscription.replace('_', ' ')}: new topics come in by themselves")
+    if group.state not in ("", "Stable", "Empty") and group.coordination is Coordination.KAFKA:
+        yield Term(25, f"was {group.state} when it was looked at")
+    if group.rebalances is not None and group.rebalances > 24:
+        yield Term(20, f"rebalances {group.rebalances:.0f} times a day")
+    if group.headroom is not None and group.headroom < 0.1 and group.lag:
+        yield Term(30, f"retention is near: {max(group.headroom, 0.0):.0%} of a log lies before its offset")
+    if group.growth is not None and group.lag and group.growth > max(0.01 * group.lag, 1000):
+        yield Term(25, f"its lag grows by {group.growth:.0f} records an hour")
+    if group.commit_interval is not None and group.commit_interval > 60_000:
+        yield Term(10, f"commits every {group.commit_interval / 1000:.0f} s: the gates' limits must be above that")
+    if group.lag is None:
+        yield Term(10, "its lag is not known")

@@ -1,0 +1,81 @@
+"""Commits of many groups at random, as a plain loop reads them and as Spark does; from one store, and from both."""
+
+import random
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+
+from switchover.pipeline.audit.commits import KAFKA, NAMES, ZOOKEEPER, passes, steps
+from switchover.pipeline.audit.findings import of_passes
+from switchover.pipeline.audit.intervals import hashed
+
+CASES = 250
+BAND = 5000
+APART = 20_000
+Offsets = list[int | None]
+EVENTS = "group string, topic string, partition int, store string, offset long, time long, place long, sub int"
+
+
+@pytest.fixture(scope="module")
+def stories() -> list[Offsets]:
+    """Offsets that mostly grow, are set back at times, and expire."""
+    chance = random.Random(11)
+    made = []
+    for _ in range(CASES):
+        offset, offsets = chance.randint(0, 50), Offsets()
+        for _ in range(chance.randint(1, 12)):
+            step = chance.random()
+            offset = max(0, offset - chance.randint(1, 30)) if step < 0.2 else offset + chance.randint(0, 20)
+            offsets.append(None if step > 0.93 else offset)
+        made.append(offsets)
+    return made
+
+
+def passed_twice(offsets: Offsets) -> int:
+    """How many different records several passes went over."""
+    times: dict[int, set[int]] = {}
+    number, before = 0, None
+    for offset in offsets:
+        if offset is not None:
+            if before is None or offset < before:
+                number += 1
+            else:
+                for record in range(before, offset):
+                    times.setdefault(record, set()).add(number)
+        before = offset
+    return sum(len(each) > 1 for each in times.values())
+
+
+def found(spark: SparkSession, events: list[tuple[object, ...]], *, two_stores: bool) -> dict[int, list[tuple[object, ...]]]:
+    rows = hashed(spark.createDataFrame(events, EVENTS), NAMES)
+    twice, _ = of_passes(passes(steps(rows, BAND, two_stores=two_stores)), 0)
+    told: dict[int, list[tuple[object, ...]]] = {case: [] for case in range(CASES)}
+    for row in twice.where(sql.col("kind") == "twice").collect():
+        told[int(row["group"])].append((row["start"], row["end"], row["amount"], row["doubled"], row["proven"]))
+    return {case: sorted(each, key=str) for case, each in told.items()}
+
+
+def in_kafka(stories: list[Offsets]) -> list[tuple[object, ...]]:
+    return [(str(case), "t", 0, KAFKA, offset, number * APART, number, 0)
+            for case, offsets in enumerate(stories) for number, offset in enumerate(offsets)]
+
+
+def test_records_passed_twice_are_those_of_a_plain_count(spark: SparkSession, stories: list[Offsets]) -> None:
+    told = found(spark, in_kafka(stories), two_stores=False)
+    doubled = {case: sum(int(str(each[3])) for each in rows) for case, rows in told.items()}
+    assert doubled == {case: passed_twice(offsets) for case, offsets in enumerate(stories)}
+    assert all(each[4] for rows in told.values() for each in rows)
+    assert sum(count > 0 for count in doubled.values()) > 50
+
+
+def test_members_that_write_both_stores_are_judged_as_if_they_wrote_one(spark: SparkSession, stories: list[Offsets]) -> None:
+    chance = random.Random(13)
+    kept = [[offset for offset in offsets if offset is not None] for offsets in stories]
+    one = found(spark, in_kafka([list(each) for each in kept]), two_stores=False)
+    copies: list[tuple[object, ...]] = [
+        (str(case), "t", 0, ZOOKEEPER, offset, number * APART + chance.randint(-4000, 4000), number, 0)
+        for case, offsets in enumerate(kept) for number, offset in enumerate(offsets)]
+    both = found(spark, in_kafka([list(each) for each in kept]) + copies, two_stores=True)
+    assert both == one
+    assert sum(map(len, one.values())) > 50

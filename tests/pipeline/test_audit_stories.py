@@ -1,0 +1,253 @@
+"""Stories of groups as captures have them, one audit over all of them, and what it finds of each.
+
+A `Story` is a group of its own; T + 0 is the begin of the range, and its end is T + UNTIL.
+"""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.audit_bronze import SECOND, Captures, T
+from switchover.pipeline.audit.findings import LONGEST, sentence
+from switchover.pipeline.audit.job import Range, judge
+from switchover.pipeline.audit.settings import AuditedGroup, AuditSettings
+from switchover.pipeline.progress import Progress
+
+UNTIL = 100 * SECOND
+BAND = 5 * SECOND
+HOSTILE = "a\nb\x00\u202e'" + "x" * 65_536
+Finding = tuple[str, bool, int | None, int | None, int | None]
+"""kind, proven, start, end, amount"""
+Audited = tuple[dict[str, list[Finding]], list[Any], Any]
+"""What must be found by group, the rows of evidence, the report."""
+
+
+def tell(c: Captures) -> dict[str, list[Finding]]:
+    """All stories, and by group what must be found of it."""
+    found: dict[str, list[Finding]] = {}
+
+    c.commits("steady", [0, 10, 10, 25, 40], 1000)
+    found["steady"] = []
+
+    c.commits("before the range", [0, 50, 20, 60], -20_000)
+    c.commits("before the range", [60, 70], 2000)
+    found["before the range"] = []
+
+    # two consumers by assign(): each commits what it has read, in turn
+    c.commits("double", [0, 10, 8, 20, 18, 30], 1000)
+    found["double"] = [("twice", True, 8, 10, 2), ("twice", True, 18, 20, 2)]
+
+    c.commits("rewind", [0, 100, 40, 70, 130], 1000)
+    found["rewind"] = [("twice", True, 40, 100, 60)]
+
+    c.commits("nested", [0, 100, 10, 20, 50, 60], 1000)             # 20 to 50 is one pass on: [10, 60)
+    found["nested"] = [("twice", True, 10, 60, 50)]
+
+    c.commits("thrice", [0, 100, 50, 100, 50, 100], 1000)
+    found["thrice"] = [("twice", True, 50, 100, 50), ("twice", True, 50, 100, 50)]
+
+    c.commits("set back at the end", [0, 100, 30], 1000)
+    found["set back at the end"] = [("rewound", False, 30, 100, 70)]
+
+    c.commits("set back to the unknown", [100, 50, 90], 1000)
+    found["set back to the unknown"] = [("rewound", False, 50, 100, 50)]
+
+    c.commits("since before", [0, 100], -50_000)
+    c.commits("since before", [60, 80], 1000)
+    found["since before"] = [("twice", True, 60, 80, 20)]
+
+    # an offset expires, and the group begins where it was, ahead of it, and behind it
+    for name, again, what in (
+            ("expired, goes on", [100, 120], []),
+            ("expired, ahead", [150, 170], [("gap", False, 100, 150, 50)]),
+            ("expired, behind", [80, 110], [("twice", True, 80, 100, 20)])):
+        c.commits(name, [0, 100], 1000)
+        c.commit(name, None, 5000)
+        c.commits(name, again, 10_000)
+        found[name] = what
+
+    # a migration's hand-over from ZooKeeper to Kafka: the offset is copied while nobody consumes
+    for name, copied, what in (
+            ("handed over", [100, 150], []),
+            ("handed over too early", [60, 150], [("twice", True, 60, 100, 40)]),
+            ("handed over from nowhere", [130, 150], [("gap", False, 100, 130, 30)])):
+        for number, offset in enumerate([0, 50, 100]):
+            c.offset(name, offset, 1000 * number)
+        c.commits(name, copied, 40_000)
+        found[name] = what
+
+    # members that write both stores, ZooKeeper first
+    for name, behind in (("both stores", 40), ("both stores, skewed", 4000)):
+        for number, offset in enumerate([0, 10, 20, 30]):
+            c.offset(name, offset, 1000 + number * 1500)
+            c.commit(name, offset, 1000 + number * 1500 + behind)
+        found[name] = []
+    for number, offset in enumerate([0, 10, 20, 30]):
+        c.offset("both stores, beyond the band", offset, 1000 + number * 1500)
+        c.commit("both stores, beyond the band", offset, 9000 + number * 1500)
+    found["both stores, beyond the band"] = [("twice", True, 0, 30, 30)]
+
+    # ZooKeeper goes on to 200, and a commit that Kafka has alone is a little behind, or far
+    c.offset("late", 0, 1000)
+    c.offset("late", 190, 10_000)
+    c.offset("late", 200, 20_000)
+    c.commits("late", [195, 210], 22_000)
+    found["late"] = [("twice", False, 195, 200, 5)]
+
+    c.offset("deleted node", 0, 1000)
+    c.offset("deleted node", 100, 2000)
+    c.commits("deleted node", [100, 110], 20_000)
+    c.write("/consumers/deleted node/offsets/orders/0", None, 25_000, "delete")
+    c.commits("deleted node", [120, 130], 30_000)
+    found["deleted node"] = []
+
+    # each store is consumed from on its own, at the same time
+    for number in range(8):
+        c.offset("two worlds", 500 + number * 10, 10_000 + number * 1000)
+        c.commit("two worlds", 105 + number * 10, 10_500 + number * 1000)
+    found["two worlds"] = [("rewound", False, 105, 500, 395)]
+
+    for number in range(6):
+        c.offset("one world behind", number * 100, 1000 + number * 1000)
+    c.commit("one world behind", 0, 20_000)
+    c.offset("one world behind", 600, 20_500)
+    c.commits("one world behind", [250, 450], 21_000)
+    found["one world behind"] = [("twice", True, 0, 450, 450)]
+
+    # retention takes what was not consumed; within the band after it nobody knows
+    c.end("short", 90, 200, 30_000)
+    c.commits("overtaken", [0, 50], 1000)
+    for group in ("overtaken", "just in time", "in the band"):
+        c.commit(group, 0, 900, "short")
+    c.commit("overtaken", 50, 2000, "short")
+    c.commit("overtaken", 95, 60_000, "short")
+    c.commit("just in time", 90, 29_000, "short")
+    c.commit("in the band", 91, 33_000, "short")
+    found["overtaken"] = [("deleted", True, 50, 90, 40)]
+    found["just in time"] = []
+    found["in the band"] = [("deleted", False, 0, 90, 90)]
+
+    # classic generations: the next one ends the one before it, at the same millisecond too
+    c.commits("generations", [0, 10], 1000)
+    c.generation("generations", 1, 1000, {"a-id": [0], "b-id": [1]})
+    c.generation("generations", 2, 2000, {"b-id": [0, 1]})
+    c.generation("generations", 3, 2000, {"a-id": [0], "b-id": [1]})
+    found["generations"] = []
+    c.commits("bad assignor", [0, 10], 1000)
+    c.generation("bad assignor", 1, 1000, {"a-id": [0], "b-id": [0]})
+    c.generation("bad assignor", 2, 4000, {"a-id": [0], "b-id": []})
+    found["bad assignor"] = [("owners", True, T + 1000, T + 4000, 3000)]
+
+    # the consumer protocol: what is being given back is still owned
+    c.topic("orders", "ab" * 16)
+    for name, given_back, what in (
+            ("protocol", 2000, []),
+            ("protocol, too early", None, [("owners", True, T + 3000, T + UNTIL, UNTIL - 3000)])):
+        c.commits(name, [0, 10], 1000)
+        c.current(name, "a", 1000, [0, 1])
+        c.current(name, "a", 1500, [1], pending=[0])
+        if given_back:
+            c.current(name, "a", given_back, [1])
+        c.current(name, "b", 3000, [0])
+        found[name] = what
+
+    c.commits("replaced", [0, 10], 1000)
+    c.current("replaced", "a", 1000, [0])
+    c.current("replaced", "a again", 3000, [0])
+    c.current("replaced", "a", 3000, [])
+    found["replaced"] = []
+
+    # an old consumer's node and a KafkaConsumer's assignment
+    for name, ends, what in (
+            ("one after the other", 9000, []),
+            ("skewed clocks", 14_000, [("owners", False, T + 10_000, T + 14_000, 4000)]),
+            ("both at once", 30_000, [("owners", True, T + 10_000, T + 30_000, 20_000)])):
+        c.commits(name, [0, 10], 1000)
+        c.owner(name, "host-1-abc", 1000, ends)
+        c.generation(name, 1, 10_000, {"kc-id": [0]})
+        found[name] = what
+
+    # coordination: migration-enabled members hold a node in both modes, and Kafka assigns to them in both
+    for name, mode, what in (
+            ("kafka mode", "kafka", []),
+            ("zookeeper mode", "zookeeper", [("owners", True, T + 50_000, T + UNTIL, 50_000)]),
+            ("junk mode", "kafka\n", [("owners", True, T + 50_000, T + UNTIL, 50_000)])):
+        c.commits(name, [0, 10], 1000)
+        c.write(f"/consumers/{name}/migration/ids/{name}_m1", "{}", 500, "create", ephemeral=True)
+        c.owner(name, f"{name}_m1", 1000, None)
+        c.generation(name, 1, 20_000, {f"{name}_m1-id": [0]})
+        c.write(f"/consumers/{name}/migration/mode", mode, 30_000, "create")
+        c.generation(name, 2, 50_000, {"kc-id": [0], f"{name}_m1-id": [1]})
+        found[name] = what
+
+    # a guard is nobody
+    c.commits("guard", [0, 10], 1000)
+    c.write("/consumers/guard/owners/orders/0", "guard", 1000, "create")
+    c.generation("guard", 1, 2000, {"kc-id": [0]})
+    found["guard"] = []
+
+    # junk: none of it is an offset, a partition or a time that anybody can use
+    c.commits("junk", [0, 10], 1000)
+    c.commit("junk", 2**63 - 1, 3000, "end-of-the-world")
+    c.commit("junk", -5, 4000)
+    for data in ("", "ten", "-1", "12\n", "99999999999999999999", "\u0663"):
+        c.offset("junk", data, 5000)
+    c.write("/consumers/junk/offsets/orders/zero", "5", 5000)
+    c.write("/consumers/junk/offsets/orders/0/deeper", "5", 5000)
+    c.write("/consumers/junk/offsets/orders/0", b"\xff\xfe", 5000)
+    found["junk"] = []
+
+    c.commits(HOSTILE, [0, 10, 5, 20], 1000)
+    found[HOSTILE] = [("twice", True, 5, 10, 5)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    captures = Captures()
+    expected = tell(captures)
+    store = captures.file(tmp_path_factory.mktemp("store"), UNTIL)
+    settings = AuditSettings(groups=tuple(AuditedGroup(name=name) for name in expected), since=T)
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")             # rows are few, and to compile takes long
+    try:
+        report = judge(spark, store, settings, Range(T, T + UNTIL, BAND), Progress())
+    finally:
+        spark.conf.unset("spark.sql.codegen.wholeStage")
+    latest = store.latest("audit")
+    assert latest is not None
+    rows = spark.read.parquet(str(latest / "evidence.parquet")).collect()
+    return expected, rows, report
+
+
+def test_every_story_ends_as_it_must(audited: Audited) -> None:
+    expected, rows, _ = audited
+    found: dict[str, list[Finding]] = {name: [] for name in expected}
+    for row in rows:
+        found[row["group"]].append((row["kind"], row["proven"], row["start"], row["end"], row["amount"]))
+    wrong = {name[:30]: (found[name], expected[name]) for name in expected
+             if sorted(found[name]) != sorted(expected[name])}
+    assert wrong == {}
+
+
+def test_the_report_counts_them_and_speaks_briefly(audited: Audited) -> None:
+    expected, _, report = audited
+    proven = [each for story in expected.values() for each in story if each[1]]
+    assert report.verdict == "Violations"
+    assert sum(report.violations.values()) == len(proven)
+    assert report.records_twice == sum(amount for kind, _, _, _, amount in proven if kind == "twice")
+    assert report.records_doubled == report.records_twice - 50      # of `thrice` 50 were counted before
+    assert report.collisions == 0
+    assert len(report.evidence()) == 5
+    assert all(len(each) <= LONGEST for each in report.evidence())
+
+
+def test_sentences_are_short_and_escaped(audited: Audited) -> None:
+    _, rows, _ = audited
+    told = [sentence(row) for row in rows]
+    assert max(map(len, told)) <= LONGEST
+    assert all(each.isprintable() and each.isascii() for each in told)
+    hostile = [each for each in told if r"a\nb\x00\u202e" in each]
+    assert len(hostile) == 1
+    assert "5 records [5, 10) consumed twice" in hostile[0]
+    assert any("owned by host-1-abc and by kc-id at once for 20000 ms" in each for each in told)

@@ -1,0 +1,144 @@
+"""The words of an audit: verdicts, what is missing, settings, and how hostile names are shown. No Spark."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from switchover.pipeline.audit.coverage import Activity, doubts, holes, moment, of_group, shown, without_logs
+from switchover.pipeline.audit.report import Report, Verdict
+from switchover.pipeline.audit.settings import AuditSettings
+from switchover.pipeline.store import File, Manifest
+
+GROUPS: list[dict[str, Any]] = [{"name": "g"}]
+
+
+def report(**changes: Any) -> Report:
+    return Report("c", ["g"], 0, 1000, 5000, **changes)
+
+
+def capture(number: int, began: int, *tables: str, holes: object = None) -> Manifest:
+    files = tuple(File(table, f"{table}-{number}", 1, 1, "") for table in tables)
+    return Manifest(number, f"run-{number}", began, began + 50, {"holes": holes} if holes else {}, files=files)
+
+
+@pytest.mark.parametrize(("found", "verdict"), [
+    ({}, Verdict.CLEAN),
+    ({"undecided": {"gap": 1}}, Verdict.INDETERMINATE),
+    ({"doubts": ["Kafka was never captured"]}, Verdict.INDETERMINATE),
+    ({"violations": {"twice": 1}}, Verdict.VIOLATIONS),
+    ({"violations": {"twice": 1}, "undecided": {"gap": 1}, "doubts": ["a hole"]}, Verdict.VIOLATIONS),
+])
+def test_clean_is_what_nothing_speaks_against(found: dict[str, Any], verdict: Verdict) -> None:
+    assert report(**found).verdict is verdict
+
+
+def test_a_covered_range_has_no_doubts() -> None:
+    assert doubts([capture(0, 100, "ends"), capture(1, 900, "commits")], 100, 900, ["Kafka"]) == []
+
+
+@pytest.mark.parametrize(("captures", "words"), [
+    ([], "Kafka was never captured"),
+    ([capture(0, 100, "znodes")], "Kafka was never captured"),
+    ([capture(0, 101, "ends"), capture(1, 900, "ends")], "first capture of Kafka began"),
+    ([capture(0, 100, "ends"), capture(1, 899, "ends")], "last capture of Kafka began"),
+    ([capture(0, 100, "ends"), capture(1, 800, "ends"), capture(2, 900, "transactions")], "last capture of Kafka began"),
+])
+def test_what_was_not_captured_is_told(captures: list[Manifest], words: str) -> None:
+    found = doubts(captures, 100, 900, ["Kafka"])
+    assert len(found) == 1
+    assert words in found[0]
+
+
+def test_a_hole_counts_where_it_was_found_in_the_range() -> None:
+    one, two = {"partition": 3, "from": 5, "to": 9}, {"partition": 4, "from": 1, "to": 2}
+    captures = [capture(0, 100, "ends"), capture(1, 200, "ends", holes=[one]), capture(2, 300, "ends"),
+                capture(3, 400, "ends", holes=[one, two])]
+    assert len(holes(captures, 100, 400)) == 3
+    assert holes(captures, 200, 300) == []
+    assert [each[:9] for each in holes(captures, 250, 400)] == ["capture 3"] * 2
+    assert holes(captures, 400, 500) == []
+
+
+def test_a_log_that_began_anew_is_a_hole() -> None:
+    captures = [Manifest(number, "r", 100 * number, 100 * number, {"offsets": {"next": {"0": offset, "1": 5}}})
+                for number, offset in enumerate((10, 20, 7, 9))]
+    assert holes(captures, 0, 1000) == ["capture 2 found another __consumer_offsets, which began anew"]
+    assert holes(captures, 200, 1000) == []
+
+
+def test_zookeeper_without_logs_is_only_polled() -> None:
+    assert without_logs([capture(0, 100, "znodes"), capture(1, 200, "znodes")], 100, 200)
+    assert not without_logs([capture(0, 100, "znodes"), capture(1, 200, "znodes", "transactions")], 100, 200)
+    assert without_logs([capture(0, 100, "transactions"), capture(1, 300, "znodes")], 200, 300)
+    assert not without_logs([capture(0, 100, "ends")], 100, 200)
+
+
+def test_a_group_of_which_nothing_is_known_is_not_clean() -> None:
+    assert "is not known" in of_group("g", None)[0]
+    assert "is not known" in of_group("g", Activity())[0]
+    assert "nothing in the range" in of_group("g", Activity(commits=5))[0]
+    assert of_group("g", Activity(commits=5, in_range=1)) == []
+
+
+@given(st.lists(st.text(max_size=500), max_size=9), st.lists(st.text(max_size=500), max_size=9), st.booleans())
+def test_the_outcome_fits_a_termination_message(sentences: list[str], missing: list[str], found: bool) -> None:
+    summary = report(sentences=[shown(each, 200)[:200] for each in sentences], doubts=[shown(each, 200) for each in missing],
+                     violations={"twice": 2**62} if found else {}, records_twice=10**30).summary()
+    assert len(json.dumps({"job": "audit", "result": "Succeeded", "verdict": "Indeterminate", **summary}).encode()) < 4096
+    assert len(summary["evidence"]) <= 5
+
+
+def test_evidence_begins_with_what_made_the_verdict() -> None:
+    assert report(sentences=["twice"], doubts=["hole"], violations={"twice": 1}).evidence() == ["twice", "hole"]
+    assert report(sentences=["gap"], doubts=["hole"], undecided={"gap": 1}).evidence() == ["hole", "gap"]
+
+
+@given(st.text(max_size=200), st.integers(8, 60))
+def test_a_name_is_shown_without_what_could_deceive(name: str, longest: int) -> None:
+    told = shown(name, longest)
+    assert told.isprintable()
+    assert told.isascii()
+    assert told == name or told.startswith("'") or told.startswith('"') or len(name) > longest
+
+
+def test_long_and_hostile_names() -> None:
+    assert shown("orders-2.x_y") == "orders-2.x_y"
+    assert shown("a\nb\x00\u202e") == r"'a\nb\x00\u202e'"
+    assert len(shown("x" * 65_536)) < 70
+    assert shown("") == "''"
+    assert moment(0) == "1970-01-01T00:00:00.000Z"
+    assert moment(2**62) == f"{2**62} ms"
+
+
+def test_times_are_ms_or_have_a_zone() -> None:
+    told = AuditSettings.model_validate({"groups": GROUPS, "since": "2026-11-22T10:00:00Z", "until": 1_900_000_000_000})
+    assert told.since == 1_795_341_600_000
+    assert told.until == 1_900_000_000_000
+    assert told.guard_band_ms == 5000
+    assert told.capture
+
+
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"since": "2026-11-22T10:00:00"}, "zone"),
+    ({"since": "yesterday"}, "yesterday"),
+    ({"since": 10, "until": 10}, "later than since"),
+    ({"groups": []}, "at least 1"),
+    ({"groups": [{"name": "g"}, {"name": "g"}]}, "twice"),
+    ({"groups": [{"name": "g", "expected": "Full"}]}, "Drained"),
+    ({"guardBandMs": -1}, "greater than or equal to 0"),
+    ({"guardband": 5}, "Extra inputs"),
+])
+def test_settings_that_cannot_be_meant_are_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        AuditSettings.model_validate({"groups": GROUPS, "since": 0, **changed})
+
+
+def test_the_report_tells_all_in_plain_words() -> None:
+    text = report(violations={"twice": 2}, undecided={"gap": 1}, records_twice=70, records_doubled=50, sentences=["s1"],
+                  doubts=["d1"], hand_overs=3, longest_hand_over=1200).text()
+    for words in ("Audit of cluster c: Violations", "2 x twice", "1 x gap", "50 records", "s1", "d1", "1200 ms"):
+        assert words in text
