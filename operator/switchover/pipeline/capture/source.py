@@ -194,6 +194,8 @@ def _decode(held: dict[int, list[Message]], writer: Writer) -> None:
 
 def _take(message: Message, ranges: Mapping[int, Range], reached: dict[int, int], held: dict[int, list[Message]]) -> None:
     number, offset, error = message.partition(), message.offset(), message.error()
+    if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        return                      # librdkafka looks for a coordinator of our group's name, which nothing here needs
     if error is not None and error.code() != KafkaError._PARTITION_EOF:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise BrokenOff(f"{TOPIC}-{number}: the log was deleted while it was read ({error.str()}); capture again")
