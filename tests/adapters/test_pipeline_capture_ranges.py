@@ -67,11 +67,12 @@ def commit(broker: KRaftNode, group: str, *offsets: int) -> None:
         deadline = time.monotonic() + 60
         while True:
             try:
-                admin.alter_consumer_group_offsets(asked)[group].result(30)
-                break
+                if admin.alter_consumer_group_offsets(asked)[group].result(30).topic_partitions[0].error is None:
+                    break
             except KafkaException:
-                assert time.monotonic() < deadline
-                time.sleep(0.5)
+                pass
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
 
 
 def of(found: Captured, group: str) -> list[int]:

@@ -36,12 +36,13 @@ def commit(server: KRaftNode, group: str) -> None:
     deadline = time.monotonic() + 60
     while True:
         try:
-            admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, [TopicPartition("orders", 0, 5)])])[
-                group].result(30)
-            return
+            asked = [ConsumerGroupTopicPartitions(group, [TopicPartition("orders", 0, 5)])]
+            if admin.alter_consumer_group_offsets(asked)[group].result(30).topic_partitions[0].error is None:
+                return
         except KafkaException:                     # its coordinator is not there yet
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+            pass
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
 
 
 async def comes_to(question: Callable[[], object], answer: object) -> None:
