@@ -13,7 +13,7 @@ hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("busy")
 
-BUDGETS = {"unit": 400, "pipeline": 500, "simulation": 1000, "adapters": 1500, "apiserver": 600, "sandbox": 2700}
+BUDGETS = {"unit": 450, "pipeline": 500, "simulation": 1000, "adapters": 1900, "apiserver": 600, "sandbox": 2700}
 """Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
 
 ROOT = Path(__file__).parent

@@ -19,6 +19,8 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
+from switchover.core import launch
+from switchover.core.groups.facts import JobState
 from switchover.ports import Fenced, Refused
 
 ROOT = Path(__file__).parents[2]
@@ -292,6 +294,11 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
         await workloads.patch("keda.sh/v1alpha1", "ScaledObject", "orders", annotated)
     await workloads.delete_object("apps/v1", "Deployment", "orders")
     await workloads.delete_object("apps/v1", "StatefulSet", "payments")
+    assert await workloads.job("orders-audit") is None
+    await workloads.create(launch.manifest(launch.Run("orders-audit", "audit", "pipeline:1", "{}", "pipeline")))
+    audit = await workloads.job("orders-audit")
+    assert audit is not None
+    assert (audit.name, audit.state) == ("orders-audit", JobState.RUNNING)
 
 
 async def test_the_role_holds_what_the_adapters_use_and_no_more(

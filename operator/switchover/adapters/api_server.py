@@ -30,6 +30,7 @@ _PLURALS = {
     "Deployment": "deployments",
     "Event": "events",
     "HorizontalPodAutoscaler": "horizontalpodautoscalers",
+    "Job": "jobs",
     "Lease": "leases",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "Pod": "pods",

@@ -36,7 +36,7 @@ def session(settings: "Spark", name: str) -> "SparkSession":
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")        # else it must be able to resolve the host's own name
     options = {
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",                     # Progress says it, in lines
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
