@@ -360,14 +360,18 @@ def test_groups_that_are_not_wanted_are_left_out_and_cut_topics_part_the_rest(sp
     assert not any(path.startswith("waves/") for path in left(store))
 
 
-def test_a_group_that_makes_no_manifest_stops_no_other(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_group_that_makes_no_manifest_stops_no_other(
+        spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = small(tmp_path)
     everyone = {"groups": "*", "name": "{group}", "container": "app", "bridge": {"image": "enabled:1"}}
     outcome = job.run(settings(tmp_path, workloads=(everyone,), max_groups=100), Progress())
     made = [yaml.safe_load(text) for text in left(store)["waves/0001.yaml"].decode().split("---\n")[1:]]
     assert {each["spec"]["group"] for each in made} == {"billing-a", "billing-b", "billing-c", "audit", "old"}
     assert outcome.summary["withoutWorkload"] == len(HOSTILE)
-    assert "name" in left(store)["report.html"].decode()
+    said = capsys.readouterr().out
+    assert r"no valid migration of group 'line\nfeed': spec.workloads.0.name: must be the name of a workload" in said
+    assert max(map(len, said.splitlines())) < 400
+    assert len(yaml.safe_load(left(store)["manifest.json"])["refused"]) == len(HOSTILE)
 
 
 def test_an_empty_store_is_refused_in_words(tmp_path: Path) -> None:
