@@ -157,7 +157,8 @@ def expected(captures: Sequence[Capture]) -> dict[str, tuple[Any, ...]]:
 
 
 def both(kafka: bool, zookeeper: bool) -> str:
-    return {(True, True): "Both", (True, False): "Kafka", (False, True): "ZooKeeper", (False, False): "None"}[kafka, zookeeper]
+    return {(True, True): "Both", (True, False): "Kafka", (False, True): "ZooKeeper", (False, False): "None"}[
+        kafka, zookeeper]
 
 
 def told(group: Group) -> tuple[Any, ...]:
@@ -187,7 +188,8 @@ def test_lag_and_rates_are_those_that_sql_finds(spark: SparkSession, tmp_path: P
     store = filed(tmp_path, *captures)
     with duckdb.connect() as connection:
         rows = connection.execute("""
-            WITH c AS (SELECT "group", topic, partition, arg_max("offset", log_offset) AS o1, arg_min("offset", log_offset) AS o0,
+            WITH c AS (SELECT "group", topic, partition,
+                              arg_max("offset", log_offset) AS o1, arg_min("offset", log_offset) AS o0,
                               arg_max(commit_time, log_offset) AS t1, min(commit_time) AS t0, count(*) AS n
                        FROM read_parquet($commits) GROUP BY ALL),
                  e AS (SELECT topic, partition, arg_max("end", time) AS e1, arg_min("end", time) AS e0,
@@ -249,8 +251,10 @@ def test_what_is_odd_about_groups(spark: SparkSession, tmp_path: Path) -> None:
     assert (found["lost"].lost, found["again"].lost) == (1, 0)
     assert told(found["idle"]) == ((), 0, None, 0, None, Storage.NONE, Coordination.NONE, 0)
     assert (found["idle"].protocol, found["idle"].state) == ("Classic", "Empty")
-    assert (found["dual"].storage, found["dual"].coordination, found["dual"].lag) == (Storage.BOTH, Coordination.ZOOKEEPER, 200)
-    assert [found[name].subscription for name in ("dual", "white", "black", "words")] == ["static", "white_list", "black_list", ""]
+    assert (found["dual"].storage, found["dual"].coordination) == (Storage.BOTH, Coordination.ZOOKEEPER)
+    assert found["dual"].lag == 200
+    assert [found[name].subscription for name in ("dual", "white", "black", "words")] == [
+        "static", "white_list", "black_list", ""]
     assert found["white"].topics == ("orders",)
     assert (found["words"].partitions, found["words"].storage, found["words"].members) == (0, Storage.NONE, 1)
 
@@ -258,7 +262,8 @@ def test_what_is_odd_about_groups(spark: SparkSession, tmp_path: Path) -> None:
 def test_rebalances_are_told_by_the_day(spark: SparkSession, tmp_path: Path) -> None:
     capture = Capture()
     for epoch in range(5, 12):
-        capture.rows["ownership"].append({"group": "busy", "record": "ClassicGroup", "epoch": epoch, "time": T0 + epoch * 1_200_000})
+        capture.rows["ownership"].append(
+            {"group": "busy", "record": "ClassicGroup", "epoch": epoch, "time": T0 + epoch * 1_200_000})
     capture.rows["ownership"].append({"group": "new", "record": "Epoch", "epoch": 1, "time": T0})
     capture.rows["ownership"].append({"group": "new", "record": "Member", "epoch": 90, "time": T0})
     found = collected(spark, filed(tmp_path, capture))
@@ -354,20 +359,25 @@ def test_a_run_leaves_groups_waves_and_a_report(spark: SparkSession, tmp_path: P
 
 def test_groups_that_are_not_wanted_are_left_out_and_cut_topics_part_the_rest(spark: SparkSession, tmp_path: Path) -> None:
     store = small(tmp_path)
-    job.run(settings(tmp_path, include=("billing-*", "audit"), exclude=("billing-c",), cut_topics=("ord*",), max_groups=1), Progress())
+    chosen = settings(tmp_path, include=("billing-*", "audit"), exclude=("billing-c",), cut_topics=("ord*",), max_groups=1)
+    job.run(chosen, Progress())
     rows = pq.read_table(pa.BufferReader(left(store)["waves.parquet"])).to_pylist()
     assert sorted(row["groups"] for row in rows) == [["audit"], ["billing-a"], ["billing-b"]]
     assert not any(path.startswith("waves/") for path in left(store))
 
 
-def test_a_group_that_makes_no_manifest_stops_no_other(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_group_that_makes_no_manifest_stops_no_other(
+        spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = small(tmp_path)
     everyone = {"groups": "*", "name": "{group}", "container": "app", "bridge": {"image": "enabled:1"}}
     outcome = job.run(settings(tmp_path, workloads=(everyone,), max_groups=100), Progress())
     made = [yaml.safe_load(text) for text in left(store)["waves/0001.yaml"].decode().split("---\n")[1:]]
     assert {each["spec"]["group"] for each in made} == {"billing-a", "billing-b", "billing-c", "audit", "old"}
     assert outcome.summary["withoutWorkload"] == len(HOSTILE)
-    assert "name" in left(store)["report.html"].decode()
+    said = capsys.readouterr().out
+    assert r"no valid migration of group 'line\nfeed': spec.workloads.0.name: must be the name of a workload" in said
+    assert max(map(len, said.splitlines())) < 400
+    assert len(yaml.safe_load(left(store)["manifest.json"])["refused"]) == len(HOSTILE)
 
 
 def test_an_empty_store_is_refused_in_words(tmp_path: Path) -> None:

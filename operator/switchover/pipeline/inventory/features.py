@@ -107,7 +107,7 @@ def collect(spark: "SparkSession", store: Store) -> list[Group]:
                                         (f.max("time") - f.min("time")).alias("span")))
     described = _newest(read(spark, store, "groups")).select(
         "group", "type", "state", f.size("members").alias("members"),
-        f.array_distinct(f.flatten(f.transform("members", lambda member: member["assigned"]))["topic"]).alias("assigned"))
+        f.array_distinct(f.flatten("members.assigned").getField("topic")).alias("assigned"))
     rows = (totals.join(rebalanced, "group", "full").join(described, "group", "full")
             .join(registered(znodes), "group", "full").toArrow().to_pylist())
     return sorted((_group(row) for row in rows), key=lambda group: group.name)

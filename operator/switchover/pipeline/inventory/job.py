@@ -45,9 +45,13 @@ def run(config: Config, progress: Progress) -> Outcome:
     notes = [note for capture in captures for note in capture.notes]
     told: dict[str, Any] = {"captures": len(captures), "groups": len(groups), "waves": len(waves), "notes": notes[-50:]}
     with store.results("inventory", told) as directory:
-        unknown = _write(directory, config, groups, judged, waves)
+        unknown, refused = _write(directory, config, groups, judged, waves)
+        told["withoutManifest"] = len(unknown)
+        told["refused"] = refused[:50]
         (directory / "report.html").write_text(
             report.page(config.cluster, groups, judged, waves, held, unknown, notes), encoding="utf-8")
+    for words in refused[:10]:
+        progress.say(words)
     latest = store.latest("inventory")
     progress.say(f"report: {latest}/report.html")
     return Outcome(len(found), {
@@ -62,15 +66,19 @@ def _wanted(name: str, config: Config) -> bool:
 
 
 def _write(directory: Path, config: Config, groups: list[Group], judged: dict[str, Readiness],
-           waves: tuple[Wave, ...]) -> list[str]:
-    """Tables and manifests; the ready groups that have no manifest because nobody knows their workload."""
+           waves: tuple[Wave, ...]) -> tuple[list[str], list[str]]:
+    """Tables and manifests; the ready groups that have none, and why in words where a workload of theirs was found.
+
+    One group whose name makes no workload's name must not cost all others their manifests.
+    """
     of = {name: wave.number for wave in waves for name in wave.groups}
     rows = [{**asdict(group), "topics": list(group.topics), "score": judged[group.name].score,
              "terms": [term.reason for term in judged[group.name].terms], "wave": of.get(group.name)} for group in groups]
     pq.write_table(pa.Table.from_pylist(rows, GROUPS), directory / "groups.parquet")
     pq.write_table(pa.Table.from_pylist([asdict(wave) for wave in waves], WAVES), directory / "waves.parquet")
     (directory / "waves").mkdir()
-    by_name, unknown = {group.name: group for group in groups}, []
+    by_name = {group.name: group for group in groups}
+    unknown, refused = list[str](), list[str]()
     for wave in waves:
         made = []
         for name in wave.groups:
@@ -79,11 +87,15 @@ def _write(directory: Path, config: Config, groups: list[Group], judged: dict[st
                 unknown.append(name)
                 continue
             assert config.kafka is not None
-            made.append(manifests.migration(by_name[name], wave.number, workload, config.kafka.bootstrap_servers,
-                                            config.zookeeper.connect if config.zookeeper is not None else None))
+            try:
+                made.append(manifests.migration(by_name[name], wave.number, workload, config.kafka.bootstrap_servers,
+                                                config.zookeeper.connect if config.zookeeper is not None else None))
+            except BadConfig as error:
+                unknown.append(name)
+                refused.append(str(error))
         if made:
             (directory / "waves" / f"{wave.number:04}.yaml").write_text(manifests.document(wave, made), encoding="utf-8")
-    return unknown
+    return unknown, refused
 
 
 GROUPS = pa.schema([

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.meta import API_VERSION
@@ -34,13 +35,13 @@ def workload_of(group: str, workloads: Sequence[Workload]) -> Workload | None:
 def migration(group: Group, wave: int, workload: Workload, kafka: str, zookeeper: str | None) -> dict[str, Any]:
     """The resource of one group. Raises BadConfig in words where the settings make none that is valid."""
     change: dict[str, Any] = {
-        "name": workload.name.format(group=group.name), "kind": workload.kind, "container": workload.container,
+        "name": workload.name.replace("{group}", group.name), "kind": workload.kind, "container": workload.container,
         "template": workload.template, **({"bridge": workload.bridge} if workload.bridge is not None else {})}
     spec: dict[str, Any] = {"desiredState": "Planned", "group": group.name, "kafka": {"bootstrapServers": kafka},
                             "workloads": [change]}
     if group.coordination is Coordination.ZOOKEEPER:
         if zookeeper is None:
-            raise BadConfig(f"group {group.name!r} is coordinated by ZooKeeper: give zookeeper.connect")
+            raise BadConfig(f"group {group.name!r:.100} is coordinated by ZooKeeper: give zookeeper.connect")
         spec |= {"zookeeper": {"connect": zookeeper}, "coordination": {"to": "Kafka"}}
     else:
         spec["protocol"] = {"to": "Consumer"}
@@ -48,8 +49,11 @@ def migration(group: Group, wave: int, workload: Workload, kafka: str, zookeeper
              "metadata": {"name": object_name(group.name), "labels": {WAVE_LABEL: str(wave)}}, "spec": spec}
     try:
         ConsumerGroupMigration.model_validate(found)
-    except ValueError as error:
-        raise BadConfig(f"inventory.workloads makes no valid migration of group {group.name!r}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadConfig(f"inventory.workloads makes no valid migration of group {group.name!r:.100}: "
+                        f"{where}: {first['msg']}") from None
     return found
 
 
