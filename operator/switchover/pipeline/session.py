@@ -43,6 +43,8 @@ def session(settings: "Spark", name: str) -> "SparkSession":
         "spark.sql.shuffle.partitions": "8",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        # Every path that we give is one file: a job that lists them as directories takes longer than all the rest.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         "spark.local.dir": tempfile.gettempdir(),
         "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "spark-warehouse"),
         "spark.log.level": "ERROR",

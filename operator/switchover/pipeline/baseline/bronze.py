@@ -23,8 +23,6 @@ class Bronze:
     def __init__(self, spark: "SparkSession", files: dict[str, list[str]]) -> None:
         self._spark = spark
         self._files = files
-        # Every path is one file: a job that lists them as directories takes longer than all the rest.
-        spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000000")
 
     def sweeps(self) -> list[tuple[str, int]]:
         """Every run that read ends, and the latest time at which it did, in the order of those times."""
