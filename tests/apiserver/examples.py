@@ -174,6 +174,7 @@ REFUSED = [
         "must have exactly one of protocol, assignmentStrategy and coordination",
     ),
     Refused(GROUP, "zookeeper", {"connect": "zookeeper:2181"}, "must have zookeeper with coordination, and only then"),
+    Refused(GROUP, "audit", {"enabled": True}, "must have image and claim with enabled"),
     Refused(GROUP, "protocol.to", "KIP-848", 'supported values: "Consumer", "Classic"', "'Consumer' or 'Classic'"),
     Refused(GROUP, "workloads", [], "should have at least 1 items", "at least 1 item"),
     Refused(GROUP, "workloads.0.kind", "DaemonSet", 'supported values: "Deployment", "StatefulSet"', "'Deployment'"),
