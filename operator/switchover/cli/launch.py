@@ -12,7 +12,7 @@ class NotUsable(Exception):
     """What was given cannot be launched; says why."""
 
 
-def manifest(job: str, config: Path, image: str, claim: str, name: str, launcher: str, schedule: str, cpu: str, memory: str,
+def manifest(job: str, config: Path, image: str, claim: str, name: str, launcher: Launcher, schedule: str, cpu: str, memory: str,
              secrets: tuple[str, ...], service_account: str) -> str:
     """One YAML document. Raises NotUsable."""
     try:
@@ -27,7 +27,7 @@ def manifest(job: str, config: Path, image: str, claim: str, name: str, launcher
     run = Run(name=name or f"pipeline-{job}", job=job, image=image, config=text, claim=claim, cpu=cpu, memory=memory,
               secrets=secrets, service_account=service_account, labels={"app.kubernetes.io/managed-by": "switchover"})
     try:
-        found = rendered(run, Launcher(launcher), schedule)
+        found = rendered(run, launcher, schedule)
     except ValueError as error:
         raise NotUsable(str(error)) from None
     return yaml.safe_dump(found, sort_keys=False)

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from switchover.core.launch import Launcher
 from switchover.ports import Access, Fenced, Refused, Unreachable
 from switchover.settings import BadSettings, read_settings
 
@@ -180,14 +181,6 @@ def pipeline(
     raise typer.Exit(run(job.value, config))
 
 
-class Launcher(StrEnum):
-    """What runs a job in Kubernetes."""
-
-    JOB = "Job"
-    SPARK_APPLICATION = "SparkApplication"
-    KUBEFLOW_SPARK_APPLICATION = "KubeflowSparkApplication"
-
-
 @app.command()
 def launch(
     job: Job,
@@ -207,7 +200,7 @@ def launch(
     from switchover.cli.launch import NotUsable, manifest
 
     try:
-        typer.echo(manifest(job.value, config, image, claim, name, launcher.value, schedule, cpu, memory,
+        typer.echo(manifest(job.value, config, image, claim, name, launcher, schedule, cpu, memory,
                             tuple(secret or ()), service_account), nl=False)
     except NotUsable as error:
         _give_up(str(error))

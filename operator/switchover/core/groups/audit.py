@@ -37,20 +37,18 @@ def job(picture: Picture) -> tuple[Effect, ...]:
 
 
 def _run(picture: Picture) -> launch.Run:
-    wanted, spec = picture.spec.audit, picture.spec
+    wanted = picture.spec.audit
     assert wanted.image is not None
     assert wanted.claim is not None
-    secrets = {ref.name for ref in (spec.kafka.credentials_ref, spec.zookeeper and spec.zookeeper.credentials_ref) if ref}
     owner = {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "name": picture.name, "uid": picture.uid}
     return launch.Run(
         name=job_name(picture.name, picture.uid, picture.position.attempt), job="audit", image=wanted.image,
         config=json.dumps(_config(picture), sort_keys=True), claim=wanted.claim, cpu=wanted.cpu, memory=wanted.memory,
-        deadline_seconds=wanted.deadline_seconds, secrets=tuple(sorted(secrets)), labels=names.labels(picture.name),
-        owner=owner)
+        deadline_seconds=wanted.deadline_seconds, labels=names.labels(picture.name), owner=owner)
 
 
 def _config(picture: Picture) -> dict[str, Any]:
-    """From the first step of this migration to now. JSON is YAML."""
+    """From the first step of this migration to now, of what others capture: it asks no broker. JSON is YAML."""
     wanted = picture.spec.audit
     since = min(picture.entered.values(), default=picture.now)
     return {
