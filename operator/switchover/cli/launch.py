@@ -1,5 +1,6 @@
 """`switchover launch`: the manifest of one job of the pipeline, as YAML."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -12,9 +13,8 @@ class NotUsable(Exception):
     """What was given cannot be launched; says why."""
 
 
-def manifest(job: str, config: Path, image: str, claim: str, name: str, launcher: Launcher, schedule: str, cpu: str, memory: str,
-             secrets: tuple[str, ...], service_account: str) -> str:
-    """One YAML document. Raises NotUsable."""
+def manifest(run: Run, config: Path, launcher: Launcher, schedule: str) -> str:
+    """One YAML document: `run` with the configuration in a file. Raises NotUsable."""
     try:
         text = config.read_text(encoding="utf-8")
         content = yaml.safe_load(text)
@@ -24,10 +24,8 @@ def manifest(job: str, config: Path, image: str, claim: str, name: str, launcher
         raise NotUsable(f"{config} is not YAML: {error}") from None
     if not isinstance(content, dict) or content.get("store") != STORE:
         raise NotUsable(f"{config}: store must be {STORE}, where the pod has the volume claim")
-    run = Run(name=name or f"pipeline-{job}", job=job, image=image, config=text, claim=claim, cpu=cpu, memory=memory,
-              secrets=secrets, service_account=service_account, labels={"app.kubernetes.io/managed-by": "switchover"})
     try:
-        found = rendered(run, launcher, schedule)
+        found = rendered(replace(run, config=text), launcher, schedule)
     except ValueError as error:
         raise NotUsable(str(error)) from None
     return yaml.safe_dump(found, sort_keys=False)

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from switchover.core.launch import Launcher
+from switchover.core.launch import Launcher, Run
 from switchover.ports import Access, Fenced, Refused, Unreachable
 from switchover.settings import BadSettings, read_settings
 
@@ -199,9 +199,10 @@ def launch(
     """Print the manifest that runs a job of the pipeline in Kubernetes, for kubectl apply or Git; nothing is contacted."""
     from switchover.cli.launch import NotUsable, manifest
 
+    run = Run(name or f"pipeline-{job.value}", job.value, image, "", claim, cpu, memory, secrets=tuple(secret or ()),
+              service_account=service_account, labels={"app.kubernetes.io/managed-by": "switchover"})
     try:
-        typer.echo(manifest(job.value, config, image, claim, name, launcher, schedule, cpu, memory,
-                            tuple(secret or ()), service_account), nl=False)
+        typer.echo(manifest(run, config, launcher, schedule), nl=False)
     except NotUsable as error:
         _give_up(str(error))
 
