@@ -55,13 +55,14 @@ def log(*transactions: tuple[int, bytes], zeros: int = 64) -> bytes:
 
 def read(content: bytes) -> tuple[list[Operation], Log]:
     read_ = Log(content)
-    return list(read_.operations()), read_
+    return [row for _, rows in read_.transactions() for row in rows], read_
 
 
 def until_damage(content: bytes) -> tuple[list[Operation], Damaged | None]:
     found: list[Operation] = []
     try:
-        found.extend(Log(content).operations())
+        for _, rows in Log(content).transactions():
+            found.extend(rows)
     except Damaged as damage:
         return found, damage
     return found, None
