@@ -90,6 +90,20 @@ def test_the_parts_of_a_multi_have_their_own_index() -> None:
     assert brief(found) == [(1, 0, "create", "/a"), (1, 2, "delete", "/b")]
 
 
+def test_nothing_of_a_multi_that_failed_is_read_though_its_first_parts_are_listed() -> None:
+    error = (-1, struct.pack(">i", -103))
+    found, log_ = read(log(multi(create("/a"), error, error), create("/b")))
+    assert brief(found) == [(2, 0, "create", "/b")]
+    assert log_.counts == {"multi that failed": 1}
+
+
+def test_of_what_was_read_before_only_the_zxid_is_given() -> None:
+    read_ = Log(log(create("/a"), (7, text("/a")), (7, text("/a")), create("/b")), after=2)
+    assert [(zxid, brief(rows)) for zxid, rows in read_.transactions()] == [
+        (1, []), (2, []), (3, []), (4, [(4, 0, "create", "/b")])]
+    assert read_.counts == {"setACL": 1}
+
+
 def test_a_session_that_lists_no_paths_is_one_row() -> None:
     digest = struct.pack(">iq", 2, 0x123456789)
     found, _ = read(log((-11, b""), (-11, digest)))

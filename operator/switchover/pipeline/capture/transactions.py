@@ -96,9 +96,11 @@ class Log:
         found: list[Operation] = []
         try:
             if kind == MULTI:
-                for index in range(jute.count()):
-                    inner = jute.number()
-                    record = jute.buffer() or b""
+                parts = [(jute.number(), jute.buffer() or b"") for _ in range(jute.count())]
+                if any(inner == ERROR for inner, _ in parts):       # those before the error are listed, and were not done
+                    self.counts["multi that failed"] += 1
+                    return zxid, ()
+                for index, (inner, record) in enumerate(parts):
                     found += self._operation(Jute(record, 0), inner, Operation(zxid, index, time, session, ""))
             else:
                 found += self._operation(jute, kind, Operation(zxid, 0, time, session, ""))
