@@ -88,8 +88,8 @@ def _transactions(settings: ZooKeeper, last: int | None, write: Write,
     if rows:
         write("transactions", _table(rows))
     if seen < after:
-        notes.append(f"the logs end at transaction {max(seen, 0):#x}, before {after:#x} that was captured: their server lags "
-                     "behind, or it is another ZooKeeper, which needs another name of `cluster`")
+        notes.append(f"the logs end at transaction {max(seen, 0):#x}, before {after:#x} that was captured: their server "
+                     "lags behind, or it is another ZooKeeper, which needs another name of `cluster`")
         holes.append({"zxid": True, "from": after + 1, "to": None})
     for each in logs:
         notes += each.notes
