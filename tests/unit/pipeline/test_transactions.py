@@ -55,13 +55,14 @@ def log(*transactions: tuple[int, bytes], zeros: int = 64) -> bytes:
 
 def read(content: bytes) -> tuple[list[Operation], Log]:
     read_ = Log(content)
-    return list(read_.operations()), read_
+    return [row for _, rows in read_.transactions() for row in rows], read_
 
 
 def until_damage(content: bytes) -> tuple[list[Operation], Damaged | None]:
     found: list[Operation] = []
     try:
-        found.extend(Log(content).operations())
+        for _, rows in Log(content).transactions():
+            found.extend(rows)
     except Damaged as damage:
         return found, damage
     return found, None
@@ -87,6 +88,20 @@ def test_what_an_old_consumer_does_is_read_in_order() -> None:
 def test_the_parts_of_a_multi_have_their_own_index() -> None:
     found, _ = read(log(multi(create("/a"), (13, text("/a") + struct.pack(">i", 1)), delete("/b"))))
     assert brief(found) == [(1, 0, "create", "/a"), (1, 2, "delete", "/b")]
+
+
+def test_nothing_of_a_multi_that_failed_is_read_though_its_first_parts_are_listed() -> None:
+    error = (-1, struct.pack(">i", -103))
+    found, log_ = read(log(multi(create("/a"), error, error), create("/b")))
+    assert brief(found) == [(2, 0, "create", "/b")]
+    assert log_.counts == {"multi that failed": 1}
+
+
+def test_of_what_was_read_before_only_the_zxid_is_given() -> None:
+    read_ = Log(log(create("/a"), (7, text("/a")), (7, text("/a")), create("/b")), after=2)
+    assert [(zxid, brief(rows)) for zxid, rows in read_.transactions()] == [
+        (1, []), (2, []), (3, []), (4, [(4, 0, "create", "/b")])]
+    assert read_.counts == {"setACL": 1}
 
 
 def test_a_session_that_lists_no_paths_is_one_row() -> None:

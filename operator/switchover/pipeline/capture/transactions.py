@@ -47,15 +47,23 @@ class Operation:
     ephemeral: bool = False
 
 
+Transaction = tuple[int, tuple[Operation, ...]]
+"""A zxid and the operations that have a row: none for an error, say."""
+
+
 @dataclass
 class Log:
-    """Reads one file. `counts` has what has no row. A live file may end in the middle of a transaction: that is its end."""
+    """Reads one file. `counts` has what has no row. A live file may end in the middle of a transaction: that is its end.
+
+    Of transactions up to the zxid `after` only the header is read: a live file is read again at each capture.
+    """
 
     content: bytes
+    after: int = -1
     counts: "Counter[str]" = field(default_factory=Counter)
 
-    def operations(self) -> Iterator[Operation]:
-        """In the order of the log. Raises Damaged."""
+    def transactions(self) -> Iterator[Transaction]:
+        """In the order of the log, each zxid with a header. Raises Damaged."""
         content = self.content
         if not content.strip(b"\0"):
             return                                              # allocated, nothing written yet
@@ -70,7 +78,7 @@ class Log:
                 if written <= end + 1:
                     return                                      # the last one: it is being written
                 raise Damaged(position, why)
-            yield from self._transaction(content[begin:end], position)
+            yield self._transaction(content[begin:end], position)
             position = end + 1
 
     def _defect(self, begin: int, length: int, checksum: int) -> str:
@@ -80,19 +88,25 @@ class Log:
             return "a transaction without its end"
         return "" if zlib.adler32(self.content[begin:begin + length]) == checksum else "a wrong checksum"
 
-    def _transaction(self, body: bytes, position: int) -> Iterator[Operation]:
+    def _transaction(self, body: bytes, position: int) -> Transaction:
         session, _, zxid, time, kind = _HEAD.unpack_from(body)
+        if zxid <= self.after:
+            return zxid, ()
         jute = Jute(body, _HEAD.size)
+        found: list[Operation] = []
         try:
             if kind == MULTI:
-                for index in range(jute.count()):
-                    inner = jute.number()
-                    record = jute.buffer() or b""
-                    yield from self._operation(Jute(record, 0), inner, Operation(zxid, index, time, session, ""))
+                parts = [(jute.number(), jute.buffer() or b"") for _ in range(jute.count())]
+                if any(inner == ERROR for inner, _ in parts):       # those before the error are listed, and were not done
+                    self.counts["multi that failed"] += 1
+                    return zxid, ()
+                for index, (inner, record) in enumerate(parts):
+                    found += self._operation(Jute(record, 0), inner, Operation(zxid, index, time, session, ""))
             else:
-                yield from self._operation(jute, kind, Operation(zxid, 0, time, session, ""))
+                found += self._operation(jute, kind, Operation(zxid, 0, time, session, ""))
         except (struct.error, IndexError, ValueError):
             raise Damaged(position, f"a transaction of type {kind} that cannot be read") from None
+        return zxid, tuple(found)
 
     def _operation(self, jute: "Jute", kind: int, of: Operation) -> Iterator[Operation]:
         def row(op: str, path: str | None = None, data: bytes | None = None, version: int | None = None,

@@ -1,8 +1,10 @@
 """ZooKeeper's part of a capture: the tree below `/consumers` as it is now, and what the transaction logs tell of it."""
 
 import asyncio
+import heapq
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pyarrow as pa
 from switchover.adapters.consumer_tree import ConsumerTree
 from switchover.pipeline.capture.client import properties
 from switchover.pipeline.capture.facts import now
-from switchover.pipeline.capture.transactions import Damaged, Log, Operation
+from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
 from switchover.pipeline.config import Config, ZooKeeper
 from switchover.pipeline.job import BadConfig, JobFailed
 from switchover.pipeline.progress import Progress
@@ -65,55 +67,84 @@ def _tree(settings: ZooKeeper) -> pa.Table:
 def _transactions(settings: ZooKeeper, last: int | None, write: Write,
                   progress: Progress) -> tuple[dict[str, Any], "Counter[str]", list[str]]:
     """Every zxid after `last` once, whichever server's file has it."""
-    chroot = "/" + settings.connect.partition("/")[2].strip("/")
-    prefix = "" if chroot == "/" else chroot
-    counts, notes, holes = Counter[str](), list[str](), list[dict[str, Any]]()
-    found: dict[tuple[int, int], Operation] = {}
-    newest, oldest = last, None
-    for directory in settings.transaction_logs:
-        for path in _files(directory, last):
-            log = Log(_content(path))
-            first, before = True, newest
-            try:
-                for each in log.operations():
-                    if first:
-                        oldest = each.zxid if oldest is None else min(oldest, each.zxid)
-                        first = False
-                    newest = each.zxid if newest is None else max(newest, each.zxid)
-                    if (last is None or each.zxid > last) and (row := _relevant(each, prefix)) is not None:
-                        found.setdefault((row.zxid, row.index), row)
-            except Damaged as error:
-                notes.append(f"{path} is damaged {error}; it is read up to there")
-                holes.append({"file": path.name, "from": newest if newest is not None else 0, "to": None})
-            counts.update(log.counts)
-            if newest != before:
-                progress.say(f"{path.name}: up to zxid {newest:#x}")
-    if last is not None and oldest is not None and _after(oldest, last):
-        notes.append(f"transactions {last + 1:#x} to {oldest - 1:#x} were purged before they were read; archive the logs")
-        holes.append({"zxid": True, "from": last + 1, "to": oldest})
-    rows = [found[key] for key in sorted(found)]
-    for start in range(0, len(rows), ROWS):
-        write("transactions", _table(rows[start:start + ROWS]))
+    after = -1 if last is None else last
+    logs = [Server(directory, after, progress) for directory in settings.transaction_logs]
+    notes, holes = list[str](), list[dict[str, Any]]()
+    rows: list[Operation] = []
+    newest, seen = last, -1
+    for zxid, operations in heapq.merge(*(each.transactions() for each in logs), key=lambda each: each[0]):
+        seen = max(seen, zxid)
+        if newest is not None and zxid <= newest:
+            continue
+        if newest is not None and _after(zxid, newest):
+            notes.append(f"no log holds what lies between the transactions {newest:#x} and {zxid:#x}: it was purged, or "
+                         "only other servers' logs have it; archive the logs")
+            holes.append({"zxid": True, "from": newest + 1, "to": zxid})
+        newest = zxid
+        rows += _relevant(operations, settings.connect)
+        if len(rows) >= ROWS:
+            write("transactions", _table(rows))
+            rows.clear()
+    if rows:
+        write("transactions", _table(rows))
+    if seen < after:
+        notes.append(f"the logs end at transaction {max(seen, 0):#x}, before {after:#x} that was captured: their server "
+                     "lags behind, or it is another ZooKeeper, which needs another name of `cluster`")
+        holes.append({"zxid": True, "from": after + 1, "to": None})
+    for each in logs:
+        notes += each.notes
+        # Where another file goes on, what lacks is told above.
+        holes += [{"file": name, "from": reached + 1, "to": None} for name, reached in each.damaged
+                  if newest is None or reached == newest]
+    counts = sum((each.counts for each in logs), Counter[str]())
     return {INPUT: newest, **({"holes": holes} if holes else {})}, counts, notes
 
 
-def _after(oldest: int, last: int) -> bool:
+@dataclass
+class Server:
+    """One server's log files, one after the other: only one is in memory at a time."""
+
+    directory: Path
+    after: int
+    progress: Progress
+    counts: "Counter[str]" = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    damaged: list[tuple[str, int]] = field(default_factory=list)
+    """The name of a file, and the last zxid before the damage."""
+
+    def transactions(self) -> Iterator[Transaction]:
+        """Of the files that may hold something after `after`; a damaged one up to its damage."""
+        reached = self.after
+        for path in _files(self.directory, self.after):
+            log, before = Log(_content(path), self.after), reached
+            try:
+                for each in log.transactions():
+                    reached = max(reached, each[0])
+                    yield each
+            except Damaged as error:
+                self.notes.append(f"{path} is damaged {error}; it is read up to there")
+                self.damaged.append((path.name, reached))
+            self.counts.update(log.counts)
+            if reached != before:
+                self.progress.say(f"{path.name}: up to zxid {reached:#x}")
+
+
+def _after(zxid: int, last: int) -> bool:
     """Whether zxids lie between. The first of a new epoch (the upper half) follows the last of the one before."""
-    if oldest >> 32 != last >> 32:
-        return oldest >> 32 != (last >> 32) + 1 or oldest & 0xFFFFFFFF > 1
-    return oldest > last + 1
+    if zxid >> 32 != last >> 32:
+        return zxid >> 32 != (last >> 32) + 1 or zxid & 0xFFFFFFFF > 1
+    return zxid > last + 1
 
 
-def _files(directory: Path, last: int | None) -> list[Path]:
-    """Log files that may hold something newer than `last`: a file's name has its first zxid."""
+def _files(directory: Path, after: int) -> list[Path]:
+    """Log files that may hold something newer than `after`, and one of before: a file's name has its first zxid."""
     if not directory.is_dir():
         raise BadConfig(f"zookeeper.transactionLogs: {directory} is no directory; name the servers' `version-2`")
     try:
         named = sorted((int(path.name[4:], 16), path) for path in directory.glob("log.*"))
     except ValueError:
         raise BadConfig(f"{directory} holds a log file without a number of ZooKeeper's") from None
-    begins = [begin for begin, _ in named]
-    keep = 0 if last is None else max((index for index, begin in enumerate(begins) if begin <= last), default=0)
+    keep = max((index for index, (begin, _) in enumerate(named) if begin <= after), default=0)
     return [path for _, path in named[keep:]]
 
 
@@ -124,16 +155,15 @@ def _content(path: Path) -> bytes:
         raise JobFailed(f"cannot read {path}: {error.strerror}") from None
 
 
-def _relevant(each: Operation, prefix: str) -> Operation | None:
-    """The row with the chroot taken off; None for what is not below `/consumers`, nor of a session."""
-    if each.path is None:
-        return each
-    if each.path.startswith(f"{prefix}{CONSUMERS}/"):
-        return Operation(each.zxid, each.index, each.time, each.session, each.op, each.path[len(prefix):], each.data,
-                         each.version, each.ephemeral)
-    if each.op in SESSIONS and each.index == 0:      # it ended a session whose nodes lie elsewhere
-        return Operation(each.zxid, 0, each.time, each.session, each.op)
-    return None
+def _relevant(operations: tuple[Operation, ...], connect: str) -> Iterator[Operation]:
+    """The rows below `/consumers`, with the chroot taken off; and of each session's begin and end one row at least."""
+    chroot = connect.partition("/")[2].strip("/")
+    below = f"/{chroot}{CONSUMERS}/" if chroot else f"{CONSUMERS}/"
+    ours = [replace(each, path=each.path[len(below) - len(CONSUMERS) - 1:]) for each in operations
+            if each.path is not None and each.path.startswith(below)]
+    yield from ours
+    if not ours and operations and operations[0].op in SESSIONS:
+        yield replace(operations[0], path=None)
 
 
 def _table(rows: list[Operation]) -> pa.Table:
