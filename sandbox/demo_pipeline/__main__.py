@@ -14,6 +14,7 @@ import yaml
 
 from demo import migration
 from demo.cluster import Cluster, CommandFailed
+from demo.lost_answer import Cure
 from demo.progress import Resource
 from demo.run import BUILD, run
 from demo.screen import Screen
@@ -62,7 +63,8 @@ def on_zookeeper(cluster: Cluster, summary: Summary, screen: Screen) -> None:
 
     found = migration.Run()
     try:
-        migration.follow(cluster, found, migration.MANIFEST.read_text(), screen.show, say, [at_the_hold])
+        migration.follow(cluster, found, migration.MANIFEST.read_text(), screen.show, say,
+                         [at_the_hold, Cure(cluster)])
     finally:
         screen.close()
         summary.migrations["kafka"] = str(found.resource.get("status", {}).get("phase", ""))

@@ -18,6 +18,7 @@ from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.kill import BACK, MOMENTS, Killer
+from demo.lost_answer import Cure
 from demo.progress import Resource, condition
 from demo.turn_back import TurnBack
 from demo_pipeline import jobs
@@ -127,6 +128,7 @@ class Story:
     reversion: Reversion
     behind: Behind
     pipeline: Jobs
+    cure: Cure
     after: frozenset[str]
     modes_between: dict[str, str]
     left_between: tuple[str, ...]
@@ -150,18 +152,19 @@ def story(cluster: Cluster, audit_log: Path, tmp_path_factory: pytest.TempPathFa
     first, second, turn = migration.Run(), migration.Run(), TurnBack(cluster)
     there, again, reversion = Killer((MOMENTS[1], *BACK)), Killer((MOMENTS[0], MOMENTS[2])), Reversion(cluster)
     behind, pipeline = Behind(cluster), Jobs(cluster, tmp_path_factory.mktemp("pipeline"))
+    cure, cure_again = Cure(cluster), Cure(cluster)
 
     def follow(run: migration.Run, observers: list[migration.Observer], ended: Callable[[Resource], bool]) -> None:
         migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print, observers, ended)
 
     try:
-        follow(first, [reversion, behind, turn, there], migration.rolled_back)
+        follow(first, [reversion, behind, turn, there, cure], migration.rolled_back)
         world.await_in_sync(cluster)
         after, between, left = metadata.tell(cluster), world.modes(cluster), rollback.leftovers(cluster)
         manifest["spec"] |= {"desiredState": "Running", "holds": ["Finalize"]}
         pipeline.capture()
-        follow(second, [again, pipeline], migration.succeeded)
-        yield Story(first, second, turn, (there, again), reversion, behind, pipeline, after, between, left,
+        follow(second, [again, pipeline, cure_again], migration.succeeded)
+        yield Story(first, second, turn, (there, again), reversion, behind, pipeline, cure_again, after, between, left,
                     audit.requests(audit_log, ACCOUNT))
     except BaseException:
         collect(cluster, OUTPUT)
@@ -240,7 +243,7 @@ def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
 
 def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) -> None:
     """The second time: each broker twice, each controller once, and the leader once more in the soak."""
-    assert story.second.replaced == 10
+    assert story.second.replaced == 10 + len(story.cure.restarted)
     assert len(audit.evictions([item for item in story.requests if item.at > story.began_again])) == 10
 
 
