@@ -15,10 +15,15 @@ QUIET = 2
 
 
 def properties(command_config: Path | str | None) -> Mapping[str, str]:
-    """A file of client properties, as for Kafka's own tools. Raises BadConfig when it cannot be read."""
+    """A file of client properties, as for Kafka's own tools, or a directory with a file for each, as a Secret is mounted.
+
+    Raises BadConfig when it cannot be read.
+    """
     if command_config is None:
         return {}
     try:
+        if (directory := Path(command_config)).is_dir():
+            return {file.name: file.read_text(encoding="utf-8") for file in directory.iterdir() if file.is_file()}
         with Path(command_config).open("rb") as file:
             found: Mapping[str, str] = javaproperties.load(file)
             return found
