@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def read(spark: SparkSession, store: "Store", table: str) -> DataFrame:
     """A table in full: what was before the range is needed too, to know where a group stood. Raises JobFailed."""
+    return rows(spark, table, store.files(table))
+
+
+def rows(spark: SparkSession, table: str, files: list[str]) -> DataFrame:
+    """What these files hold of a table; empty without any."""
     schema = from_arrow_schema(SCHEMAS[table])
     assert isinstance(schema, StructType)
-    files = store.files(table)
     return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, ZOOKEEPER
-from switchover.pipeline.tables import SCHEMAS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -87,10 +86,9 @@ class Bronze:
         return self._table("ends").select("topic", "partition", "start", "end", "time", run)
 
     def _table(self, table: str) -> "DataFrame":
-        from pyspark.sql.pandas.types import from_arrow_schema
+        from switchover.pipeline.bronze import rows
 
-        schema, files = from_arrow_schema(SCHEMAS[table]), self._files.get(table, [])
-        return self._spark.read.schema(schema).parquet(*files) if files else self._spark.createDataFrame([], schema)
+        return rows(self._spark, table, self._files.get(table, []))
 
 
 def _bounded(time: "Column") -> "Column":
