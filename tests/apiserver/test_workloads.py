@@ -362,8 +362,8 @@ async def test_apply_takes_over_what_a_user_applied(server: ApiServer, workloads
     await workloads.apply(budget("ours", {"matchLabels": LABELS}, unavailable=2))
     found = await server.get(server.path("policy/v1", "PodDisruptionBudget", "ours"))
     assert found["spec"]["maxUnavailable"] == 2
-    with refused("kind Job"):
-        await workloads.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}})
+    with refused("kind CronJob"):
+        await workloads.apply({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "x"}})
     await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
     await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
 
