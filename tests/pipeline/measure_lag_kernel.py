@@ -1,30 +1,26 @@
 """The lag kernel over history: in this process, in Spark, and what of it SQL can say in DuckDB and in Spark SQL.
 
-    python tests/pipeline/measure_lag_kernel.py [GROUPS PARTITIONS SWEEPS]
+    PYTHONPATH=operator:tests .venv/bin/python -m pipeline.measure_lag_kernel [GROUPS PARTITIONS SWEEPS]
 
 All start from the same Parquet files. SQL's part is the lag of every sample (the last commit before each end), with count,
 largest and last lag of each partition; it has no time lag by interpolation, no trend, no verdict, no hysteresis. The kernel
-tells all of that at every sweep. Prints one line of JSON for each way: wall and CPU seconds and peak memory of the whole
-process tree, samples.
+tells all of that at every sweep.
 """
 
-import json
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from pipeline.meter import measured
 from switchover.pipeline.baseline.bronze import Bronze
 from switchover.pipeline.baseline.job import course_of, judged
 from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, Kernel
@@ -71,38 +67,13 @@ def written(root: Path, groups: int, partitions: int, sweeps: int) -> dict[str, 
 
 
 @contextmanager
-def measured(what: str, samples: int) -> Iterator[dict[str, object]]:
+def told(what: str, samples: int) -> Iterator[dict[str, object]]:
     """Prints a line when the block ends; what it puts into the mapping too."""
-    told: dict[str, object] = {}
-    own, ended, peak = psutil.Process(), threading.Event(), [0]
-    seen: dict[int, float] = {}
-
-    def look() -> None:
-        total = 0
-        for each in [own, *own.children(recursive=True)]:
-            try:
-                spent = each.cpu_times()
-                seen[each.pid] = spent.user + spent.system
-                total += each.memory_info().rss
-            except psutil.Error:
-                continue
-        peak[0] = max(peak[0], total)
-
-    look()
-    before, began = dict(seen), time.monotonic()
-    watcher = threading.Thread(target=lambda: [look() for _ in iter(lambda: ended.wait(.2), True)], daemon=True)
-    watcher.start()
-    try:
-        yield told
-    finally:
-        wall = time.monotonic() - began
-        ended.set()
-        watcher.join()
-        look()
-        cpu = sum(value - before.get(pid, 0.0) for pid, value in seen.items())
-        print(json.dumps({"what": what, "samples": samples, "wall": round(wall, 1), "cpu": round(cpu, 1),
-                          "peakMiB": peak[0] >> 20, "samplesPerCpuSecond": round(samples / cpu) if cpu else None, **told}),
-              flush=True)
+    more: dict[str, object] = {}
+    with measured() as cost:
+        yield more
+    rate = f"{samples / cost.cpu:,.0f} samples per CPU-s" if samples else ""
+    print(f"{what:60} {cost} {rate} {more or ''}", flush=True)
 
 
 SQL = """
@@ -128,17 +99,17 @@ def main(groups: int, partitions: int, sweeps: int) -> None:
         files = written(Path(name), groups, partitions, sweeps)
         settings = BaselineSettings()
         kernel = Kernel(course_of([T0 + sweep * POLL for sweep in range(sweeps)], settings), settings.max_bytes)
-        with measured("numpy kernel and quantiles, one process", samples) as told:
-            told["passing"] = alone(files, kernel)
-        with measured("DuckDB: as-of join and aggregates", samples) as told:
-            told["largest"] = in_duckdb(files)
-        with measured("Spark starts", 0):
+        with told("numpy kernel and quantiles, one process", samples) as more:
+            more["passing"] = alone(files, kernel)
+        with told("DuckDB: as-of join and aggregates", samples) as more:
+            more["largest"] = in_duckdb(files)
+        with told("Spark starts", 0):
             spark = session(Spark(memory="1500m"), "measure")
         for again in ("first", "warm"):
-            with measured(f"Spark: mapInArrow, the whole job but its files, {again}", samples) as told:
-                told["passing"] = in_spark(spark, files, kernel)
-            with measured(f"Spark SQL: window and aggregates, {again}", samples) as told:
-                told["largest"] = in_spark_sql(spark, files)
+            with told(f"Spark: mapInArrow, the whole job but its files, {again}", samples) as more:
+                more["passing"] = in_spark(spark, files, kernel)
+            with told(f"Spark SQL: window and aggregates, {again}", samples) as more:
+                more["largest"] = in_spark_sql(spark, files)
         spark.stop()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 from switchover.pipeline.audit.intervals import KEY, collisions, hashed, merged, overlaps
 
@@ -57,7 +57,7 @@ def rows(spark: SparkSession, cases: list[dict[str, Intervals]]) -> DataFrame:
 
 def test_overlaps_and_gaps_are_those_of_a_counter_of_segments(rows: DataFrame, cases: list[dict[str, Intervals]]) -> None:
     found = overlaps(rows, ["case"], "s", "e").groupBy("case").agg(
-        sql.sum("overlap").alias("overlap"), sql.sum("doubled").alias("doubled"), sql.sum("gap").alias("gap")).collect()
+        f.sum("overlap").alias("overlap"), f.sum("doubled").alias("doubled"), f.sum("gap").alias("gap")).collect()
     told = {row["case"]: (row["overlap"] > 0, row["doubled"], row["gap"]) for row in found}
     assert told == {number: brute([each for intervals in owners.values() for each in intervals])
                     for number, owners in enumerate(cases)}
@@ -65,7 +65,7 @@ def test_overlaps_and_gaps_are_those_of_a_counter_of_segments(rows: DataFrame, c
 
 
 def test_what_one_owner_covers_without_a_break_is_one_interval(rows: DataFrame, cases: list[dict[str, Intervals]]) -> None:
-    found = merged(rows, ["case", "owner"], "s", "e", {"n": sql.count("*")}).collect()
+    found = merged(rows, ["case", "owner"], "s", "e", {"n": f.count("*")}).collect()
     told: dict[tuple[int, str], Intervals] = {}
     for row in found:
         told.setdefault((row["case"], row["owner"]), []).append((row["s"], row["e"]))
@@ -77,18 +77,18 @@ def test_what_one_owner_covers_without_a_break_is_one_interval(rows: DataFrame, 
 def test_the_holder_is_the_one_that_reaches_farthest(spark: SparkSession) -> None:
     rows = spark.createDataFrame([("k", 0, 100, "long"), ("k", 10, 20, "nested"), ("k", 50, 120, "late")],
                                  "key string, s long, e long, who string")
-    found = overlaps(rows, ["key"], "s", "e", sql.col("who")).orderBy("s").collect()
+    found = overlaps(rows, ["key"], "s", "e", f.col("who")).orderBy("s").collect()
     assert [(row["who"], row["other"], row["overlap"], row["doubled"]) for row in found] == [
         ("long", None, 0, 0), ("nested", "long", 10, 10), ("late", "long", 50, 50)]
 
 
 def _seeded(spark: SparkSession, count: int, keys: int) -> DataFrame:
     """Steps one after the other for each key; every 997th begins 3 too early, every 1009th 2 too late."""
-    number = sql.col("id")
-    step = sql.floor(number / keys)
-    start = step * 100 - sql.when(number % 997 == 0, 3).otherwise(0) + sql.when(number % 1009 == 0, 2).otherwise(0)
+    number = f.col("id")
+    step = f.floor(number / keys)
+    start = step * 100 - f.when(number % 997 == 0, 3).otherwise(0) + f.when(number % 1009 == 0, 2).otherwise(0)
     return spark.range(count).select(
-        sql.concat(sql.lit("group-"), number % keys).alias("group"), sql.lit("orders").alias("topic"),
+        f.concat(f.lit("group-"), number % keys).alias("group"), f.lit("orders").alias("topic"),
         (number % 7).cast("int").alias("partition"), start.alias("s"), (step * 100 + 100).alias("e"))
 
 
@@ -97,8 +97,8 @@ def test_a_million_intervals_as_duckdb_finds_them(spark: SparkSession, tmp_path:
     _seeded(spark, 1_000_000, 7 * 3000).write.parquet(str(tmp_path / "data"))
     rows = hashed(spark.read.parquet(str(tmp_path / "data")), names)
     ours = overlaps(rows, [KEY], "s", "e").agg(
-        sql.count_if(sql.col("overlap") > 0).alias("n"), sql.sum("overlap").alias("overlap"),
-        sql.count_if(sql.col("gap") > 0).alias("m"), sql.sum("gap").alias("gap")).collect()[0]
+        f.count_if(f.col("overlap") > 0).alias("n"), f.sum("overlap").alias("overlap"),
+        f.count_if(f.col("gap") > 0).alias("m"), f.sum("gap").alias("gap")).collect()[0]
     theirs = duckdb.sql(f"""
         SELECT count(*) FILTER (s < pe), sum(least(e, pe) - s) FILTER (s < pe), count(*) FILTER (s > pe),
                sum(s - pe) FILTER (s > pe)
@@ -118,7 +118,7 @@ def test_a_hash_that_stands_for_two_keys_is_told(spark: SparkSession) -> None:
 
 
 def test_one_exchange_is_enough_and_none_where_the_data_is_bucketed(spark: SparkSession) -> None:
-    rows = hashed(_seeded(spark, 1000, 70), ["group", "topic", "partition"]).withColumn("owner", sql.lit("a"))
+    rows = hashed(_seeded(spark, 1000, 70), ["group", "topic", "partition"]).withColumn("owner", f.lit("a"))
     assert _exchanges(overlaps(rows, [KEY], "s", "e")) == 1
     both = overlaps(merged(rows.repartition(KEY), [KEY, "owner"], "s", "e"), [KEY], "s", "e")
     assert _exchanges(both) == 1

@@ -4,7 +4,7 @@ import random
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 from switchover.pipeline.audit.commits import KAFKA, NAMES, ZOOKEEPER, passes, steps
 from switchover.pipeline.audit.findings import of_passes
@@ -51,7 +51,7 @@ def found(spark: SparkSession, events: list[tuple[object, ...]], *, two_stores: 
     rows = hashed(spark.createDataFrame(events, EVENTS), NAMES)
     twice, _ = of_passes(passes(steps(rows, BAND, two_stores=two_stores)), 0)
     told: dict[int, list[tuple[object, ...]]] = {case: [] for case in range(CASES)}
-    for row in twice.where(sql.col("kind") == "twice").collect():
+    for row in twice.where(f.col("kind") == "twice").collect():
         told[int(row["group"])].append((row["start"], row["end"], row["amount"], row["doubled"], row["proven"]))
     return {case: sorted(each, key=str) for case, each in told.items()}
 

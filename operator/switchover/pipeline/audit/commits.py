@@ -16,7 +16,7 @@ itself counts (offset in the log, zxid), and between the stores by time, which t
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 from switchover.coordination.layout import CONSUMERS
 from switchover.pipeline.audit.intervals import KEY
@@ -31,8 +31,8 @@ _DIGITS = r"\A[0-9]{1,19}\z"
 def in_kafka(commits: DataFrame) -> DataFrame:
     """Rows of COMMITS as events: NAMES, store, offset (null: a tombstone), time, place and sub (the order in the store)."""
     return commits.where("offset is null or offset >= 0").select(
-        *NAMES, sql.lit(KAFKA).alias("store"), "offset", sql.col("record_time").alias("time"),
-        sql.col("log_offset").alias("place"), sql.lit(0).alias("sub"))
+        *NAMES, f.lit(KAFKA).alias("store"), "offset", f.col("record_time").alias("time"),
+        f.col("log_offset").alias("place"), f.lit(0).alias("sub"))
 
 
 def in_zookeeper(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
@@ -40,25 +40,25 @@ def in_zookeeper(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
 
     Data that is no offset is left out, as is what lies elsewhere.
     """
-    deleted = sql.col("op").isin("delete", "closeSession")
-    logged = transactions.where(sql.col("path").startswith(f"{CONSUMERS}/")).select(
-        "path", sql.when(~deleted, sql.col("data")).alias("data"), deleted.alias("deleted"), "time",
-        sql.col("zxid").alias("place"), sql.col("index").alias("sub"))
+    deleted = f.col("op").isin("delete", "closeSession")
+    logged = transactions.where(f.col("path").startswith(f"{CONSUMERS}/")).select(
+        "path", f.when(~deleted, f.col("data")).alias("data"), deleted.alias("deleted"), "time",
+        f.col("zxid").alias("place"), f.col("index").alias("sub"))
     polled = znodes.select(
-        "path", "data", sql.lit(False).alias("deleted"), sql.col("mtime").alias("time"),
-        sql.col("mzxid").alias("place"), sql.lit(0).alias("sub"))
-    parts = sql.split("path", "/")
-    offset = digits(sql.col("data").cast("string"), "bigint")
-    return (logged.unionByName(polled).where((sql.size(parts) == 6) & (parts[3] == "offsets"))
+        "path", "data", f.lit(False).alias("deleted"), f.col("mtime").alias("time"),
+        f.col("mzxid").alias("place"), f.lit(0).alias("sub"))
+    parts = f.split("path", "/")
+    offset = digits(f.col("data").cast("string"), "bigint")
+    return (logged.unionByName(polled).where((f.size(parts) == 6) & (parts[3] == "offsets"))
             .select(parts[2].alias("group"), parts[4].alias("topic"), digits(parts[5], "int").alias("partition"),
-                    sql.lit(ZOOKEEPER).alias("store"), offset.alias("offset"), "time", "place", "sub", "deleted")
+                    f.lit(ZOOKEEPER).alias("store"), offset.alias("offset"), "time", "place", "sub", "deleted")
             .where("partition is not null and (offset is not null or deleted)").drop("deleted")
             .dropDuplicates([*NAMES, "place"]))
 
 
 def digits(text: Column, kind: str) -> Column:
     """Decimal text as a number, null for anything else."""
-    return sql.when(text.rlike(_DIGITS), text.try_cast(kind))
+    return f.when(text.rlike(_DIGITS), text.try_cast(kind))
 
 
 def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
@@ -72,56 +72,56 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     passed = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     if two_stores:
         events = events.repartition(KEY)
-    events = events.withColumn("at", sql.max("time").over(passed))
+    events = events.withColumn("at", f.max("time").over(passed))
     order: Sequence[str] = ("place", "sub")
     if two_stores:
         order = ("at", "store", "place", "sub")
-        events = events.withColumn("from", sql.max_by("offset", "place").over(
+        events = events.withColumn("from", f.max_by("offset", "place").over(
             own.rowsBetween(Window.unboundedPreceding, -1)))
         events = _without_copies(_with_settled(events, band), band)
         at_once = Window.partitionBy(KEY).orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
-        last = sql.last(sql.when(sql.col("offset").isNotNull(), sql.col("store")), ignorenulls=True).over(at_once)
+        last = f.last(f.when(f.col("offset").isNotNull(), f.col("store")), ignorenulls=True).over(at_once)
         events = events.withColumn("last", last).where("offset is not null or store = last").drop("last")
     else:
-        events = events.withColumns({"from": sql.lit(None).cast("long"), "settled": sql.lit(None).cast("long")})
+        events = events.withColumns({"from": f.lit(None).cast("long"), "settled": f.lit(None).cast("long")})
     in_order = Window.partitionBy(KEY).orderBy(*order)
     events = events.withColumns({
-        "before": sql.lag(sql.struct("store", "offset", "at")).over(in_order), "n": sql.row_number().over(in_order)})
-    goes_on = (sql.col("before.store") != sql.col("store")) & (sql.col("from") <= sql.col("offset"))
-    start = sql.when(goes_on & sql.col("cause").isin(REWIND, CLOSE, OWN), sql.col("from")).otherwise(sql.col("offset"))
+        "before": f.lag(f.struct("store", "offset", "at")).over(in_order), "n": f.row_number().over(in_order)})
+    goes_on = (f.col("before.store") != f.col("store")) & (f.col("from") <= f.col("offset"))
+    start = f.when(goes_on & f.col("cause").isin(REWIND, CLOSE, OWN), f.col("from")).otherwise(f.col("offset"))
     return events.withColumn("cause", _cause()).withColumn("start", start).drop("from", "settled")
 
 
 def _without_copies(events: DataFrame, band: int) -> DataFrame:
     """Of the same offset in both stores within the band the first remains; at the same time ZooKeeper's, written first."""
     same = Window.partitionBy(KEY, "offset").orderBy("at").rangeBetween(-band, Window.currentRow)
-    others = {store: sql.max(sql.when(sql.col("store") == store, sql.col("at"))).over(same) for store in (KAFKA, ZOOKEEPER)}
-    copy = sql.when(sql.col("store") == KAFKA, sql.col("of_zookeeper").isNotNull()).otherwise(
-        sql.coalesce(sql.col("of_kafka") < sql.col("at"), sql.lit(False)))
+    others = {store: f.max(f.when(f.col("store") == store, f.col("at"))).over(same) for store in (KAFKA, ZOOKEEPER)}
+    copy = f.when(f.col("store") == KAFKA, f.col("of_zookeeper").isNotNull()).otherwise(
+        f.coalesce(f.col("of_kafka") < f.col("at"), f.lit(False)))
     return (events.withColumns({f"of_{store}": column for store, column in others.items()})
-            .where(sql.col("offset").isNull() | ~copy).drop("of_kafka", "of_zookeeper"))
+            .where(f.col("offset").isNull() | ~copy).drop("of_kafka", "of_zookeeper"))
 
 
 def _with_settled(events: DataFrame, band: int) -> DataFrame:
     """With `settled`, the offset of the other store longer ago than the band."""
     ago = Window.partitionBy(KEY).orderBy("at").rangeBetween(Window.unboundedPreceding, -band - 1)
-    of = {store: sql.max_by(sql.when(sql.col("store") == store, sql.col("offset")),
-                            sql.when(sql.col("store") == store, sql.struct("at", "place"))).over(ago)
+    of = {store: f.max_by(f.when(f.col("store") == store, f.col("offset")),
+                            f.when(f.col("store") == store, f.struct("at", "place"))).over(ago)
           for store in (KAFKA, ZOOKEEPER)}
-    return events.withColumn("settled", sql.when(sql.col("store") == KAFKA, of[ZOOKEEPER]).otherwise(of[KAFKA]))
+    return events.withColumn("settled", f.when(f.col("store") == KAFKA, of[ZOOKEEPER]).otherwise(of[KAFKA]))
 
 
 def _cause() -> Column:
-    offset, before = sql.col("offset"), sql.col("before")
-    across = before["store"] != sql.col("store")
+    offset, before = f.col("offset"), f.col("before")
+    across = before["store"] != f.col("store")
     ahead = across & (offset > before["offset"])
-    own = sql.col("from")
-    return (sql.when(offset.isNull(), None)
+    own = f.col("from")
+    return (f.when(offset.isNull(), None)
             .when(before.isNull(), FIRST)
             .when(before["offset"].isNull(), TOMBSTONE)
             .when(offset < before["offset"],
-                  sql.when(across & ~sql.coalesce(sql.col("settled") > offset, sql.lit(False)), CLOSE).otherwise(REWIND))
-            .when(ahead & (own > before["offset"]), sql.when(own <= offset, OWN).otherwise(REWIND))
+                  f.when(across & ~f.coalesce(f.col("settled") > offset, f.lit(False)), CLOSE).otherwise(REWIND))
+            .when(ahead & (own > before["offset"]), f.when(own <= offset, OWN).otherwise(REWIND))
             .when(ahead & (own.isNull() | (own < before["offset"])), SEAM))
 
 
@@ -131,11 +131,11 @@ def passes(ordered: DataFrame) -> DataFrame:
     `was` is the offset before it, `began` and `ended` are ms; start = end where nothing was read after its first commit.
     """
     counted = Window.partitionBy(KEY).orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    first = sql.min(sql.struct("n", "cause", sql.col("before.offset").alias("was"), "at", "store", "start"))
-    return (ordered.withColumn("pass", sql.count("cause").over(counted)).where("offset is not null")
+    first = f.min(f.struct("n", "cause", f.col("before.offset").alias("was"), "at", "store", "start"))
+    return (ordered.withColumn("pass", f.count("cause").over(counted)).where("offset is not null")
             .groupBy(KEY, "pass")
-            .agg(*(sql.first(name).alias(name) for name in NAMES), first.alias("first"),
-                 sql.max("offset").alias("end"), sql.max("at").alias("ended"))
+            .agg(*(f.first(name).alias(name) for name in NAMES), first.alias("first"),
+                 f.max("offset").alias("end"), f.max("at").alias("ended"))
             .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end",
-                    sql.col("first.at").alias("began"),
+                    f.col("first.at").alias("began"),
                     "ended", "first.store"))

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 from switchover.pipeline.audit.commits import CLOSE, NAMES, REWIND
 from switchover.pipeline.audit.coverage import moment, shown
@@ -38,9 +38,9 @@ _TYPES = {"kind": "string", "proven": "boolean", "group": "string", "topic": "st
 
 def _finding(rows: DataFrame, kind: Kind, **columns: Column) -> DataFrame:
     """Rows of COLUMNS: those given, else those of the rows, else what stands for absent ones."""
-    length, nobody = sql.col("end") - sql.col("start"), sql.lit(None)
-    absent = {"amount": length, "doubled": sql.lit(0), "one": nobody, "other": nobody}
-    known = {**absent, **{name: sql.col(name) for name in rows.columns}, **columns, "kind": sql.lit(str(kind))}
+    length, nobody = f.col("end") - f.col("start"), f.lit(None)
+    absent = {"amount": length, "doubled": f.lit(0), "one": nobody, "other": nobody}
+    known = {**absent, **{name: f.col(name) for name in rows.columns}, **columns, "kind": f.lit(str(kind))}
     return rows.select(*(known[name].cast(_TYPES.get(name, "bigint")).alias(name) for name in COLUMNS))
 
 
@@ -49,35 +49,35 @@ def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
 
     Set back and not read since, or to before the first commit that is known, tells of nothing that was read twice.
     """
-    told = sql.struct("pass", "cause", "began", "store")
+    told = f.struct("pass", "cause", "began", "store")
     checked = overlaps(passes.where("start < end"), [KEY], "start", "end", told)
-    later = sql.when(sql.col("pass") > sql.col("other.pass"), told).otherwise(sql.col("other"))
-    earlier = sql.when(sql.col("pass") > sql.col("other.pass"), sql.col("other")).otherwise(told)
+    later = f.when(f.col("pass") > f.col("other.pass"), told).otherwise(f.col("other"))
+    earlier = f.when(f.col("pass") > f.col("other.pass"), f.col("other")).otherwise(told)
     checked = checked.withColumns({"later": later, "earlier": earlier})
     twice = _finding(
-        checked.where((sql.col("overlap") > 0) & (sql.col("later.began") >= since)), Kind.TWICE,
-        end=sql.col("start") + sql.col("overlap"), amount=sql.col("overlap"), proven=sql.col("later.cause") != CLOSE,
-        at=sql.col("later.began"), one=sql.col("earlier.store"), other=sql.col("later.store"))
+        checked.where((f.col("overlap") > 0) & (f.col("later.began") >= since)), Kind.TWICE,
+        end=f.col("start") + f.col("overlap"), amount=f.col("overlap"), proven=f.col("later.cause") != CLOSE,
+        at=f.col("later.began"), one=f.col("earlier.store"), other=f.col("later.store"))
     order = Window.partitionBy(KEY).orderBy("pass")
-    unread = (sql.col("start") == sql.col("end")) & sql.lead("pass").over(order).isNull()
-    unknown = sql.col("start") < sql.min("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    unread = (f.col("start") == f.col("end")) & f.lead("pass").over(order).isNull()
+    unknown = f.col("start") < f.min("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
     rewound = passes.withColumn("untold", unread | unknown).where(
-        sql.col("untold") & sql.col("cause").isin(REWIND, CLOSE) & (sql.col("began") >= since))
-    set_back = _finding(rewound, Kind.REWOUND, end=sql.col("was"), amount=sql.col("was") - sql.col("start"),
-                        proven=sql.lit(False), at=sql.col("began"), other=sql.col("store"))
-    gaps = checked.where((sql.col("gap") > 0) & (sql.col("began") >= since) & (sql.col("pass") > sql.col("other.pass")))
+        f.col("untold") & f.col("cause").isin(REWIND, CLOSE) & (f.col("began") >= since))
+    set_back = _finding(rewound, Kind.REWOUND, end=f.col("was"), amount=f.col("was") - f.col("start"),
+                        proven=f.lit(False), at=f.col("began"), other=f.col("store"))
+    gaps = checked.where((f.col("gap") > 0) & (f.col("began") >= since) & (f.col("pass") > f.col("other.pass")))
     return twice.unionByName(set_back), gaps.select(
-        *NAMES, sql.col("reach").alias("start"), sql.col("start").alias("end"), sql.col("began").alias("at"))
+        *NAMES, f.col("reach").alias("start"), f.col("start").alias("end"), f.col("began").alias("at"))
 
 
 def of_gaps(gaps: DataFrame) -> DataFrame:
     """Gaps of which nothing more is known."""
-    return _finding(gaps, Kind.GAP, proven=sql.lit(False))
+    return _finding(gaps, Kind.GAP, proven=f.lit(False))
 
 
 def of_skipped(skipped: DataFrame) -> DataFrame:
     """Gaps in which producers say that there were records."""
-    return _finding(skipped, Kind.SKIPPED, proven=sql.lit(True))
+    return _finding(skipped, Kind.SKIPPED, proven=f.lit(True))
 
 
 def of_deleted(deleted: DataFrame) -> DataFrame:
@@ -87,7 +87,7 @@ def of_deleted(deleted: DataFrame) -> DataFrame:
 
 def of_left(left: DataFrame, until: int) -> DataFrame:
     """What was not passed in the end."""
-    return _finding(left, Kind.LEFT, at=sql.lit(until))
+    return _finding(left, Kind.LEFT, at=f.lit(until))
 
 
 def of_kafka_owners(owned: DataFrame, since: int, until: int) -> DataFrame:
@@ -96,36 +96,36 @@ def of_kafka_owners(owned: DataFrame, since: int, until: int) -> DataFrame:
     What begins and ends in one millisecond is one change, such as a static member that takes the place of its predecessor.
     """
     alone = merged(owned.repartition(KEY), [KEY, *NAMES, "member"], "first", "last",
-                   {"began": sql.min("began"), "ended": sql.max("ended")})
-    checked = overlaps(alone, [KEY], "first", "last", sql.struct("member", "began", "ended"))
-    start = sql.greatest("began", "other.began")
-    end = sql.least("ended", "other.ended", sql.lit(until))
-    return _finding(checked.where((sql.col("overlap") > 0) & (start < end) & (end > since)), Kind.OWNERS,
-                    start=start, end=end, amount=end - start, proven=sql.lit(True), at=start,
-                    one=sql.col("other.member"), other=sql.col("member"), doubled=sql.lit(0))
+                   {"began": f.min("began"), "ended": f.max("ended")})
+    checked = overlaps(alone, [KEY], "first", "last", f.struct("member", "began", "ended"))
+    start = f.greatest("began", "other.began")
+    end = f.least("ended", "other.ended", f.lit(until))
+    return _finding(checked.where((f.col("overlap") > 0) & (start < end) & (end > since)), Kind.OWNERS,
+                    start=start, end=end, amount=end - start, proven=f.lit(True), at=start,
+                    one=f.col("other.member"), other=f.col("member"), doubled=f.lit(0))
 
 
 def of_two_systems(consuming: DataFrame, since: int, until: int, band: int) -> DataFrame:
     """A partition owned in ZooKeeper and in Kafka at once: longer than the band is a violation. `consuming` has `k`."""
     alone = merged(within(consuming, since, until).repartition(KEY), [KEY, *NAMES, "store"], "began", "ended",
-                   {"who": sql.min("who")})
-    checked = overlaps(alone, [KEY], "began", "ended", sql.struct("store", "who"))
-    began, length = sql.col("began"), sql.col("overlap")
+                   {"who": f.min("who")})
+    checked = overlaps(alone, [KEY], "began", "ended", f.struct("store", "who"))
+    began, length = f.col("began"), f.col("overlap")
     return _finding(checked.where("overlap > 0"), Kind.OWNERS, start=began, end=began + length, amount=length,
-                    proven=length > band, at=began, one=sql.col("other.who"), other=sql.col("who"), doubled=sql.lit(0))
+                    proven=length > band, at=began, one=f.col("other.who"), other=f.col("who"), doubled=f.lit(0))
 
 
 def hand_overs(owned: DataFrame, since: int, until: int) -> DataFrame:
     """NAMES, start, end (ms): when nobody owned a partition between two owners. Information, no finding. `owned` has `k`."""
     alone = merged(within(owned, since, until).repartition(KEY), [KEY, *NAMES], "began", "ended")
     return overlaps(alone, [KEY], "began", "ended").where("gap > 0").select(
-        *NAMES, sql.col("reach").alias("start"), sql.col("began").alias("end"))
+        *NAMES, f.col("reach").alias("start"), f.col("began").alias("end"))
 
 
 def within(owned: DataFrame, since: int, until: int) -> DataFrame:
     """Intervals of time cut to the range."""
-    return (owned.withColumn("began", sql.greatest("began", sql.lit(since).cast("long")))
-            .withColumn("ended", sql.least("ended", sql.lit(until).cast("long"))).where("began < ended"))
+    return (owned.withColumn("began", f.greatest("began", f.lit(since).cast("long")))
+            .withColumn("ended", f.least("ended", f.lit(until).cast("long"))).where("began < ended"))
 
 
 def sentence(row: Any) -> str:

@@ -7,7 +7,7 @@ key, where a self-join would build all pairs. Comparing with the predecessor alo
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 KEY = "k"
 """The column of `hashed`."""
@@ -15,13 +15,13 @@ KEY = "k"
 
 def hashed(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """With 64 bits of the names as `k`: a grouping by them costs half of one by strings."""
-    return rows.withColumn(KEY, sql.xxhash64(*names))
+    return rows.withColumn(KEY, f.xxhash64(*names))
 
 
 def collisions(rows: DataFrame, names: Sequence[str]) -> int:
     """Values of `k` that stand for more than one key: these must be none, or a gap may be hidden and an overlap feigned."""
-    name = sql.struct(*names)
-    clashing = rows.groupBy(KEY).agg((sql.min(name) != sql.max(name)).alias("clash")).where("clash")
+    name = f.struct(*names)
+    clashing = rows.groupBy(KEY).agg((f.min(name) != f.max(name)).alias("clash")).where("clash")
     return clashing.count()
 
 
@@ -29,10 +29,10 @@ def merged(intervals: DataFrame, owner: Sequence[str], start: str, end: str,
            kept: Mapping[str, Column] | None = None) -> DataFrame:
     """Touching and overlapping intervals of one owner (all of these columns) as one. `kept`: further aggregates of it."""
     in_order = Window.partitionBy(*owner).orderBy(start, end)
-    reach = sql.max(end).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
-    begins = sql.when(reach >= sql.col(start), 0).otherwise(1)
-    island = sql.sum("begins").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    aggregates = {start: sql.min(start), end: sql.max(end), **(kept or {})}
+    reach = f.max(end).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    begins = f.when(reach >= f.col(start), 0).otherwise(1)
+    island = f.sum("begins").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    aggregates = {start: f.min(start), end: f.max(end), **(kept or {})}
     return (intervals.withColumn("begins", begins).withColumn("island", island).groupBy(*owner, "island")
             .agg(*(column.alias(name) for name, column in aggregates.items())).drop("island"))
 
@@ -49,17 +49,17 @@ def overlaps(intervals: DataFrame, key: Sequence[str], start: str, end: str, hol
     Empty intervals (start = end) must be left out.
     """
     earlier = Window.partitionBy(*key).orderBy(start, end).rowsBetween(Window.unboundedPreceding, -1)
-    begin, none = sql.col(start), sql.lit(0).cast("long")
+    begin, none = f.col(start), f.lit(0).cast("long")
     if holder is None:
-        rows = intervals.withColumn("reach", sql.max(end).over(earlier))
+        rows = intervals.withColumn("reach", f.max(end).over(earlier))
     else:
-        farthest = sql.max(sql.struct(sql.col(end).alias("reach"), holder.alias("other"))).over(earlier)
+        farthest = f.max(f.struct(f.col(end).alias("reach"), holder.alias("other"))).over(earlier)
         rows = intervals.withColumn("farthest", farthest).withColumns(
-            {"reach": sql.col("farthest.reach"), "other": sql.col("farthest.other")}).drop("farthest")
-    shared = sql.least(end, sql.coalesce("reach", begin))
-    rows = rows.withColumn("shared", shared).withColumn("before", sql.max("shared").over(earlier))
+            {"reach": f.col("farthest.reach"), "other": f.col("farthest.other")}).drop("farthest")
+    shared = f.least(end, f.coalesce("reach", begin))
+    rows = rows.withColumn("shared", shared).withColumn("before", f.max("shared").over(earlier))
     return rows.withColumns({
-        "overlap": sql.greatest(sql.col("shared") - begin, none),
-        "doubled": sql.greatest(sql.col("shared") - sql.greatest(begin, sql.coalesce("before", begin)), none),
-        "gap": sql.greatest(begin - sql.coalesce("reach", begin), none),
+        "overlap": f.greatest(f.col("shared") - begin, none),
+        "doubled": f.greatest(f.col("shared") - f.greatest(begin, f.coalesce("before", begin)), none),
+        "gap": f.greatest(begin - f.coalesce("reach", begin), none),
     }).drop("shared", "before")

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 from switchover.pipeline.audit import commits, coverage, findings, losses, ownership
 from switchover.pipeline.audit.commits import NAMES
@@ -91,31 +91,31 @@ class _Bronze:
         groups = [group.name for group in settings.groups]
         self._topics = settings.topics
         self.manifests = store.manifests()
-        transactions = read(spark, store, "transactions").where(sql.col("time") < until)
-        znodes = read(spark, store, "znodes").where(sql.col("ctime") < until)
+        transactions = read(spark, store, "transactions").where(f.col("time") < until)
+        znodes = read(spark, store, "znodes").where(f.col("ctime") < until)
         self.ends = self._of_topics(read(spark, store, "ends"))
-        named = sql.split("path", "/")[2].isin(groups)
+        named = f.split("path", "/")[2].isin(groups)
         self.transactions, self.znodes = transactions.where(named), znodes.where(named)
-        in_kafka = commits.in_kafka(read(spark, store, "commits").where(sql.col("group").isin(groups)))
+        in_kafka = commits.in_kafka(read(spark, store, "commits").where(f.col("group").isin(groups)))
         in_zookeeper = commits.in_zookeeper(self.transactions, self.znodes)
-        self.events = hashed(self._of_topics(in_kafka.unionByName(in_zookeeper)).where(sql.col("time") < until), NAMES)
-        records = read(spark, store, "ownership").where(sql.col("group").isin(groups) & (sql.col("time") < until))
+        self.events = hashed(self._of_topics(in_kafka.unionByName(in_zookeeper)).where(f.col("time") < until), NAMES)
+        records = read(spark, store, "ownership").where(f.col("group").isin(groups) & (f.col("time") < until))
         self.kafka_owned = self._of_topics(ownership.in_kafka(records, read(spark, store, "topics")))
         polls = [each.began for each in self.manifests if any(file.table == "znodes" for file in each.files)]
         self.zookeeper_owned = self._of_topics(
             ownership.in_zookeeper(self.transactions, self.znodes, max(polls, default=0)))
 
     def _of_topics(self, rows: DataFrame) -> DataFrame:
-        return rows.where(sql.col("topic").isin(list(self._topics))) if self._topics else rows
+        return rows.where(f.col("topic").isin(list(self._topics))) if self._topics else rows
 
     def activity(self, since: int) -> dict[str, Activity]:
         """By group."""
-        late = sql.col("time") >= since
-        in_zookeeper = sql.col("store") == commits.ZOOKEEPER
-        owned = self.zookeeper_owned.groupBy("group").agg(sql.count_if(sql.col("ended") > since).alias("owned"))
+        late = f.col("time") >= since
+        in_zookeeper = f.col("store") == commits.ZOOKEEPER
+        owned = self.zookeeper_owned.groupBy("group").agg(f.count_if(f.col("ended") > since).alias("owned"))
         rows = (self.events.groupBy("group").agg(
-            sql.count("offset").alias("commits"), sql.count_if(late & sql.col("offset").isNotNull()).alias("in_range"),
-            sql.count_if(in_zookeeper).alias("ever"), sql.count_if(in_zookeeper & late).alias("in_zookeeper"))
+            f.count("offset").alias("commits"), f.count_if(late & f.col("offset").isNotNull()).alias("in_range"),
+            f.count_if(in_zookeeper).alias("ever"), f.count_if(in_zookeeper & late).alias("in_zookeeper"))
             .join(owned, "group", "full").na.fill(0)).collect()
         return {row["group"]: Activity(row["commits"], row["in_range"], row["in_zookeeper"] + row["owned"], row["ever"])
                 for row in rows}
@@ -152,12 +152,12 @@ def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditS
             activity: dict[str, Activity], clashes: int) -> Report:
     evidence = spark.read.parquet(str(directory / EVIDENCE))
     counted = evidence.groupBy("kind", "proven").agg(
-        sql.count("*").alias("n"), sql.sum(sql.col("amount").cast("decimal(38,0)")).alias("amount"),
-        sql.sum(sql.col("doubled").cast("decimal(38,0)")).alias("doubled")).collect()
+        f.count("*").alias("n"), f.sum(f.col("amount").cast("decimal(38,0)")).alias("amount"),
+        f.sum(f.col("doubled").cast("decimal(38,0)")).alias("doubled")).collect()
     proven = any(row["proven"] for row in counted)
-    gravest = evidence.where(sql.col("proven") == proven).orderBy(sql.col("amount").desc(), *NAMES, "start").limit(SHOWN)
+    gravest = evidence.where(f.col("proven") == proven).orderBy(f.col("amount").desc(), *NAMES, "start").limit(SHOWN)
     waits = spark.read.parquet(str(directory / HAND_OVERS)).agg(
-        sql.count("*").alias("n"), sql.max(sql.col("end") - sql.col("start")).alias("longest")).first()
+        f.count("*").alias("n"), f.max(f.col("end") - f.col("start")).alias("longest")).first()
     twice = [row for row in counted if row["kind"] == findings.Kind.TWICE and row["proven"]]
     sources = ["Kafka"] + ["ZooKeeper"] * any(each.in_zookeeper for each in activity.values())
     doubts = [*coverage.doubts(bronze.manifests, span.since, span.until, sources),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as sql
+from pyspark.sql import functions as f
 
 from switchover.pipeline.audit.commits import NAMES
 from switchover.pipeline.audit.intervals import KEY
@@ -33,29 +33,29 @@ def deleted(ordered: DataFrame, ends: DataFrame, since: int, until: int, band: i
     A log start that was first seen in the range is compared with the offset that stood then. Where a commit within the band
     after it had passed it, the order of the two is not known.
     """
-    starts = (ends.where("start > 0").groupBy("topic", "partition", "start").agg(sql.min("time").alias("seen"))
-              .where(sql.col("seen").between(since, until - 1)))
+    starts = (ends.where("start > 0").groupBy("topic", "partition", "start").agg(f.min("time").alias("seen"))
+              .where(f.col("seen").between(since, until - 1)))
     keys = ordered.select(KEY, *NAMES).distinct()
-    twice = sql.explode(sql.array(sql.lit(False), sql.lit(True)))
+    twice = f.explode(f.array(f.lit(False), f.lit(True)))
     probes = keys.join(starts, ["topic", "partition"]).withColumn("late", twice)
-    position = sql.struct("offset").alias("position")
+    position = f.struct("offset").alias("position")
     line = (ordered.select(KEY, *NAMES, "at", "n", position)
-            .unionByName(probes.withColumn("at", sql.col("seen") + sql.when(sql.col("late"), band).otherwise(0)),
+            .unionByName(probes.withColumn("at", f.col("seen") + f.when(f.col("late"), band).otherwise(0)),
                          allowMissingColumns=True))
-    stood = sql.last("position", ignorenulls=True).over(
-        Window.partitionBy(KEY).orderBy("at", sql.col("n").asc_nulls_last())
+    stood = f.last("position", ignorenulls=True).over(
+        Window.partitionBy(KEY).orderBy("at", f.col("n").asc_nulls_last())
         .rowsBetween(Window.unboundedPreceding, Window.currentRow))
     found = line.withColumn("stood", stood["offset"]).where("start is not null and stood < start")
-    return (found.groupBy(*NAMES, "start").agg(sql.min("stood").alias("stood"), sql.max("seen").alias("at"),
-                                               sql.max("late").alias("proven"))
-            .select(*NAMES, sql.col("stood").alias("start"), sql.col("start").alias("end"), "at", "proven"))
+    return (found.groupBy(*NAMES, "start").agg(f.min("stood").alias("stood"), f.max("seen").alias("at"),
+                                               f.max("late").alias("proven"))
+            .select(*NAMES, f.col("stood").alias("start"), f.col("start").alias("end"), "at", "proven"))
 
 
 def last_positions(ordered: DataFrame) -> DataFrame:
     """NAMES, offset, at of the last event of each partition; a null offset after a tombstone."""
     return ordered.groupBy(KEY).agg(
-        *(sql.first(name).alias(name) for name in NAMES),
-        sql.max_by(sql.struct("offset", "at"), "n").alias("last")).select(*NAMES, "last.offset", "last.at")
+        *(f.first(name).alias(name) for name in NAMES),
+        f.max_by(f.struct("offset", "at"), "n").alias("last")).select(*NAMES, "last.offset", "last.at")
 
 
 def left(positions: DataFrame, groups: list[str], acknowledged: DataFrame | None, ends: DataFrame) -> DataFrame:
@@ -64,23 +64,23 @@ def left(positions: DataFrame, groups: list[str], acknowledged: DataFrame | None
     Judged are all partitions of the topics of which the group has committed any. By the producers' log it is proven; by end
     offsets alone it is not: markers of transactions and records after the range lie there too.
     """
-    drained = positions.where(sql.col("group").isin(groups))
+    drained = positions.where(f.col("group").isin(groups))
     topics = drained.select("group", "topic").distinct()
     if acknowledged is None:
-        stands = ends.groupBy("topic", "partition").agg(sql.max_by("start", "time").alias("first"),
-                                                        sql.max_by("end", "time").alias("last"))
+        stands = ends.groupBy("topic", "partition").agg(f.max_by("start", "time").alias("first"),
+                                                        f.max_by("end", "time").alias("last"))
     else:
-        stands = acknowledged.withColumn("last", sql.col("last") + 1)
+        stands = acknowledged.withColumn("last", f.col("last") + 1)
     return (topics.join(stands, "topic").join(drained, list(NAMES), "left")
-            .withColumn("start", sql.greatest("first", "offset")).where("start < last")
+            .withColumn("start", f.greatest("first", "offset")).where("start < last")
             .groupBy(*NAMES)
-            .agg(sql.min("start").alias("start"), sql.max("last").alias("end"),
-                 sql.sum(sql.col("last") - sql.col("start")).alias("amount"))
-            .withColumn("proven", sql.lit(acknowledged is not None)))
+            .agg(f.min("start").alias("start"), f.max("last").alias("end"),
+                 f.sum(f.col("last") - f.col("start")).alias("amount"))
+            .withColumn("proven", f.lit(acknowledged is not None)))
 
 
 def skipped(gaps: DataFrame, acknowledged: DataFrame) -> DataFrame:
     """Of gaps (NAMES, start, end, at) those in which records were acknowledged: with their number as `amount`."""
-    inside = sql.least("end", sql.col("last") + 1) - sql.greatest("start", "first")
+    inside = f.least("end", f.col("last") + 1) - f.greatest("start", "first")
     return (gaps.join(acknowledged, ["topic", "partition"]).withColumn("amount", inside).where("amount > 0")
-            .groupBy(*NAMES, "start", "end", "at").agg(sql.sum("amount").alias("amount")))
+            .groupBy(*NAMES, "start", "end", "at").agg(f.sum("amount").alias("amount")))

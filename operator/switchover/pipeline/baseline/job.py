@@ -122,9 +122,9 @@ def notes_of(course: Course, settings: BaselineSettings) -> Iterator[str]:
 
 
 def _file(groups: "DataFrame", directory: Path) -> None:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as f
 
-    figures = groups.select("group", F.explode("figures").alias("figure")).select("group", "figure.*")
+    figures = groups.select("group", f.explode("figures").alias("figure")).select("group", "figure.*")
     figures.write.parquet(str(directory / "baseline.parquet"))
     groups.drop("figures", "text").write.parquet(str(directory / "backtest.parquet"))
 
