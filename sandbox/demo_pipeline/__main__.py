@@ -25,7 +25,10 @@ from demo_pipeline.stories import FOUR, NINE, coordination, images, protocol
 from demo_pipeline.summary import Summary
 
 OUTPUT = BUILD / "demo-pipeline"
-CAPTURED_SECONDS = 240
+EXECUTORS = ("--launcher", "SparkOnKubernetes", "--service-account", "spark-driver", "--executors", "1")
+CAPTURED_SECONDS = 300
+HISTORY = 20
+"""Captures that a baseline is made of: minutes here, days elsewhere."""
 TWICE_SECONDS = 40
 
 Say = Callable[[str], None]
@@ -48,7 +51,7 @@ def tell(cluster: Cluster, summary: Summary, screen: Screen) -> Summary:
 def on_zookeeper(cluster: Cluster, summary: Summary, screen: Screen) -> None:
     """Inventory, the old consumers' migration with its audit, the planted mistake, the cluster's migration with drift."""
     say = screen.say
-    begin(cluster, summary, say, NINE)
+    begin(cluster, summary, say, NINE, captures=2)
     inventory(cluster, summary, say)
     migrate(cluster, summary, coordination(), say)
     find_twice(cluster, summary, say)
@@ -72,8 +75,8 @@ def on_zookeeper(cluster: Cluster, summary: Summary, screen: Screen) -> None:
 
 def on_kafka_4(cluster: Cluster, summary: Summary, say: Say) -> None:
     """A baseline, and the migration of a group by it, with its audit."""
-    begin(cluster, summary, say, FOUR)
-    ran = jobs.run(cluster, "baseline", FOUR / "pipeline.yaml", say)
+    begin(cluster, summary, say, FOUR, captures=HISTORY)
+    ran = jobs.run(cluster, "baseline", FOUR / "pipeline.yaml", say, options=EXECUTORS)
     summary.ran.append(ran)
     written = jobs.read(cluster, "runs/baseline/*/*/configmaps/*.yaml")
     found = {yaml.safe_load(text)["metadata"]["name"]: text for text in written.values()}
@@ -89,24 +92,25 @@ def on_kafka_4(cluster: Cluster, summary: Summary, say: Say) -> None:
     say(f"the lag gate judged by {used}")
 
 
-def begin(cluster: Cluster, summary: Summary, say: Say, manifests: Path) -> None:
-    """A fresh world with the operator in it; back once something was captured. Raises CommandFailed."""
+def begin(cluster: Cluster, summary: Summary, say: Say, manifests: Path, captures: int) -> None:
+    """A fresh world with the operator in it; back once there are so many captures. Raises CommandFailed."""
     world.remove(cluster)
     world.deploy(cluster, say, manifests)
     cluster.kubectl("rollout", "status", "deployment/capture", "--timeout=180s", timeout=190)
     migration.install_operator(cluster)
     say("operator is ready")
     start = time.monotonic()
-    while not (found := jobs.read(cluster, "manifests/*/00000001.json")):
+    say(f"capture: waiting for {captures} captures")
+    while not (found := jobs.read(cluster, f"manifests/*/{captures - 1:08}.json")):
         if time.monotonic() - start > CAPTURED_SECONDS:
             log = cluster.kubectl("logs", "deployment/capture", "--tail=15")
-            raise CommandFailed(f"no second capture after {CAPTURED_SECONDS} s:\n{log}")
+            raise CommandFailed(f"not {captures} captures after {CAPTURED_SECONDS} s:\n{log}")
         time.sleep(2)
     manifest: dict[str, Any] = yaml.safe_load(next(iter(found.values())))
     rows = sum(file["rows"] for file in manifest["files"])
     seconds = (manifest["ended"] - manifest["began"]) / 1000
     summary.ran.append(jobs.Ran("capture", {"rows": rows, "seconds": seconds}, seconds))
-    say(f"capture: the second one has {rows} rows and took {seconds:.1f} s")
+    say(f"capture: number {captures} has {rows} rows and took {seconds:.1f} s")
 
 
 def inventory(cluster: Cluster, summary: Summary, say: Say) -> None:

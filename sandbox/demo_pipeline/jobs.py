@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,17 @@ class Ran:
         return {"rows": self.told.get("rows"), "seconds": round(self.seconds, 1), "jobSeconds": self.told.get("seconds")}
 
 
-def run(cluster: Cluster, job: str, config: Path, say: Callable[[str], None], name: str = "") -> Ran:
+def run(cluster: Cluster, job: str, config: Path, say: Callable[[str], None], name: str = "",
+        options: Sequence[str] = ()) -> Ran:
     """Run `job` with the configuration in a file. Raises CommandFailed when it fails, with the job's own words."""
     name = name or f"pipeline-{job}"
     switchover = Path(sys.executable).with_name("switchover")
     manifests = command(str(switchover), "launch", job, "--config", str(config), "--image", IMAGE, "--claim", CLAIM,
-                        "--name", name, env=cluster.environment)
+                        "--name", name, *options, env=cluster.environment)
     cluster.kubectl("delete", "job", name, "--ignore-not-found", timeout=120)
     start = time.monotonic()
     cluster.kubectl("apply", "--filename", "-", feed=manifests)
-    say(f"{job}: switchover launch {job} … | kubectl apply --filename -")
+    say(f"{job}: switchover launch {' '.join([job, '…', *options])} | kubectl apply --filename -")
     return Ran(job, _outcome(cluster, name, job, say), time.monotonic() - start)
 
 

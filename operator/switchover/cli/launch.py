@@ -1,12 +1,16 @@
 """`switchover launch`: the manifest of one job of the pipeline, as YAML."""
 
+import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
-from switchover.core.launch import STORE, Launcher, Run
+from switchover.adapters.api_server import connect
+from switchover.core.launch import STORE, Launcher, Run, detected
 from switchover.core.launch import manifest as rendered
+from switchover.ports import Refused, Unreachable
 
 
 class NotUsable(Exception):
@@ -14,7 +18,10 @@ class NotUsable(Exception):
 
 
 def manifest(run: Run, config: Path, launcher: Launcher, schedule: str) -> str:
-    """One YAML document: `run` with the configuration in a file. Raises NotUsable."""
+    """One YAML document: `run` with the configuration in a file. Raises NotUsable.
+
+    The API server is asked with Launcher.SPARK_APPLICATION alone, for its API groups, which everybody may read.
+    """
     try:
         text = config.read_text(encoding="utf-8")
         content = yaml.safe_load(text)
@@ -25,7 +32,19 @@ def manifest(run: Run, config: Path, launcher: Launcher, schedule: str) -> str:
     if not isinstance(content, dict) or content.get("store") != STORE:
         raise NotUsable(f"{config}: store must be {STORE}, where the pod has the volume claim")
     try:
+        if launcher is Launcher.SPARK_APPLICATION:
+            launcher = detected(asyncio.run(_api_groups()))
         found = rendered(replace(run, config=text), launcher, schedule)
-    except ValueError as error:
+    except (ValueError, Refused, Unreachable) as error:
         raise NotUsable(str(error)) from None
     return yaml.safe_dump(found, sort_keys=False)
+
+
+async def _api_groups() -> set[str]:
+    """Of the cluster that kubectl would talk to; in a pod, of its own."""
+    usual = Path.home() / ".kube" / "config"
+    server = await connect("", os.environ.get("KUBECONFIG") or (str(usual) if usual.exists() else ""))
+    try:
+        return {group["name"] for group in (await server.get("/apis"))["groups"]}
+    finally:
+        await server.close()

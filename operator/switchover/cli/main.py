@@ -188,19 +188,24 @@ def launch(
     image: Annotated[str, typer.Option(help="The pipeline's image.")],
     claim: Annotated[str, typer.Option(help="The volume claim that holds the store.")],
     name: Annotated[str, typer.Option(help="Of the object; pipeline-JOB by default.")] = "",
-    launcher: Annotated[Launcher, typer.Option(help="SparkApplication: of spark.apache.org. KubeflowSparkApplication: of "
-                                                    "sparkoperator.k8s.io.")] = Launcher.JOB,
-    schedule: Annotated[str, typer.Option(help="With Job: a CronJob at these times, such as '0 3 * * *'.")] = "",
+    launcher: Annotated[Launcher, typer.Option(help="SparkApplication: of the operator that the cluster has.")]
+    = Launcher.JOB,
+    schedule: Annotated[str, typer.Option(help="A CronJob at these times, such as '0 3 * * *'; not of SparkApplications.")]
+    = "",
     cpu: Annotated[str, typer.Option(help="What the pod requests.")] = "1",
     memory: Annotated[str, typer.Option(help="What the pod requests, and its limit.")] = "2Gi",
     secret: Annotated[list[str] | None, typer.Option(help="Mounted at /etc/switchover-secrets/NAME; repeatable.")] = None,
-    service_account: Annotated[str, typer.Option(help="For spark.master k8s://: one that may create pods.")] = "",
+    service_account: Annotated[str, typer.Option(help="The pod's; for SparkOnKubernetes one that may create pods.")] = "",
+    executors: Annotated[int, typer.Option(help="With SparkOnKubernetes: how many pods, of one core and 2 GiB.", min=1)] = 2,
 ) -> None:
-    """Print the manifest that runs a job of the pipeline in Kubernetes, for kubectl apply or Git; nothing is contacted."""
+    """Print the manifest that runs a job of the pipeline in Kubernetes, for kubectl apply or Git.
+
+    Nobody is contacted, but for SparkApplication: the API server tells which of both operators it has.
+    """
     from switchover.cli.launch import NotUsable, manifest
 
     run = Run(name or f"pipeline-{job.value}", job.value, image, "", claim, cpu, memory, secrets=tuple(secret or ()),
-              service_account=service_account, labels={"app.kubernetes.io/managed-by": "switchover"})
+              service_account=service_account, executors=executors, labels={"app.kubernetes.io/managed-by": "switchover"})
     try:
         typer.echo(manifest(run, config, launcher, schedule), nl=False)
     except NotUsable as error:

@@ -1,32 +1,44 @@
 """How a job of the pipeline runs in Kubernetes: manifests, and nothing of what the jobs do.
 
-One pod with `local[N]` is the default (SPARK-42190 is Spark's own word for it). The configuration travels as an annotation
-of the pod and is read as a file (downward API), so that a job is one object: nothing is left behind, and nobody needs a
-right on ConfigMaps.
+One pod with `local[N]` is the default (SPARK-42190 is Spark's own word for it); what outgrows it has executors as pods. The
+configuration travels as an annotation of the pod and is read as a file (downward API), so that a job is one object: nothing
+is left behind, and nobody needs a right on ConfigMaps.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 CONFIG = "switchover.dev/pipeline"
 """Annotation with the configuration (YAML)."""
+EXECUTOR = "switchover.dev/executor"
+"""Annotation with the pod template of Spark's executors (JSON), which is as good as YAML."""
 JOB_LABEL = "switchover.dev/job"
-DIRECTORY, FILE = "/etc/switchover", "pipeline.yaml"
+DIRECTORY, FILE, EXECUTOR_FILE = "/etc/switchover", "pipeline.yaml", "executor.yaml"
 STORE = "/data"
 USER = 10001
 MESSAGE = "/dev/termination-log"
+SCRATCH = "spark-local-dir-1"
+"""Volumes of such names are what Spark on Kubernetes takes for its scratch, and mounts nothing else there."""
 FINISHED_SECONDS = 86_400
 """How long a finished Job is kept for a person to look at."""
 
 
 class Launcher(StrEnum):
-    """What runs the job."""
+    """What runs the job. SPARK_APPLICATION is of whichever operator a cluster has: see `detected`."""
 
     JOB = "Job"
+    SPARK_ON_KUBERNETES = "SparkOnKubernetes"
     SPARK_APPLICATION = "SparkApplication"
+    APACHE_SPARK_APPLICATION = "ApacheSparkApplication"
     KUBEFLOW_SPARK_APPLICATION = "KubeflowSparkApplication"
+
+
+SPARK_OPERATORS = {"spark.apache.org": Launcher.APACHE_SPARK_APPLICATION,
+                   "sparkoperator.k8s.io": Launcher.KUBEFLOW_SPARK_APPLICATION}
+"""By API group, the preferred one first: both have a kind SparkApplication, with other fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,7 @@ class Run:
     """One run. `config` is the text of the jobs' configuration, whose store is at STORE, in volume claim `claim`.
 
     `secrets` are mounted below /etc/switchover-secrets, each under its name. `cpu` and `memory` are Kubernetes quantities.
+    `executors` counts with SPARK_ON_KUBERNETES alone.
     """
 
     name: str
@@ -46,6 +59,7 @@ class Run:
     deadline_seconds: int = 3_600
     secrets: tuple[str, ...] = ()
     service_account: str = ""
+    executors: int = 2
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] | None = None
 
@@ -55,20 +69,42 @@ def secret_path(secret: str) -> str:
     return f"/etc/switchover-secrets/{secret}"
 
 
+def detected(groups: Collection[str]) -> Launcher:
+    """The operator whose SparkApplication a cluster with these API groups takes. Raises ValueError where it has none."""
+    for group, launcher in SPARK_OPERATORS.items():
+        if group in groups:
+            return launcher
+    raise ValueError(f"the cluster has no SparkApplication (neither of {' nor of '.join(SPARK_OPERATORS)}): "
+                     f"install one of these operators, or take --launcher {Launcher.JOB}")
+
+
 def manifest(run: Run, launcher: Launcher = Launcher.JOB, schedule: str = "") -> dict[str, Any]:
-    """The one object to apply. With a `schedule` (cron) a CronJob; raises ValueError with another launcher than Job."""
-    if schedule and launcher is not Launcher.JOB:
-        raise ValueError("only a Job can have a schedule here: a SparkApplication is scheduled by its operator's own kind")
+    """The one object to apply; with a `schedule` (cron) a CronJob.
+
+    Raises ValueError for a schedule of a SparkApplication, for executors that nobody may create, and for SPARK_APPLICATION,
+    which `detected` must have resolved.
+    """
     match launcher:
-        case Launcher.JOB if schedule:
-            return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": _metadata(run), "spec": {
-                "schedule": schedule, "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": _job(run)}}}
         case Launcher.JOB:
-            return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(run), "spec": _job(run)}
-        case Launcher.SPARK_APPLICATION:
+            job = _job(run, _pod(run, {"args": _arguments(run)}))
+        case Launcher.SPARK_ON_KUBERNETES:
+            job = _job(run, _driver(run))
+        case _ if schedule:
+            raise ValueError("only a Job can have a schedule: a SparkApplication is scheduled by its operator's own kind")
+        case Launcher.APACHE_SPARK_APPLICATION:
             return _spark_application(run)
-        case _:
+        case Launcher.KUBEFLOW_SPARK_APPLICATION:
             return _kubeflow(run)
+        case Launcher.SPARK_APPLICATION:
+            raise ValueError("which operator's SparkApplication was not detected")
+    if not schedule:
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(run), "spec": job}
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": _metadata(run), "spec": {
+        "schedule": schedule, "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": job}}}
+
+
+def _arguments(run: Run) -> list[str]:
+    return [run.job, "--config", f"{DIRECTORY}/{FILE}"]
 
 
 def _metadata(run: Run) -> dict[str, Any]:
@@ -80,11 +116,9 @@ def _labels(run: Run) -> dict[str, str]:
     return {**run.labels, JOB_LABEL: run.job}
 
 
-def _job(run: Run) -> dict[str, Any]:
-    return {
-        "backoffLimit": 1, "activeDeadlineSeconds": run.deadline_seconds, "ttlSecondsAfterFinished": FINISHED_SECONDS,
-        "template": _pod(run, {"args": [run.job, "--config", f"{DIRECTORY}/{FILE}"]}),
-    }
+def _job(run: Run, template: Mapping[str, Any]) -> dict[str, Any]:
+    return {"backoffLimit": 1, "activeDeadlineSeconds": run.deadline_seconds, "ttlSecondsAfterFinished": FINISHED_SECONDS,
+            "template": template}
 
 
 def _pod(run: Run, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,22 +146,54 @@ def _container(run: Run) -> dict[str, Any]:
                             "capabilities": {"drop": ["ALL"]}},
         "resources": {"requests": {"cpu": run.cpu, "memory": run.memory}, "limits": {"memory": run.memory}},
         "volumeMounts": [{"name": "config", "mountPath": DIRECTORY}, {"name": "store", "mountPath": STORE},
-                         {"name": "tmp", "mountPath": "/tmp"}, *secrets],
+                         {"name": SCRATCH, "mountPath": "/tmp"}, *secrets],
     }
 
 
 def _volumes(run: Run) -> list[dict[str, Any]]:
-    config = [{"path": FILE, "fieldRef": {"fieldPath": f"metadata.annotations['{CONFIG}']"}}]
     return [
-        {"name": "config", "downwardAPI": {"items": config}},
+        {"name": "config", "downwardAPI": {"items": [_annotation(CONFIG, FILE)]}},
         {"name": "store", "persistentVolumeClaim": {"claimName": run.claim}},
-        {"name": "tmp", "emptyDir": {}},
+        {"name": SCRATCH, "emptyDir": {}},
         *({"name": f"secret-{index}", "secret": {"secretName": secret}} for index, secret in enumerate(run.secrets)),
     ]
 
 
+def _annotation(key: str, path: str) -> dict[str, Any]:
+    return {"path": path, "fieldRef": {"fieldPath": f"metadata.annotations['{key}']"}}
+
+
 MAIN = "local:///opt/pipeline.py"
-"""What a SparkApplication starts: the image's few lines that call our entry point."""
+"""What spark-submit starts: the image's few lines that call our entry point."""
+HEAP = "1g"
+"""Of a JVM that spark-submit or an operator starts; Python has the rest of the pod's memory."""
+
+
+def _driver(run: Run) -> dict[str, Any]:
+    """The pod of a driver (`k8s://`, client mode) that makes executors like itself, which go when it goes."""
+    if not run.service_account:
+        raise ValueError(f"{Launcher.SPARK_ON_KUBERNETES} needs --service-account: one that may create pods")
+    executor = _pod(replace(run, service_account=""), {"name": "spark-kubernetes-executor"})
+    conf = {
+        "spark.driver.host": "$(SPARK_DRIVER_BIND_ADDRESS)",
+        "spark.kubernetes.namespace": "$(POD_NAMESPACE)",
+        "spark.kubernetes.driver.pod.name": "$(POD_NAME)",             # the executors' owner
+        "spark.kubernetes.container.image": run.image,
+        "spark.kubernetes.executor.podTemplateFile": f"{DIRECTORY}/{EXECUTOR_FILE}",
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.executor.instances": str(run.executors),
+        "spark.executor.memory": HEAP, "spark.executor.memoryOverhead": HEAP,
+    }
+    pod = _pod(run, {"args": [
+        "driver", "--master", "k8s://https://kubernetes.default.svc", "--driver-memory", HEAP,
+        *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")), MAIN, *_arguments(run)]})
+    pod["metadata"]["annotations"][EXECUTOR] = json.dumps(executor)
+    pod["spec"]["containers"][0]["env"] += [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}} for name, field in (
+            ("SPARK_DRIVER_BIND_ADDRESS", "status.podIP"), ("POD_NAMESPACE", "metadata.namespace"),
+            ("POD_NAME", "metadata.name"))]
+    pod["spec"]["volumes"][0]["downwardAPI"]["items"].append(_annotation(EXECUTOR, EXECUTOR_FILE))
+    return pod
 
 
 def _spark_application(run: Run) -> dict[str, Any]:
@@ -135,10 +201,10 @@ def _spark_application(run: Run) -> dict[str, Any]:
     return {
         "apiVersion": "spark.apache.org/v1", "kind": "SparkApplication", "metadata": _metadata(run),
         "spec": {
-            "pyFiles": MAIN, "driverArgs": [run.job, "--config", f"{DIRECTORY}/{FILE}"],
+            "pyFiles": MAIN, "driverArgs": _arguments(run),
             "sparkConf": {
                 "spark.kubernetes.driver.master": "local[2]", "spark.kubernetes.container.image": run.image,
-                "spark.kubernetes.driver.request.cores": run.cpu, "spark.driver.memory": "1g",
+                "spark.kubernetes.driver.request.cores": run.cpu, "spark.driver.memory": HEAP,
                 **({"spark.kubernetes.authenticate.driver.serviceAccountName": run.service_account}
                    if run.service_account else {}),
             },
@@ -157,11 +223,11 @@ def _kubeflow(run: Run) -> dict[str, Any]:
         "spec": {
             "type": "Python", "pythonVersion": "3", "mode": "cluster", "sparkVersion": "4.2.0", "image": run.image,
             "imagePullPolicy": "IfNotPresent", "mainApplicationFile": MAIN,
-            "arguments": [run.job, "--config", f"{DIRECTORY}/{FILE}"],
+            "arguments": _arguments(run),
             "sparkConf": {"spark.kubernetes.driver.master": "local[2]"},
             "restartPolicy": {"type": "Never"},
-            "driver": {"cores": 1, "memory": "1g", "template": template,
+            "driver": {"cores": 1, "memory": HEAP, "template": template,
                        **({"serviceAccount": run.service_account} if run.service_account else {})},
-            "executor": {"instances": 0},
+            "executor": {"instances": 1},              # the least that it takes; with a local master none is made
         },
     }

@@ -21,7 +21,7 @@ class Spark(Model, extra="forbid"):
     """Where and how Spark runs."""
 
     master: Text = "local[2]"
-    """`local[N]`: in this process. `k8s://…`: executors as pods."""
+    """`local[N]`: in this process. What `spark-submit` was told wins (executors as pods, SparkApplications)."""
     memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "1g"
     """Heap of the driver's JVM; Python's memory comes beside it."""
     options: dict[str, str] = Field(default_factory=dict)

@@ -141,12 +141,15 @@ def _deliver(groups: "DataFrame", directory: Path, course: Course, notes: list[s
             path = directory / "configmaps" / f"{name_of(found['group'])}.yaml"
             path.write_text(as_yaml(manifest(found["group"], text)), encoding="utf-8")
     tested.sort(key=lambda each: each.group)
+    partitions = sum(each.partitions for each in tested)
+    if without := partitions - sum(each.with_baseline for each in tested):
+        notes.append(f"{without} of {partitions} partitions have no baseline: of fewer than {course.min_values} values "
+                     "(baseline.minValues) none is told, and a ConfigMap has its limit (baseline.maxBytes)")
     days = int(course.now[-1] - course.now[course.first]) / DAY_MS
     (directory / "report.md").write_text(report(tested, course, days, notes), encoding="utf-8")
     return {
         "groups": len(tested), "configMaps": sum(each.with_baseline > 0 for each in tested),
-        "partitions": sum(each.partitions for each in tested),
-        "partitionsWithoutBaseline": sum(each.partitions - each.with_baseline for each in tested),
+        "partitions": partitions, "partitionsWithoutBaseline": without,
         "daysTested": round(days, 3), "heldOut": course.held_out,
         "falseAlarmsPerDay": per_day(sum(each.alarms for each in tested), days),
         "falseAlarmsPerDayWithout": per_day(sum(each.alarms_without for each in tested), days),
