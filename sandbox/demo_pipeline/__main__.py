@@ -25,7 +25,8 @@ from demo_pipeline.stories import FOUR, NINE, coordination, images, protocol
 from demo_pipeline.summary import Summary
 
 OUTPUT = BUILD / "demo-pipeline"
-EXECUTORS = ("--launcher", "SparkOnKubernetes", "--service-account", "spark-driver", "--executors", "1")
+EXECUTORS = ("--launcher", "SparkOnKubernetes", "--service-account", "spark-driver", "--executors", "1",
+             "--cpu", "100m")
 CAPTURED_SECONDS = 300
 HISTORY = 20
 """Captures that a baseline is made of: minutes here, days elsewhere."""

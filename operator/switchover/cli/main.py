@@ -192,11 +192,11 @@ def launch(
     = Launcher.JOB,
     schedule: Annotated[str, typer.Option(help="A CronJob at these times, such as '0 3 * * *'; not of SparkApplications.")]
     = "",
-    cpu: Annotated[str, typer.Option(help="What the pod requests.")] = "1",
+    cpu: Annotated[str, typer.Option(help="What the pod requests; each executor as well.")] = "1",
     memory: Annotated[str, typer.Option(help="What the pod requests, and its limit.")] = "2Gi",
     secret: Annotated[list[str] | None, typer.Option(help="Mounted at /etc/switchover-secrets/NAME; repeatable.")] = None,
     service_account: Annotated[str, typer.Option(help="The pod's; for SparkOnKubernetes one that may create pods.")] = "",
-    executors: Annotated[int, typer.Option(help="With SparkOnKubernetes: how many pods, of one core and 2 GiB.", min=1)] = 2,
+    executors: Annotated[int, typer.Option(help="With SparkOnKubernetes: how many, of 2 GiB and one task.", min=1)] = 2,
 ) -> None:
     """Print the manifest that runs a job of the pipeline in Kubernetes, for kubectl apply or Git.
 

@@ -181,7 +181,7 @@ def _driver(run: Run) -> dict[str, Any]:
         "spark.kubernetes.container.image": run.image,
         "spark.kubernetes.executor.podTemplateFile": f"{DIRECTORY}/{EXECUTOR_FILE}",
         "spark.kubernetes.executor.disableConfigMap": "true",
-        "spark.executor.instances": str(run.executors),
+        "spark.executor.instances": str(run.executors), "spark.kubernetes.executor.request.cores": run.cpu,
         "spark.executor.memory": HEAP, "spark.executor.memoryOverhead": HEAP,
     }
     pod = _pod(run, {"args": [
