@@ -54,6 +54,7 @@ def spark_finds(rows: DataFrame, *key: str) -> Found:
 
 def duckdb_finds(path: Path, key: str, cores: int) -> Found:
     with duckdb.connect(config={"threads": cores}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         row = connection.execute(f"""
             SELECT count(*) FILTER (s < pe), coalesce(sum(least(e, pe) - s) FILTER (s < pe), 0), count(*) FILTER (s > pe),
                    coalesce(sum(s - pe) FILTER (s > pe), 0)

@@ -89,6 +89,7 @@ def by_duckdb(root: Path, cores: int) -> None:
     os.sched_setaffinity(0, range(cores))
     store = Store(root, CLUSTER)
     with measured() as cost, duckdb.connect(config={"threads": cores}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         found = connection.execute(SQL, {table: store.files(table) for table in ("commits", "ends")}).fetchall()[0]
     print(f"{'DuckDB, offsets alone':28} {cost} {found}", flush=True)
 
