@@ -60,7 +60,7 @@ def test_a_blocker_takes_all_of_the_score(change: Mapping[str, object], words: s
     (HEALTHY, {"state": "PreparingRebalance"}, "PreparingRebalance"),
     (HEALTHY, {"rebalances": 100.0}, "rebalances 100 times"),
     (HEALTHY, {"headroom": 0.05}, "retention is near: 5%"),
-    (HEALTHY, {"growth": 5000.0}, "grows by 5000"),
+    (HEALTHY, {"growth": 5000.0}, "grows by 5,000"),
     (HEALTHY, {"commit_interval": 90_000.0}, "every 90 s"),
     (HEALTHY, {"lag": None}, "not known"),
 ])

@@ -68,7 +68,7 @@ def _terms(group: Group) -> Iterator[Term]:
     if group.headroom is not None and group.headroom < 0.1 and group.lag:
         yield Term(30, f"retention is near: {max(group.headroom, 0.0):.0%} of a log lies before its offset")
     if group.growth is not None and group.lag and group.growth > max(0.01 * group.lag, 1000):
-        yield Term(25, f"its lag grows by {group.growth:.0f} records an hour")
+        yield Term(25, f"its lag grows by {group.growth:,.0f} records an hour")
     if group.commit_interval is not None and group.commit_interval > 60_000:
         yield Term(10, f"commits every {group.commit_interval / 1000:.0f} s: the gates' limits must be above that")
     if group.lag is None:

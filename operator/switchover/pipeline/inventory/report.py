@@ -17,6 +17,8 @@ SHOWN = 500
 """Rows of the table of groups; all of them are in groups.parquet."""
 LENGTH = 80
 """Characters of a name that are shown."""
+FEWEST_BARS = 6
+"""That a plot has room for, lest one bar fills it."""
 
 
 def page(cluster: str, groups: Sequence[Group], judged: Mapping[str, Readiness], waves: Sequence[Wave], glue: Glue | None,
@@ -45,10 +47,13 @@ def shown(name: str) -> str:
 
 def _bars(title: str, values: Sequence[int], labels: Sequence[str] | None = None) -> str:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(4.6, 2.4), layout="constrained")
     axes = figure.subplots()
     axes.bar(range(len(values)), values, color="#3465a4")
+    axes.set_xlim(-0.6, max(len(values), FEWEST_BARS) - 0.4)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_title(title, fontsize=10)
     axes.set_xticks(range(len(values)) if labels else [], labels or [], fontsize=8)
     axes.tick_params(axis="y", labelsize=8)
