@@ -1,4 +1,4 @@
-"""The jobs of the pipeline, each as a Job, before a migration and at its last hold."""
+"""The jobs of the pipeline beside a migration: a capture that never ends, and the others as Jobs at its last hold."""
 
 import time
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from demo.cluster import Cluster
+from demo.cluster import Cluster, CommandFailed
 from demo.progress import Resource
 from demo_pipeline import jobs
 
@@ -16,19 +16,17 @@ CONFIG: dict[str, Any] = {
     "kafka": {"bootstrapServers": "kafka:9092"}, "zookeeper": {"connect": "zookeeper:2181"},
     "drift": {"pauseSeconds": 5, "quorumVoters": ",".join(
         f"{3000 + number}@kafka-controller-{number}.kafka-controller:9093" for number in range(3))},
+    "capture": {"mode": "Continuous", "everySeconds": 10}, "baseline": {"minValues": 10},
 }
-CLAIM = {
-    "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": jobs.CLAIM},
-    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-}
+MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests-capture"
+HISTORY = 15
+"""Captures that the baseline is made of."""
+PATIENCE_SECONDS = 300
 
 
 @dataclass
 class Jobs:
-    """Captures before the migration; at its last hold runs the others in turn, once. `told` has what each left.
-
-    But baseline: it wants the history of many captures, which `make demo-pipeline` has.
-    """
+    """Captures from before the migration on; at its last hold runs the others in turn, once. `told` has what each left."""
 
     cluster: Cluster
     directory: Path
@@ -36,20 +34,31 @@ class Jobs:
     _since: float = 0.0
 
     def capture(self) -> None:
-        """What the audit's range begins with."""
-        self.cluster.kubectl("apply", "--filename", "-", feed=yaml.safe_dump(CLAIM))
-        self._run("capture", CONFIG)
+        """Start it; back with the first capture, which the audit's range begins with. Raises CommandFailed."""
+        self.cluster.kubectl("apply", "--filename", "-", feed=yaml.safe_dump({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "pipeline"},
+            "data": {"pipeline.yaml": yaml.safe_dump(CONFIG)}}))
+        self.cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
+        self.cluster.kubectl("rollout", "status", "deployment/capture", "--timeout=180s", timeout=190)
+        self._await_captures(1)
         self._since = time.time()
 
     def __call__(self, resource: Resource, container: str) -> str | None:
         if resource.get("status", {}).get("phase") != "AwaitingApproval" or "drift" in self.told:
             return None
-        audit = {"groups": [{"name": "orders"}], "since": round(self._since * 1000)}      # it captures again by itself
-        for job in ("audit", "inventory", "drift"):
-            self._run(job, {**CONFIG, "audit": audit})
+        self._await_captures(HISTORY)
+        audit = {"groups": [{"name": "orders"}], "since": round(self._since * 1000), "capture": False}
+        file = self.directory / "pipeline.yaml"
+        file.write_text(yaml.safe_dump({**CONFIG, "audit": audit}))
+        for job in ("audit", "inventory", "baseline", "drift"):
+            self.told[job] = jobs.run(self.cluster, job, file, print).told
+        self.cluster.kubectl("delete", "deployment", "capture")
         return f"the pipeline's jobs: {self.told}"
 
-    def _run(self, job: str, config: dict[str, Any]) -> None:
-        file = self.directory / "pipeline.yaml"
-        file.write_text(yaml.safe_dump(config))
-        self.told[job] = jobs.run(self.cluster, job, file, print).told
+    def _await_captures(self, count: int) -> None:
+        began = time.monotonic()
+        while not jobs.read(self.cluster, f"manifests/*/{count - 1:08}.json"):
+            if time.monotonic() - began > PATIENCE_SECONDS:
+                log = self.cluster.kubectl("logs", "deployment/capture", "--tail=15")
+                raise CommandFailed(f"not {count} captures after {PATIENCE_SECONDS} s: {log}")
+            time.sleep(2)

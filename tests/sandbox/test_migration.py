@@ -276,9 +276,10 @@ def test_nothing_that_kafka_runs_from_belongs_to_the_migration(story: Story, clu
 
 def test_the_jobs_of_the_pipeline_ran_in_pods_at_the_last_hold(story: Story) -> None:
     told = story.pipeline.told
-    assert set(told) == {"capture", "inventory", "audit", "drift"}
+    assert set(told) == {"inventory", "audit", "baseline", "drift"}
     assert all(each["result"] == "Succeeded" and each["rows"] > 0 for each in told.values()), told
     assert told["inventory"]["groups"] >= 1
+    assert told["baseline"]["configMaps"] >= 1
 
 
 def test_brokers_that_moved_made_no_group_consume_twice(story: Story) -> None:
