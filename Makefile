@@ -73,7 +73,7 @@ apiserver: binaries venv ## one layer of tests: a real control plane without nod
 
 test: lint images-pipeline ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
 test-long: lint images-pipeline images-zkcc ## every layer and the tests marked long
 	$(call say,tests)

@@ -1,4 +1,4 @@
-"""The layers of tests: their order in one run, and how long each may take."""
+"""The layers of tests: their order in one run, what may run beside what, and how long each may take."""
 
 import os
 from collections.abc import Callable
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # The machine may be busy with servers of other layers: slowness is no finding of a property test. CI tells of a change and
 # takes the same examples each time; whoever works on the code gets others with every run.
@@ -13,8 +15,11 @@ hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("busy")
 
-BUDGETS = {"unit": 450, "pipeline": 500, "simulation": 1000, "adapters": 1900, "apiserver": 600, "sandbox": 2700}
-"""Seconds for each layer on two cores, its fixtures included; in the order of running, quick and telling first."""
+BUDGETS = {"unit": 450, "pipeline": 500, "simulation": 1300, "adapters": 1900, "apiserver": 600, "sandbox": 2700}
+"""Seconds for each layer, its fixtures included, of two workers on two cores; in the order of running, the telling first."""
+
+TOGETHER = {"pipeline": "pipeline", "apiserver": "cluster", "sandbox": "cluster"}
+"""Layers that one worker runs whole: they share one Spark, one cluster. Of other layers a worker runs file by file."""
 
 ROOT = Path(__file__).parent
 COUNTED = "counted"
@@ -24,8 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--budgets", action="store_true", help="fail when a layer takes longer than its budget")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budgets(enforced=config.getoption("--budgets")), "layer-budgets")
+    if config.getoption("numprocesses"):
+        config.pluginmanager.register(Begun(config.pluginmanager.get_plugin("terminalreporter")), "begun")
 
 
 @pytest.hookimpl(trylast=True)
@@ -37,6 +45,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def layer(path: Path) -> str:
     """The layer that a test file belongs to: the directory below tests/."""
     return path.relative_to(ROOT).parts[0]
+
+
+class Units(LoadScopeScheduling):
+    """What a worker of `make test` takes at once, in the order of the layers.
+
+    The cluster comes last: whoever takes it has the machine for itself once the other worker is through.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return TOGETHER.get(layer(ROOT.parent / file), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
+    config.option.loadscopereorder = False
+    return Units(config, log)
+
+
+class Begun:
+    """Names every file as a worker begins it; beside workers pytest prints dots alone."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+        self._files: set[str] = set()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        file = nodeid.split("::")[0]
+        if file not in self._files:
+            self._files.add(file)
+            self._reporter.write(f"\n{file} ")
 
 
 @pytest.fixture

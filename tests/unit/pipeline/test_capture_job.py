@@ -62,7 +62,7 @@ class Session:
     def __init__(self, world: World) -> None:
         self._world = world
         self.dataSource = SimpleNamespace(register=lambda _: None)
-        self.sparkContext = SimpleNamespace(statusTracker=lambda: None)
+        self.sparkContext = SimpleNamespace(statusTracker=lambda: None, _jsc=SimpleNamespace(sc=lambda: None))
         self.read = self
 
     def format(self, _: str) -> "Session":
