@@ -6,6 +6,7 @@ import pytest
 import yaml
 from kubernetes import client
 
+from switchover.pipeline.config import Kafka, ZooKeeper
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
 from switchover.pipeline.inventory.manifests import document, migration
 from switchover.pipeline.inventory.settings import Workload
@@ -13,6 +14,8 @@ from switchover.pipeline.inventory.waves import Wave
 
 WORKLOAD = Workload.model_validate({"groups": "*", "name": "app", "container": "app", "template": {
     "env": [{"name": "GROUP_PROTOCOL", "value": "consumer"}]}, "bridge": {"image": "enabled:1"}})
+CONNECTION = Kafka.model_validate({"bootstrapServers": "kafka:9092", "credentialsRef": {"name": "kafka-client"}})
+TREE = ZooKeeper.model_validate({"connect": "zookeeper:2181", "credentialsRef": {"name": "zookeeper-client"}})
 NAMES = ["orders", "Orders_2", "a\nb", "\u202egnp.exe", "é/..", "x" * 255, "-"]
 
 
@@ -24,7 +27,7 @@ def test_a_wave_is_taken_whatever_the_groups_are_called(
         state="Stable", members=2, subscription="", lag=0, growth=None, headroom=1.0, lost=0, rebalances=None,
         commit_interval=None, last_commit=1) for name in NAMES]
     text = document(Wave(7, tuple(NAMES), 56), [
-        migration(group, 7, WORKLOAD, "kafka:9092", "zookeeper:2181") for group in groups])
+        migration(group, 7, WORKLOAD, CONNECTION, TREE) for group in groups])
     found = list(yaml.safe_load_all(text))
     api = client.CustomObjectsApi(api_client)
     for each in found:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import javaproperties
 from confluent_kafka import Message, TopicPartition
 
+from switchover import properties_file
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
 
 PROGRESS = 5.0
@@ -34,12 +34,9 @@ def configuration(file: Path | None, pairs: Sequence[str]) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     if file is not None:
         try:
-            with file.open("rb") as content:
-                found |= javaproperties.load(content)
-        except OSError as error:
-            raise BadConfiguration(f"cannot read {file}: {error.strerror}") from None
-        except ValueError:
-            raise BadConfiguration(f"{file} is not a file of properties") from None
+            found |= properties_file.read(file)
+        except properties_file.Unreadable as error:
+            raise BadConfiguration(str(error)) from None
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:

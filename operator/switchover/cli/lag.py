@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import javaproperties
-
+from switchover import properties_file
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire_offsets import WireOffsets
@@ -96,13 +95,9 @@ def client_properties(file: Path | None) -> Mapping[str, str]:
     if file is None:
         return {}
     try:
-        with file.open("rb") as content:
-            properties: Mapping[str, str] = javaproperties.load(content)
-            return properties
-    except OSError as error:
-        raise Refused(f"cannot read {file}: {error.strerror}") from None
-    except ValueError:
-        raise Refused(f"{file} is not a file of properties") from None
+        return properties_file.read(file)
+    except properties_file.Unreadable as error:
+        raise Refused(str(error)) from None
 
 
 async def follow_from_here(question: Question) -> AsyncGenerator[Report]:

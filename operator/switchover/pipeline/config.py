@@ -6,6 +6,7 @@ from typing import Annotated
 import yaml
 from pydantic import Field, ValidationError
 
+from switchover.api.meta import SecretRef
 from switchover.api.schema import Model
 from switchover.pipeline.audit.settings import AuditSettings
 from switchover.pipeline.baseline.settings import BaselineSettings
@@ -35,6 +36,8 @@ class Kafka(Model, extra="forbid"):
     """HOST:PORT of one or more brokers, with commas."""
     command_config: Path | None = None
     """Client properties as for Kafka's tools, and as in the operator's Secrets; PEM as text."""
+    credentials_ref: SecretRef | None = None
+    """The Secret that the inventory's migrations name; the jobs read `command_config` alone."""
 
 
 class ZooKeeper(Model, extra="forbid"):
@@ -44,6 +47,8 @@ class ZooKeeper(Model, extra="forbid"):
     """HOST:PORT,…/CHROOT"""
     command_config: Path | None = None
     """Client properties as in the operator's Secrets."""
+    credentials_ref: SecretRef | None = None
+    """As Kafka's."""
     transaction_logs: tuple[Path, ...] = ()
     """Directories that hold servers' `log.*` files, each server's its own (`version-2`)."""
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 10.0
 """Between two lines on the tasks of one Spark job."""
+IDLE = "; no executor is running: kubectl get events tells what its pod waits for"
 
 
 class Progress:
@@ -43,7 +44,10 @@ class Progress:
 
     def _tell(self, spark: "SparkSession", what: str, ended: threading.Event) -> None:
         tracker = spark.sparkContext.statusTracker()
+        context = spark.sparkContext._jsc.sc()
         while not ended.wait(EVERY_SECONDS):
             stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
             done, total = sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
-            self.say(f"{what}: {done} of {total} tasks" if total else f"{what}: under way")
+            # A driver that runs no task itself is the one entry while it has no executor.
+            idle = not context.isLocal() and context.getExecutorMemoryStatus().size() < 2
+            self.say((f"{what}: {done} of {total} tasks" if total else f"{what}: under way") + (IDLE if idle else ""))

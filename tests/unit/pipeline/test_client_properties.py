@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from switchover.pipeline.capture.client import configuration, properties
+from switchover.pipeline.capture.client import configuration
+from switchover.pipeline.client_properties import properties
 from switchover.pipeline.job import BadConfig
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.pipeline.config import Kafka, ZooKeeper
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
 from switchover.pipeline.inventory.manifests import document, migration, object_name
 from switchover.pipeline.inventory.readiness import judge
@@ -136,15 +137,21 @@ def test_the_topic_that_glues_the_fleet_is_named_and_parts_it_once_it_is_cut() -
 
 WORKLOAD = Workload.model_validate({"groups": "*", "name": "app", "container": "app", "template": {
     "env": [{"name": "GROUP_PROTOCOL", "value": "consumer"}]}, "bridge": {"image": "enabled:1"}})
+CONNECTION = Kafka.model_validate({"bootstrapServers": "kafka:9092", "credentialsRef": {"name": "kafka-client"}})
+TREE = ZooKeeper.model_validate({"connect": "zookeeper:2181", "credentialsRef": {"name": "zookeeper-client"}})
 
 
 @pytest.mark.parametrize(("group", "kind"), [(HEALTHY, "protocol"), (OLD, "coordination")])
 def test_a_manifest_is_a_valid_migration_that_moves_nothing(group: Group, kind: str) -> None:
-    found = migration(group, 3, WORKLOAD, "kafka:9092", "zookeeper:2181")
+    found = migration(group, 3, WORKLOAD, CONNECTION, TREE)
     read = ConsumerGroupMigration.model_validate(yaml.safe_load(document(Wave(3, ("orders",), 24), [found])))
     assert (read.spec.desired_state, read.metadata.labels) == ("Planned", {"switchover.dev/wave": "3"})
     assert (read.spec.protocol is not None) == (kind == "protocol")
     assert (read.spec.coordination is not None) == (kind == "coordination")
+    connections = [read.spec.kafka, *([read.spec.zookeeper] if kind == "coordination" else [])]
+    assert [each.manifest() for each in connections if each is not None] == [
+        {"bootstrapServers": "kafka:9092", "credentialsRef": {"name": "kafka-client"}},
+        {"connect": "zookeeper:2181", "credentialsRef": {"name": "zookeeper-client"}}][:len(connections)]
 
 
 def test_names_that_kubernetes_does_not_take_get_one_that_is_theirs_alone() -> None:
@@ -160,9 +167,9 @@ def test_names_that_kubernetes_does_not_take_get_one_that_is_theirs_alone() -> N
 def test_settings_that_make_no_valid_migration_are_named() -> None:
     broken = Workload.model_validate({"groups": "*", "container": "app", "template": {"env": "no list"}})
     with pytest.raises(BadConfig, match=r"inventory\.workloads makes no valid migration of group 'orders'"):
-        migration(HEALTHY, 1, broken, "kafka:9092", None)
+        migration(HEALTHY, 1, broken, CONNECTION, None)
     with pytest.raises(BadConfig, match=r"give zookeeper\.connect"):
-        migration(OLD, 1, WORKLOAD, "kafka:9092", None)
+        migration(OLD, 1, WORKLOAD, CONNECTION, None)
 
 
 # --- the report ---------------------------------------------------------------------------------------------------------

@@ -118,7 +118,8 @@ def notes_of(course: Course, settings: BaselineSettings) -> Iterator[str]:
         yield (f"captures lie {limits.poll // 1000} s apart: what arrived between two of them is taken to have arrived "
                "evenly, so a time lag may be wrong by as much")
     if holes := int((np.diff(course.now) > limits.max_hole).sum()):
-        yield f"{holes} holes of more than {limits.max_hole // 1000} s lie between captures; nothing is judged there"
+        yield (f"{holes} holes of more than {limits.max_hole // 1000} s lie between captures; nothing is judged there, "
+               f"nor in up to {limits.window // 1000} s after each")
 
 
 def _file(groups: "DataFrame", directory: Path) -> None:

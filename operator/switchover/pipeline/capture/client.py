@@ -4,33 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import javaproperties
-
 from switchover.adapters import librdkafka
+from switchover.pipeline.client_properties import properties
 from switchover.pipeline.job import BadConfig
 from switchover.ports import Refused
 
 QUIET = 2
 """librdkafka's level "critical": below it, a line on standard error for each attempt to connect. What failed is raised."""
-
-
-def properties(command_config: Path | str | None) -> Mapping[str, str]:
-    """A file of client properties, as for Kafka's own tools, or a directory with a file for each, as a Secret is mounted.
-
-    Raises BadConfig when it cannot be read.
-    """
-    if command_config is None:
-        return {}
-    try:
-        if (directory := Path(command_config)).is_dir():
-            return {file.name: file.read_text(encoding="utf-8") for file in directory.iterdir() if file.is_file()}
-        with Path(command_config).open("rb") as file:
-            found: Mapping[str, str] = javaproperties.load(file)
-            return found
-    except OSError as error:
-        raise BadConfig(f"cannot read {command_config}: {error.strerror}") from None
-    except ValueError:
-        raise BadConfig(f"{command_config} is not a file of properties") from None
 
 
 def configuration(bootstrap_servers: str, command_config: Path | str | None) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from switchover.adapters.consumer_tree import ConsumerTree
-from switchover.pipeline.capture.client import properties
 from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
+from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config, ZooKeeper
 from switchover.pipeline.job import BadConfig, JobFailed
 from switchover.pipeline.progress import Progress

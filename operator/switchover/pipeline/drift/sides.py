@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import javaproperties
-
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import Address
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
+from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config
 from switchover.pipeline.drift.unread import Unread
 from switchover.pipeline.job import BadConfig
@@ -60,9 +59,9 @@ def both_sides(config: Config) -> BothSides:
     ours = settings.controllers_config or (config.kafka.command_config if config.kafka is not None else None)
     try:
         return BothSides(
-            KazooZooKeeper(Access(config.zookeeper.connect, _properties(config.zookeeper.command_config)),
+            KazooZooKeeper(Access(config.zookeeper.connect, properties(config.zookeeper.command_config)),
                            seconds=settings.seconds),
-            KafkaWire(_properties(ours), seconds=settings.seconds),
+            KafkaWire(properties(ours), seconds=settings.seconds),
             voters(settings.quorum_voters),
             _secret(settings.password_encoder_secret))
     except Refused as error:
@@ -79,19 +78,6 @@ def voters(text: str) -> dict[int, Address]:
         if int(match[1]) in found:
             raise BadConfig(f"drift.quorumVoters names node {match[1]} twice")
         found[int(match[1])] = Address(match[2], int(match[3]))
-    return found
-
-
-def _properties(file: Path | None) -> Mapping[str, str]:
-    if file is None:
-        return {}
-    try:
-        with file.open("rb") as content:
-            found: Mapping[str, str] = javaproperties.load(content)
-    except OSError as error:
-        raise BadConfig(f"{file}: {error.strerror}") from None
-    except ValueError:
-        raise BadConfig(f"{file} is not a file of properties") from None
     return found
 
 

@@ -88,8 +88,7 @@ def _write(directory: Path, config: Config, groups: list[Group], judged: dict[st
                 continue
             assert config.kafka is not None
             try:
-                made.append(manifests.migration(by_name[name], wave.number, workload, config.kafka.bootstrap_servers,
-                                                config.zookeeper.connect if config.zookeeper is not None else None))
+                made.append(manifests.migration(by_name[name], wave.number, workload, config.kafka, config.zookeeper))
             except BadConfig as error:
                 unknown.append(name)
                 refused.append(str(error))

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.meta import API_VERSION
+from switchover.pipeline.config import Kafka, ZooKeeper
 from switchover.pipeline.inventory.group import Coordination, Group
 from switchover.pipeline.inventory.settings import Workload
 from switchover.pipeline.inventory.waves import Wave
@@ -32,17 +33,17 @@ def workload_of(group: str, workloads: Sequence[Workload]) -> Workload | None:
     return next((each for each in workloads if fnmatchcase(group, each.groups)), None)
 
 
-def migration(group: Group, wave: int, workload: Workload, kafka: str, zookeeper: str | None) -> dict[str, Any]:
+def migration(group: Group, wave: int, workload: Workload, kafka: Kafka, zookeeper: ZooKeeper | None) -> dict[str, Any]:
     """The resource of one group. Raises BadConfig in words where the settings make none that is valid."""
     change: dict[str, Any] = {
         "name": workload.name.replace("{group}", group.name), "kind": workload.kind, "container": workload.container,
         "template": workload.template, **({"bridge": workload.bridge} if workload.bridge is not None else {})}
-    spec: dict[str, Any] = {"desiredState": "Planned", "group": group.name, "kafka": {"bootstrapServers": kafka},
+    spec: dict[str, Any] = {"desiredState": "Planned", "group": group.name, "kafka": _connection(kafka),
                             "workloads": [change]}
     if group.coordination is Coordination.ZOOKEEPER:
         if zookeeper is None:
             raise BadConfig(f"group {group.name!r:.100} is coordinated by ZooKeeper: give zookeeper.connect")
-        spec |= {"zookeeper": {"connect": zookeeper}, "coordination": {"to": "Kafka"}}
+        spec |= {"zookeeper": _connection(zookeeper), "coordination": {"to": "Kafka"}}
     else:
         spec["protocol"] = {"to": "Consumer"}
     found = {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration",
@@ -57,7 +58,12 @@ def migration(group: Group, wave: int, workload: Workload, kafka: str, zookeeper
     return found
 
 
+def _connection(told: Kafka | ZooKeeper) -> dict[str, Any]:
+    return told.model_dump(by_alias=True, exclude_none=True, include={"bootstrap_servers", "connect", "credentials_ref"})
+
+
 def document(wave: Wave, migrations: Sequence[dict[str, Any]]) -> str:
-    """The file of one wave. The same groups give the same text."""
+    """The file of one wave. The same groups give the same text. By libyaml, which a large fleet's manifests need."""
     head = f"# Wave {wave.number}: {len(migrations)} of {len(wave.groups)} groups, {wave.partitions} partitions.\n"
-    return head + yaml.safe_dump_all(migrations, sort_keys=False, explicit_start=True, allow_unicode=False)
+    return head + yaml.dump_all(
+        migrations, Dumper=yaml.CSafeDumper, sort_keys=False, explicit_start=True, allow_unicode=False)
