@@ -139,6 +139,25 @@ def tell(c: Captures) -> dict[str, list[Finding]]:
     c.generation("bad assignor", 2, 4000, {"a-id": [0], "b-id": []})
     found["bad assignor"] = [("owners", True, T + 1000, T + 4000, 3000)]
 
+    # a member's client sends an older commit again, after newer ones; nobody else could commit. Long ago it is no excuse
+    for name, members, offsets, begin, every, what in (
+            ("sent again", {"a-id": [0]}, [0, 100, 200, 150, 300], 1000, 1000, [("twice", False, 150, 200, 50)]),
+            ("sent again at the end", {"a-id": [0]}, [0, 100, 200, 150], 1000, 1000, [("rewound", False, 150, 200, 50)]),
+            ("set back while empty", {}, [0, 100, 200, 150, 300], 1000, 1000, [("twice", True, 150, 200, 50)]),
+            ("owned by nobody", {"a-id": [1]}, [0, 100, 200, 150, 300], 1000, 1000, [("twice", True, 150, 200, 50)]),
+            ("a minute late", {"a-id": [0]}, [0, 100, 200, 50, 300], -30_000, 29_000, [("twice", False, 50, 200, 150)]),
+            ("later than that", {"a-id": [0]}, [0, 100, 200, 50, 300], -30_000, 31_000, [("twice", True, 50, 200, 150)])):
+        c.generation(name, 1, begin - 500, members)
+        c.commits(name, offsets, begin, every)
+        found[name] = what
+    c.generation("left, then set back", 1, 500, {"a-id": [0]})
+    c.commits("left, then set back", [0, 100, 200], 1000)
+    c.generation("left, then set back", 2, 4000, {})
+    c.commits("left, then set back", [150], 5000)
+    c.generation("left, then set back", 3, 6000, {"a-id": [0]})
+    c.commits("left, then set back", [300], 7000)
+    found["left, then set back"] = [("twice", True, 150, 200, 50)]
+
     # the consumer protocol: what is being given back is still owned
     c.topic("orders", "ab" * 16)
     for name, given_back, what in (

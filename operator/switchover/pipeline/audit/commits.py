@@ -6,6 +6,9 @@ itself counts (offset in the log, zxid), and between the stores by time, which t
 * What stands in both stores within the band is one commit (members that write both), and counts once, where it came first.
 * A commit below the one before it begins a new pass, whose overlap with the others was consumed twice. Where the one before
   it stands in the other store, and that store got past it within the band only, it may as well have been late (`close`).
+* A commit below one before it in Kafka may be an older one that its client sent again, after newer ones (`resent`):
+  librdkafka has several under way, and keeps those that a coordinator on the move did not take. Kafka takes commits of
+  members alone while a group has any, so nobody else committed; where nobody owned the partition, there were two.
 * A commit that goes on in its own store where that had got to, is a step of that store alone: members of both worlds who
   commit in turn are told apart by it (`own`).
 * A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what
@@ -23,8 +26,13 @@ from switchover.pipeline.audit.intervals import KEY
 
 NAMES = ("group", "topic", "partition")
 KAFKA, ZOOKEEPER = "kafka", "zookeeper"
-FIRST, TOMBSTONE, REWIND, CLOSE, OWN, SEAM = "first", "tombstone", "rewind", "close", "own", "seam"
+FIRST, TOMBSTONE, REWIND, CLOSE, RESENT, OWN, SEAM = "first", "tombstone", "rewind", "close", "resent", "own", "seam"
 """Why a pass begins."""
+SET_BACK, MAYBE_LATE = (REWIND, CLOSE, RESENT), (CLOSE, RESENT)
+"""Of these: by a commit below the one before; by one that proves nothing, as it may tell of a time before that one."""
+RESENT_MS = 60_000
+"""How old a commit may be that a client sends again: what has no answer for so long it gives up (`socket.timeout.ms` of
+librdkafka; Java's `request.timeout.ms` is 30 s)."""
 _DIGITS = r"\A[0-9]{1,19}\z"
 
 
@@ -73,6 +81,8 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     if two_stores:
         events = events.repartition(KEY)
     events = events.withColumn("at", f.max("time").over(passed))
+    long_ago = Window.partitionBy(KEY, "store").orderBy("at").rangeBetween(Window.unboundedPreceding, -RESENT_MS - 1)
+    events = events.withColumn("stood", f.max_by("offset", "place").over(long_ago))
     order: Sequence[str] = ("place", "sub")
     if two_stores:
         order = ("at", "store", "place", "sub")
@@ -89,7 +99,7 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
         "before": f.lag(f.struct("store", "offset", "at")).over(in_order), "n": f.row_number().over(in_order)})
     goes_on = (f.col("before.store") != f.col("store")) & (f.col("from") <= f.col("offset"))
     start = f.when(goes_on & f.col("cause").isin(REWIND, CLOSE, OWN), f.col("from")).otherwise(f.col("offset"))
-    return events.withColumn("cause", _cause()).withColumn("start", start).drop("from", "settled")
+    return events.withColumn("cause", _cause()).withColumn("start", start).drop("from", "settled", "stood")
 
 
 def _without_copies(events: DataFrame, band: int) -> DataFrame:
@@ -116,26 +126,39 @@ def _cause() -> Column:
     across = before["store"] != f.col("store")
     ahead = across & (offset > before["offset"])
     own = f.col("from")
+    below = (f.when(across & ~f.coalesce(f.col("settled") > offset, f.lit(False)), CLOSE)
+             .when(~across & (f.col("store") == KAFKA) & ~f.coalesce(f.col("stood") > offset, f.lit(False)), RESENT)
+             .otherwise(REWIND))
     return (f.when(offset.isNull(), None)
             .when(before.isNull(), FIRST)
             .when(before["offset"].isNull(), TOMBSTONE)
-            .when(offset < before["offset"],
-                  f.when(across & ~f.coalesce(f.col("settled") > offset, f.lit(False)), CLOSE).otherwise(REWIND))
+            .when(offset < before["offset"], below)
             .when(ahead & (own > before["offset"]), f.when(own <= offset, OWN).otherwise(REWIND))
             .when(ahead & (own.isNull() | (own < before["offset"])), SEAM))
 
 
 def passes(ordered: DataFrame) -> DataFrame:
-    """Passes over a partition: k, NAMES, pass (1, 2, …), cause, was, start, end, began, ended, store.
+    """Passes over a partition: k, NAMES, pass (1, 2, …), cause, was, start, end, began, ended, store, place.
 
-    `was` is the offset before it, `began` and `ended` are ms; start = end where nothing was read after its first commit.
+    `was` is the offset before it, `began` and `ended` are ms, `place` that of its first commit in its store; start = end
+    where nothing was read after that commit.
     """
     counted = Window.partitionBy(KEY).orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    first = f.min(f.struct("n", "cause", f.col("before.offset").alias("was"), "at", "store", "start"))
+    first = f.min(f.struct("n", "cause", f.col("before.offset").alias("was"), "at", "store", "place", "start"))
     return (ordered.withColumn("pass", f.count("cause").over(counted)).where("offset is not null")
             .groupBy(KEY, "pass")
             .agg(*(f.first(name).alias(name) for name in NAMES), first.alias("first"),
                  f.max("offset").alias("end"), f.max("at").alias("ended"))
             .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end",
                     f.col("first.at").alias("began"),
-                    "ended", "first.store"))
+                    "ended", "first.store", "first.place"))
+
+
+def of_members(passes: DataFrame, owned: DataFrame) -> DataFrame:
+    """The passes, of which only those of a member are RESENT; the others are REWIND. `owned`: k, first, last (places)."""
+    members = (passes.where(f.col("cause") == RESENT).join(owned.select(KEY, "first", "last"), KEY)
+               .where((f.col("first") <= f.col("place")) & (f.col("place") < f.col("last")))
+               .select(KEY, "pass", f.lit(True).alias("member")).distinct())
+    alone = (f.col("cause") == RESENT) & f.col("member").isNull()
+    return (passes.join(members, [KEY, "pass"], "left")
+            .withColumn("cause", f.when(alone, REWIND).otherwise(f.col("cause"))).drop("member"))

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from switchover.pipeline.audit.commits import CLOSE, NAMES, REWIND
+from switchover.pipeline.audit.commits import MAYBE_LATE, NAMES, SET_BACK
 from switchover.pipeline.audit.coverage import moment, shown
 from switchover.pipeline.audit.intervals import KEY, merged, overlaps
 
@@ -56,13 +56,13 @@ def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
     checked = checked.withColumns({"later": later, "earlier": earlier})
     twice = _finding(
         checked.where((f.col("overlap") > 0) & (f.col("later.began") >= since)), Kind.TWICE,
-        end=f.col("start") + f.col("overlap"), amount=f.col("overlap"), proven=f.col("later.cause") != CLOSE,
+        end=f.col("start") + f.col("overlap"), amount=f.col("overlap"), proven=~f.col("later.cause").isin(*MAYBE_LATE),
         at=f.col("later.began"), one=f.col("earlier.store"), other=f.col("later.store"))
     order = Window.partitionBy(KEY).orderBy("pass")
     unread = (f.col("start") == f.col("end")) & f.lead("pass").over(order).isNull()
     unknown = f.col("start") < f.min("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
     rewound = passes.withColumn("untold", unread | unknown).where(
-        f.col("untold") & f.col("cause").isin(REWIND, CLOSE) & (f.col("began") >= since))
+        f.col("untold") & f.col("cause").isin(*SET_BACK) & (f.col("began") >= since))
     set_back = _finding(rewound, Kind.REWOUND, end=f.col("was"), amount=f.col("was") - f.col("start"),
                         proven=f.lit(False), at=f.col("began"), other=f.col("store"))
     gaps = checked.where((f.col("gap") > 0) & (f.col("began") >= since) & (f.col("pass") > f.col("other.pass")))

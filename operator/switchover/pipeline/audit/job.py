@@ -124,7 +124,9 @@ class _Bronze:
 def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bool) -> tuple[DataFrame, DataFrame, int]:
     """All findings, the hand-overs, and how many hashes stand for several keys."""
     ordered = commits.steps(bronze.events, span.band, two_stores=two_stores).cache()
-    of_passes, gaps = findings.of_passes(commits.passes(ordered).cache(), span.since)
+    kafka_owned = hashed(bronze.kafka_owned, NAMES)
+    passes = commits.of_members(commits.passes(ordered), kafka_owned).cache()
+    of_passes, gaps = findings.of_passes(passes, span.since)
     spark = bronze.events.sparkSession
     acknowledged = losses.produced(spark, settings.produced) if settings.produced else None
     drained = [group.name for group in settings.groups if group.expected == "Drained"]
@@ -137,7 +139,7 @@ def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bo
         of_passes,
         findings.of_gaps(gaps) if acknowledged is None else findings.of_skipped(losses.skipped(gaps, acknowledged)),
         findings.of_deleted(losses.deleted(ordered, bronze.ends, span.since, span.until, span.band)),
-        findings.of_kafka_owners(hashed(bronze.kafka_owned, NAMES), span.since, span.until),
+        findings.of_kafka_owners(kafka_owned, span.since, span.until),
         findings.of_two_systems(hashed(consuming, NAMES), span.since, span.until, span.band),
     ]
     if drained:

@@ -1,0 +1,82 @@
+"""Commits of real clients that go back, captured from a real broker and judged by who could have made them."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from adapters.clusters import KRaftNode
+from switchover.pipeline.audit.job import run
+from switchover.pipeline.capture.job import Capture
+from switchover.pipeline.config import Config, Spark
+from switchover.pipeline.job import Outcome
+from switchover.pipeline.progress import Progress
+from switchover.pipeline.session import session
+
+BACK = (100, 200, 150, 300)
+QUICK = {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false"}
+"""Rows are few here: to compile code for them takes longer than to go without."""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    started = session(Spark(memory="600m", options={"spark.local.dir": str(tmp_path_factory.mktemp("spark"))}), "audit")
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def topic(newest_kafka: KRaftNode) -> str:
+    name = f"audited-{uuid.uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": str(newest_kafka.address)})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    return name
+
+
+def commit(server: KRaftNode, topic: str, group: str, *, protocol: str | None) -> None:
+    """BACK by one consumer: a member by this protocol, or one that has chosen its partition itself (None)."""
+    consumer = Consumer({"bootstrap.servers": str(server.address), "group.id": group, "enable.auto.commit": False,
+                         "group.protocol": protocol or "classic"})
+    if protocol is None:
+        consumer.assign([TopicPartition(topic, 0)])
+    else:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + 60
+        while not consumer.assignment():
+            assert time.monotonic() < deadline, "it never got its partition"
+            consumer.poll(0.2)
+    for offset in BACK:
+        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def audited(server: KRaftNode, store: Path, spark: SparkSession, topic: str, protocol: str | None) -> Outcome:
+    group = uuid.uuid4().hex
+    config = Config.model_validate({"cluster": "test", "store": store, "kafka": {"bootstrapServers": str(server.address)},
+                                    "spark": {"options": QUICK}})
+    Capture(config, spark, Progress()).once()
+    since = int(time.time() * 1000)
+    commit(server, topic, group, protocol=protocol)
+    audit = {"groups": [{"name": group}], "since": since, "topics": [topic]}
+    return run(Config.model_validate({**config.model_dump(by_alias=True), "audit": audit}), Progress())
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_may_have_sent_an_older_commit_again(
+        newest_kafka: KRaftNode, topic: str, tmp_path: Path, spark: SparkSession, protocol: str) -> None:
+    outcome = audited(newest_kafka, tmp_path, spark, topic, protocol)
+    assert (outcome.verdict, outcome.summary["violations"]) == ("Indeterminate", 0), outcome.summary
+    [words] = outcome.summary["evidence"]
+    assert "50 records [150, 200) consumed twice from" in words
+    assert words.endswith(", or a commit was late")
+
+
+def test_where_there_is_no_member_two_have_consumed(
+        newest_kafka: KRaftNode, topic: str, tmp_path: Path, spark: SparkSession) -> None:
+    outcome = audited(newest_kafka, tmp_path, spark, topic, None)
+    assert (outcome.verdict, outcome.summary["recordsTwice"]) == ("Violations", 50), outcome.summary
