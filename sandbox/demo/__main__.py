@@ -60,6 +60,10 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         raise migration.MigrationFailed(f"the operator was not killed at: {', '.join(m.words for m in killer.missed)}")
     world.await_in_sync(cluster)
     end = time.time()
+    moved = traffic.gaps(cluster, run.start, end)
+    if moved.produce > (end - run.start) / 2:
+        raise migration.MigrationFailed(
+            f"the load stood still for {moved.produce} s of {end - run.start:.0f}: nothing is proved; see the pods' logs")
     say("reading every record again")
     return Summary(
         result="Succeeded",
@@ -67,7 +71,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         steps=run.steps(),
         pods_replaced=run.replaced,
         traffic=traffic.verify(cluster),
-        migration=traffic.gaps(cluster, run.start, end),
+        migration=moved,
         step_gaps={name: traffic.gaps(cluster, *window) for name, window in run.windows().items()},
         plain=plain,
         plain_seconds=[stop - start for start, stop in windows],

@@ -20,7 +20,7 @@ CONFIG: dict[str, Any] = {
 }
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests-capture"
 HISTORY = 15
-"""Captures that the baseline is made of."""
+"""Captures that the baseline is made of, at least."""
 PATIENCE_SECONDS = 300
 
 

@@ -279,12 +279,14 @@ def test_the_jobs_of_the_pipeline_ran_in_pods_at_the_last_hold(story: Story) -> 
     assert set(told) == {"inventory", "audit", "baseline", "drift"}
     assert all(each["result"] == "Succeeded" and each["rows"] > 0 for each in told.values()), told
     assert told["inventory"]["groups"] >= 1
-    assert told["baseline"]["configMaps"] >= 1
+    # Of all that "orders" has; how many of them have a baseline hangs on the holes that brokers on the move leave.
+    assert (told["baseline"]["groups"], told["baseline"]["partitions"]) == (1, 6)
 
 
 def test_brokers_that_moved_made_no_group_consume_twice(story: Story) -> None:
-    """Nobody was killed: every member committed what it had read before it gave a partition away."""
-    assert story.pipeline.told["audit"]["verdict"] == "Clean", story.pipeline.told["audit"]
+    """Nobody was killed, and every member commits one at a time, so that no commit can be late."""
+    told = story.pipeline.told["audit"]
+    assert told["verdict"] == "Clean", "; ".join(told["evidence"])
 
 
 def test_zookeeper_and_kraft_agreed_at_the_last_hold(story: Story) -> None:

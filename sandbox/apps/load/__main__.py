@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from history.recorder import Recorder, opened
 from load.consumer import consume
 from load.history import History
+from load.lost import BrokersLost
 from load.producer import produce
 from load.verify import verify
 
@@ -44,11 +45,15 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     history = History(os.environ.get("HOSTNAME", given.command), given.history)
-    if given.command == "produce":
-        recorder = Recorder(opened(given.acknowledged), history.name)
-        produce(given.bootstrap, given.topic, given.rate, history, recorder, stop)
-    else:
-        consume(given.bootstrap, given.topic, given.group, history, stop)
+    try:
+        if given.command == "produce":
+            recorder = Recorder(opened(given.acknowledged), history.name)
+            produce(given.bootstrap, given.topic, given.rate, history, recorder, stop)
+        else:
+            consume(given.bootstrap, given.topic, given.group, history, stop)
+    except BrokersLost as problem:
+        print(f"load: {problem}; ending, so that the pod starts me anew", file=sys.stderr, flush=True)
+        os._exit(1)         # a client that knows no broker may not let the process end
     return 0
 
 

@@ -65,10 +65,9 @@ class History:
                 },
                 "errors": self.errors,
             }
-            text = json.dumps(content)
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(text)
-        os.replace(fresh, self.path)
+            fresh = self.path.with_suffix(".new")
+            fresh.write_text(json.dumps(content))
+            os.replace(fresh, self.path)
 
     def keep_writing(self) -> None:
         """Write once a second from a thread of its own, for as long as the process lives."""

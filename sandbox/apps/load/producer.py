@@ -7,6 +7,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from history.recorder import Recorder
 from load.history import History
+from load.lost import Watch
 
 
 class TopicForgotten(Exception):
@@ -21,30 +22,34 @@ def produce(
     `recorder` gets the offset of every acknowledged record, for the oracle of consumer histories.
 
     acks=all and idempotent: librdkafka retries for five minutes, in order and without a duplicate. A client that does not
-    know the topic any more is replaced by a new one, as an application would restart; no number is used again.
+    know the topic any more is replaced by a new one, as an application would restart; no number is used again. Raises
+    BrokersLost.
     """
     load = _Load(topic, rate, history, recorder, stop)
-    while not stop.is_set():
-        producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "client.id": history.name,
-                "acks": "all",
-                "enable.idempotence": True,
-                "linger.ms": 50,  # few, larger requests: the load must not be what the machine is busy with
-                "topic.metadata.refresh.interval.ms": 10_000,
-                "error_cb": lambda error: history.error(error.name()),
-            }
-        )
-        try:
-            load.keep_up(producer, await_partitions(producer, topic, history, stop))
-            producer.flush(30)
-        except TopicForgotten:
-            history.error("_UNKNOWN_TOPIC")
-            producer.purge()
-            producer.flush(1)
-    recorder.stop()
-    history.write()
+    try:
+        while not stop.is_set():
+            producer = Producer(
+                {
+                    "bootstrap.servers": bootstrap,
+                    "client.id": history.name,
+                    "acks": "all",
+                    "enable.idempotence": True,
+                    "linger.ms": 50,  # few, larger requests: the load must not be what the machine is busy with
+                    "topic.metadata.refresh.interval.ms": 10_000,
+                    "error_cb": lambda error: history.error(error.name()),
+                }
+            )
+            watch = Watch(producer)
+            try:
+                load.keep_up(producer, await_partitions(producer, topic, history, stop, watch), watch)
+                producer.flush(30)
+            except TopicForgotten:
+                history.error("_UNKNOWN_TOPIC")
+                producer.purge()
+                producer.flush(1)
+    finally:
+        recorder.stop()
+        history.write()
 
 
 class _Load:
@@ -55,8 +60,9 @@ class _Load:
         self._numbers: dict[int, int] = {}
         self._sent, self._begun = 0, 0.0
 
-    def keep_up(self, producer: Producer, partitions: list[int]) -> None:
-        """Send what is due until told to stop. Raises TopicForgotten."""
+    def keep_up(self, producer: Producer, partitions: list[int], watch: Watch) -> None:
+        """Send what is due until told to stop. Raises TopicForgotten and BrokersLost."""
+        self._watch = watch
         if not self._numbers:
             self._history.expect(partitions)
             self._history.keep_writing()
@@ -64,6 +70,7 @@ class _Load:
             self._begun = time.monotonic()
         padding = "x" * 100
         while not self._stop.is_set():
+            watch.check()
             due = int((time.monotonic() - self._begun) * self._rate)
             while self._sent < due:
                 partition = partitions[self._sent % len(partitions)]
@@ -72,7 +79,7 @@ class _Load:
                     producer.produce(self._topic, value.encode(), partition=partition, on_delivery=self._delivered)
                 except BufferError:  # full while nothing is acknowledged: wait, then catch up
                     producer.poll(0.1)
-                    continue
+                    break
                 except KafkaException as problem:
                     if problem.args[0].code() != KafkaError._UNKNOWN_TOPIC:
                         raise
@@ -90,18 +97,22 @@ class _Load:
         assert value is not None
         assert partition is not None
         assert offset is not None
+        self._watch.heard()
         self._history.note(partition, int(value.split(b":")[2]))
         if offset >= 0:  # unknown to the client where only a retry was answered
             self._recorder.acknowledged(self._topic, partition, offset)
 
 
-def await_partitions(producer: Producer, topic: str, history: History, stop: threading.Event) -> list[int]:
-    """The partitions of the topic, waiting for it and for brokers as long as there are none."""
+def await_partitions(
+    producer: Producer, topic: str, history: History, stop: threading.Event, watch: Watch
+) -> list[int]:
+    """The partitions of the topic, waiting for it as long as there are none. Raises BrokersLost."""
     while not stop.is_set():
         try:
             found = producer.list_topics(timeout=10).topics.get(topic)
         except KafkaException as problem:
             history.error(problem.args[0].name())
+            watch.check()
             continue
         if found is not None and found.error is None and found.partitions:
             return sorted(found.partitions)
