@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from adapters.freezing import frozen
 from history.checker import check
 from history.events import Event, Kind, Partition, parsed
 from history.reader import Reading
@@ -95,14 +95,9 @@ class Process:
         self._process.terminate()
         return self.ended()
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """SIGSTOP for the duration."""
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
+    def frozen(self) -> contextlib.AbstractContextManager[None]:
+        """It lives and does nothing, for the duration."""
+        return frozen(self._process)
 
     def kill(self) -> None:
         self._process.kill()

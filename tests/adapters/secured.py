@@ -45,6 +45,7 @@ from switchover.ports import Access
 
 RECORDS = 100
 SECURE_PORT = 2281
+ENCODER_SECRET = "en-c0der"
 PASSWORDS = {"kafka": "bro=ker", "switchover": "ope/rator", "alice": "wonder land"}
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"
@@ -78,13 +79,14 @@ class SecuredCluster:
         self.secret = {"ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key,
                        "ssl.truststore.certificates": self.pem.authority}
         self._write_files()
-        self.tree = KazooZooKeeper(Access(f"{self.zookeeper.address.host}:{SECURE_PORT}", {
+        self.tree_access = Access(f"{self.zookeeper.address.host}:{SECURE_PORT}", {
             "zookeeper.ssl.client.enable": "true",
             "zookeeper.ssl.truststore.certificates": self.pem.authority,
             "zookeeper.ssl.keystore.certificate.chain": self.pem.client_chain,
             "zookeeper.ssl.keystore.key": self.pem.client_key,
             "zookeeper.sasl.jaas.config": f'{DIGEST} username="kafka" password="zoo";',
-        }))
+        })
+        self.tree = KazooZooKeeper(self.tree_access)
         self.wire = KafkaWire(self.client("switchover"))
         self.quorum = KafkaWire(listener.client_properties(LISTENER, self.secret))
         self.admin = ConfluentKafkaAdmin(Access(self.bootstrap, self.client("switchover")))
@@ -159,7 +161,7 @@ zookeeper.connect={self.zookeeper.address.host}:{SECURE_PORT}
 zookeeper.session.timeout.ms=6000
 zookeeper.set.acl=true
 inter.broker.protocol.version=3.9
-password.encoder.secret=en-c0der
+password.encoder.secret={ENCODER_SECRET}
 authorizer.class.name=kafka.security.authorizer.AclAuthorizer
 super.users=User:kafka;User:switchover;User:CN=server;User:CN=nodes
 """
@@ -253,6 +255,17 @@ ssl.clientAuth=need
             except Exception:                                                   # noqa: BLE001
                 # A client that came before the controller waits in vain; a new one does not.
                 assert time.monotonic() < deadline, f"topic {name} could not be created"
+
+    async def obeys_zookeeper(self) -> None:
+        """Behind the end of a claim: every broker has heard of the new controller.
+
+        One that has not asks the stopped controllers for its controlled shutdown, for 300 s (feasibility-kraft.md 5.2). The
+        answer to DescribeCluster cannot tell: of a single broker it is that broker, whoever rules.
+        """
+        self.create_topic("back-in-zookeeper")
+        for broker in self.brokers.values():
+            await eventually(lambda address=broker.address: self.wire.metadata(address),  # type: ignore[misc]
+                             lambda view: any(each.topic == "back-in-zookeeper" for each in view.partitions))
 
     def write(self) -> None:
         """More records, each acknowledged by every replica in sync."""

@@ -15,15 +15,16 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from adapters.freezing import frozen
 from switchover.core.kraft.facts import Address
 
 KAFKA = Path(__file__).parents[2] / "sandbox" / "kafka"
 START_SECONDS = 90          # a start takes 2 to 4 s; two cores shared with other JVMs can stretch it
-STOP_SECONDS = 20
+STOP_SECONDS = 60           # a stop takes 1 to 6 s; a broker killed in the midst of it cannot come back for its session
 
 
 class ServerError(Exception):
@@ -149,15 +150,10 @@ class Server:
             self._process.wait()
             self._process = None
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """SIGSTOP for the duration: the port accepts and nobody answers."""
+    def frozen(self) -> contextlib.AbstractContextManager[None]:
+        """For the duration the port accepts and nobody answers."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
+        return frozen(self._process)
 
     def restart(self, properties: str) -> None:
         self.stop()

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 
 from adapters.clusters import COMMON
 from adapters.eventually import eventually
+from adapters.finalized import finalized
 from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, loopback
 from adapters.way_back import end_claim
 from switchover.adapters.kafka import ConfluentKafkaAdmin
@@ -274,8 +275,7 @@ reserved.broker.max.id=1000
     await story.has_kept_everything()
 
     for node in await story.leader_last():
-        story.controllers[node].restart(story.controller_file(node, "F"))
-        await eventually(story.log, lambda image, node=node: not image.controllers[node])   # type: ignore[misc]
+        await finalized(story.controllers[node], story.controller_file(node, "F"), node, story.log)
     await eventually(story.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     story.zookeeper.stop()
     story.create_topic("after")

@@ -1,14 +1,24 @@
-"""A secured cluster goes there and back on the files that Switchover renders, asked by Switchover's own adapters."""
+"""A secured cluster goes there and back on the files that Switchover renders, asked by our own adapters and jobs."""
 
+import asyncio
+import json
 import shutil
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
+import yaml
+from confluent_kafka import Consumer, TopicPartition
 
 from adapters.eventually import eventually
-from adapters.secured import SecuredCluster
+from adapters.finalized import finalized
+from adapters.secured import ENCODER_SECRET, LISTENER, SecuredCluster
 from adapters.way_back import end_claim
+from switchover.core.kraft import listener
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.modes import properties
 
@@ -47,6 +57,49 @@ async def to_kraft(cluster: SecuredCluster) -> None:
         await cluster.has_kept_everything()
 
 
+def mounted(directory: Path, secret: Mapping[str, str]) -> str:
+    """A Secret as a pod has it: a file for each key."""
+    directory.mkdir(parents=True)
+    for key, value in secret.items():
+        (directory / key).write_text(value)
+    return str(directory)
+
+
+async def seen_by_the_pipeline(cluster: SecuredCluster) -> None:
+    """In dual write: a commit is captured, and both sides are compared, encrypted passwords included."""
+    alice = Consumer({**cluster.librdkafka("alice"), "group.id": "alice"})
+    alice.commit(offsets=[TopicPartition("before", 0, 7)], asynchronous=False)
+    alice.close()
+    secrets = cluster.directory / "secrets"
+    config = cluster.directory / "pipeline.yaml"
+    config.write_text(yaml.safe_dump({
+        "cluster": "secured", "store": str(cluster.directory / "store"), "spark": {"memory": "600m"},
+        "kafka": {"bootstrapServers": cluster.bootstrap,
+                  "commandConfig": mounted(secrets / "kafka", cluster.client("switchover"))},
+        "zookeeper": {"connect": cluster.tree_access.servers,
+                      "commandConfig": mounted(secrets / "zookeeper", cluster.tree_access.properties)},
+        "drift": {
+            "quorumVoters": ",".join(f"{node}@{address}" for node, address in cluster.addresses.items()),
+            "controllersConfig": mounted(secrets / "controllers", listener.client_properties(LISTENER, cluster.secret)),
+            "passwordEncoderSecret": mounted(secrets / "encoder", {"secret": ENCODER_SECRET}) + "/secret",
+            "pauseSeconds": 2}}))
+
+    async def told(job: str) -> dict[str, Any]:
+        ran = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-m", "switchover.pipeline", job, "--config", config],
+            capture_output=True, text=True, check=False, timeout=240)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        outcome: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+        return outcome
+
+    assert (await told("capture"))["notes"] == []
+    commits = cluster.directory / "store" / "bronze" / "commits"
+    assert duckdb.sql(f"""SELECT "group", topic, "offset" FROM '{commits}/**/*.parquet'""").fetchall() == [
+        ("alice", "before", 7)]
+    drift = await told("drift")
+    assert (drift["verdict"], drift["driftPersistent"]) == ("Clean", 0)
+
+
 async def back_to_zookeeper(cluster: SecuredCluster) -> None:
     """The way back, in the order of feasibility-kraft.md 5.1."""
     for broker, server in cluster.brokers.items():
@@ -62,6 +115,7 @@ async def back_to_zookeeper(cluster: SecuredCluster) -> None:
         shutil.rmtree(cluster.controllers[node].directory / "data")
     await end_claim(cluster.tree)
     await eventually(cluster.state, lambda state: state.controller is not None and state.controller.ephemeral)
+    await cluster.obeys_zookeeper()
     for broker, server in cluster.brokers.items():
         assert cluster.broker_file(broker, "A") == cluster.user_file(broker)
         server.restart(cluster.broker_file(broker, "A"))
@@ -74,6 +128,7 @@ async def there_and_back(cluster: SecuredCluster) -> None:
     await cluster.has_kept_everything()
     await cluster.start_controllers()
     await to_dual_write(cluster)
+    await seen_by_the_pipeline(cluster)
     await to_kraft(cluster)
     # From now on ZooKeeper holds a password that a controller encrypted, and a right that a controller wrote.
     await cluster.change_encrypted_setting("third", "thr33")
@@ -99,8 +154,7 @@ async def test_a_secured_cluster_goes_there_and_back_and_there_again(
     await to_kraft(cluster)
     leader = (await cluster.quorum.quorum(cluster.addresses.values())).leader_id
     for node in sorted(cluster.controllers, key=lambda node: node == leader):
-        cluster.controllers[node].restart(cluster.controller_file(node, "F"))
-        await eventually(cluster.log, lambda image, node=node: not image.controllers[node])
+        await finalized(cluster.controllers[node], cluster.controller_file(node, "F"), node, cluster.log)
     await eventually(cluster.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     cluster.zookeeper.stop()
     cluster.create_topic("after")

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
+from adapters.finalized import finalized
 from adapters.servers import loopback
 from switchover.adapters.wire import KafkaWire
 from switchover.core.kraft.facts import Address, Partition
@@ -185,8 +186,7 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
 
     leader = (await wire.quorum(voters(own_cluster).values())).leader_id
     for node in sorted(own_cluster.controllers, key=lambda node: node == leader):     # the leader last
-        own_cluster.controllers[node].restart(own_cluster.controller_properties(node, "F"))
-        await eventually(log, lambda image, node=node: not image.controllers[node])     # type: ignore[misc]
+        await finalized(own_cluster.controllers[node], own_cluster.controller_properties(node, "F"), node, log)
     final = await eventually(log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     assert final.epoch > moved.epoch, "the leader has changed and was followed"
     assert final == replace(await KafkaWire({}).log(voters(own_cluster)), offset=final.offset)

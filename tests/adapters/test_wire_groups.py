@@ -282,7 +282,8 @@ async def test_real_cooperative_clients(which: str, request: pytest.FixtureReque
             assert {member.client_id for member in seen.members} == {"one", "two"}
             assert {member.protocol for member in seen.members} == {MemberProtocol.CLASSIC}
             assert all(member.topics == {topic} and member.host == "127.0.0.1" for member in seen.members)
-            assert all(member.user_data > 0 for member in seen.members)
+            # The newcomer has none where the first was so quick that it never got the second generation's assignment.
+            assert next(member.user_data for member in seen.members if member.client_id == "one") > 0
             assert all(member.assignment > member.user_data and member.metadata > 0 for member in seen.members)
             assert seen.epoch >= 2
             assert seen.epoch == seen.assignment_epoch == seen.members[0].epoch
