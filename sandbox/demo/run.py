@@ -59,7 +59,7 @@ def run(command: str, output: Path, tell: Callable[[Cluster, Screen], Summary], 
         screen.close()
         screen.say(f"FAILED: {error}")
         if cluster is not None:
-            collect(cluster, output / "diagnostics")
+            collect(cluster, output / "diagnostics", screen.say)
             screen.say(f"logs, events and status are in {(output / 'diagnostics').relative_to(ROOT)}")
         _write(output, {**so_far(), "result": "Failed", "reason": str(error)})
         return 1
