@@ -31,13 +31,31 @@ def run(job: str, file: Path) -> int:
         work: Run = import_module(f"switchover.pipeline.{job}.job").run
         outcome = work(config, progress)
     except JobFailed as error:
-        print(f"switchover pipeline {job}: {error}", file=sys.stderr)
-        _leave({"job": job, "result": "Failed", "reason": str(error)})
-        return 2
+        return _refuse(job, str(error))
+    except _from_below() as error:
+        return _refuse(job, f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]:.1000}")
     told = {"job": job, "result": "Succeeded", "verdict": outcome.verdict, "rows": outcome.rows,
             "seconds": round(progress.seconds, 1), **outcome.summary}
     print(_leave({key: value for key, value in told.items() if value is not None}))
     return 0
+
+
+def _from_below() -> tuple[type[Exception], ...]:
+    """What a full disk, a file that is damaged or a JVM that died comes up as; its first line names it.
+
+    Spark is imported here, when something was raised: a configuration that is refused needs none.
+    """
+    from py4j.protocol import Py4JError
+    from pyarrow import ArrowException
+    from pyspark.errors import PySparkException
+
+    return OSError, Py4JError, ArrowException, PySparkException
+
+
+def _refuse(job: str, why: str) -> int:
+    print(f"switchover pipeline {job}: {why}", file=sys.stderr)
+    _leave({"job": job, "result": "Failed", "reason": why})
+    return 2
 
 
 def _leave(told: dict[str, object]) -> str:
