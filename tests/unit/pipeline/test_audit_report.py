@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from switchover.pipeline.audit.coverage import Activity, doubts, holes, moment, of_group, shown, without_logs
+from switchover.pipeline.audit.coverage import KAFKA, LOGS, ZOOKEEPER, Activity, doubts, holes, moment, of_group, shown
 from switchover.pipeline.audit.report import Report, Verdict
 from switchover.pipeline.audit.settings import AuditSettings
 from switchover.pipeline.store import File, Manifest
@@ -41,8 +41,8 @@ def test_a_covered_range_has_no_doubts() -> None:
 
 
 @pytest.mark.parametrize(("captures", "words"), [
-    ([], "Kafka was never captured"),
-    ([capture(0, 100, "znodes")], "Kafka was never captured"),
+    ([], "nothing was captured of Kafka"),
+    ([capture(0, 100, "znodes")], "nothing was captured of Kafka"),
     ([capture(0, 101, "ends"), capture(1, 900, "ends")], "first capture of Kafka began"),
     ([capture(0, 100, "ends"), capture(1, 899, "ends")], "last capture of Kafka began"),
     ([capture(0, 100, "ends"), capture(1, 800, "ends"), capture(2, 900, "transactions")], "last capture of Kafka began"),
@@ -70,11 +70,19 @@ def test_a_log_that_began_anew_is_a_hole() -> None:
     assert holes(captures, 200, 1000) == []
 
 
-def test_zookeeper_without_logs_is_only_polled() -> None:
-    assert without_logs([capture(0, 100, "znodes"), capture(1, 200, "znodes")], 100, 200)
-    assert not without_logs([capture(0, 100, "znodes"), capture(1, 200, "znodes", "transactions")], 100, 200)
-    assert without_logs([capture(0, 100, "transactions"), capture(1, 300, "znodes")], 200, 300)
-    assert not without_logs([capture(0, 100, "ends")], 100, 200)
+@pytest.mark.parametrize(("logs", "words"), [
+    ((True, True, True), ""),
+    ((True, False, True), ""),
+    ((False, False, False), "polls do not tell"),
+    ((False, True, True), "first capture of ZooKeeper's transaction logs began"),
+    ((True, True, False), "last capture of ZooKeeper's transaction logs began"),
+])
+def test_zookeeper_is_covered_by_its_logs_over_all_of_the_range(logs: tuple[bool, ...], words: str) -> None:
+    captures = [capture(number, 100 * number, "ends", "znodes", *["transactions"] * read)
+                for number, read in enumerate(logs)]
+    found = doubts(captures, 0, 200, [KAFKA, ZOOKEEPER, LOGS])
+    assert len(found) == bool(words)
+    assert words in "".join(found)
 
 
 def test_a_group_of_which_nothing_is_known_is_not_clean() -> None:

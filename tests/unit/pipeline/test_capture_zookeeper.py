@@ -39,11 +39,13 @@ class Captured:
         config = Config.model_validate({"cluster": "c", "store": "/nowhere", "zookeeper": {
             "connect": "nowhere:1", "transactionLogs": directories}})
         self.rows: list[dict[str, Any]] = []
+        self.tables: list[str] = []
         inputs, self.counts, self.notes = zookeeper.capture_zookeeper(config, {"zxid": last}, self._write, Progress())
         self.newest = inputs["zxid"]
         self.holes: Sequence[dict[str, Any]] = inputs.get("holes", [])
 
     def _write(self, table: str, rows: pa.Table) -> File:
+        self.tables.append(table)
         if table == "transactions":
             self.rows += rows.to_pylist()
         return File(table, "", rows.num_rows, 0, "")
@@ -64,6 +66,12 @@ def test_what_one_server_lacks_is_taken_from_another_once(tmp_path: Path) -> Non
     captured = Captured(None, tmp_path / "a", tmp_path / "b")
     assert (captured.zxids, captured.holes, captured.newest) == ([1, 2, 3, 4, 5, 6, 7, 8], [], 8)
     assert Captured(5, tmp_path / "a", tmp_path / "b").zxids == [6, 7, 8]
+
+
+def test_logs_that_were_read_and_hold_nothing_new_are_filed_as_read(tmp_path: Path) -> None:
+    log(tmp_path, 1, 2, 3)
+    captured = Captured(3, tmp_path)
+    assert (captured.tables, captured.rows) == (["znodes", "transactions"], [])
 
 
 def test_a_gap_in_the_middle_is_a_hole_though_an_old_file_is_there(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ A range [since, until] is covered by a source (Kafka or ZooKeeper) when
 * a capture of it began at or after `until`: a capture reads at least what there was when it began;
 * no capture in between found that what the one before it had not read yet was gone (`inputs["holes"]` of its manifest), or
   that `__consumer_offsets` had been made anew (`inputs["offsets"]["next"]` went back);
-* for ZooKeeper, every such capture read transaction logs: of polls only the last write before each is seen.
-ZooKeeper need only be covered where the groups wrote to it, or where it is configured.
+ZooKeeper need only be covered where the groups wrote to it, and then its transaction logs must be as well: of two polls only
+the last write before each is seen.
 
 Every doubt makes Indeterminate of Clean; none makes a violation undone.
 """
@@ -17,11 +17,13 @@ from datetime import UTC, datetime
 
 from switchover.pipeline.store import Manifest
 
+KAFKA, ZOOKEEPER, LOGS = "Kafka", "ZooKeeper", "ZooKeeper's transaction logs"
 SOURCES: Mapping[str, frozenset[str]] = {
-    "Kafka": frozenset({"commits", "ownership", "ends", "topics", "groups"}),
-    "ZooKeeper": frozenset({"znodes", "transactions"}),
+    KAFKA: frozenset({"commits", "ownership", "ends", "topics", "groups"}),
+    ZOOKEEPER: frozenset({"znodes"}),
+    LOGS: frozenset({"transactions"}),
 }
-"""The tables that a capture of a source files."""
+"""The tables that a capture of a source files, be they empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Itera
     for source in sources:
         captures = [each for each in manifests if SOURCES[source] & {file.table for file in each.files}]
         if not captures:
-            found.append(f"{source} was never captured")
+            found.append(f"nothing was captured of {source}" + (
+                ", and polls do not tell what was written in between: give zookeeper.transactionLogs" * (source == LOGS)))
             continue
         if captures[0].began > since:
             found.append(f"the first capture of {source} began at {moment(captures[0].began)}, after the range began: "
@@ -67,13 +70,6 @@ def holes(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
                 found.append(f"capture {manifest.number} found another __consumer_offsets, which began anew")
         reached, before = following, manifest.began
     return found
-
-
-def without_logs(manifests: Sequence[Manifest], since: int, until: int) -> bool:
-    """Whether a capture of ZooKeeper in the range, or the first one after it, had no transaction log to read."""
-    captures = [each for each in manifests if SOURCES["ZooKeeper"] & {file.table for file in each.files}]
-    return bool(captures) and not any(file.table == "transactions" for each in captures for file in each.files
-                                      if each.ended >= since)
 
 
 def of_group(name: str, seen: Activity | None) -> list[str]:

@@ -161,12 +161,11 @@ def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditS
     waits = spark.read.parquet(str(directory / HAND_OVERS)).agg(
         f.count("*").alias("n"), f.max(f.col("end") - f.col("start")).alias("longest")).first()
     twice = [row for row in counted if row["kind"] == findings.Kind.TWICE and row["proven"]]
-    sources = ["Kafka"] + ["ZooKeeper"] * any(each.in_zookeeper for each in activity.values())
+    sources = [coverage.KAFKA]
+    if any(each.in_zookeeper for each in activity.values()):
+        sources += [coverage.ZOOKEEPER, coverage.LOGS]
     doubts = [*coverage.doubts(bronze.manifests, span.since, span.until, sources),
               *coverage.holes(bronze.manifests, span.since, span.until)]
-    if "ZooKeeper" in sources and coverage.without_logs(bronze.manifests, span.since, span.until):
-        doubts.append("ZooKeeper was only polled, and what was written between two polls is not known: capture its "
-                      "transaction logs")
     for group in settings.groups:
         doubts += coverage.of_group(group.name, activity.get(group.name))
     if clashes:

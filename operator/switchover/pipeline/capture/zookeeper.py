@@ -85,8 +85,7 @@ def _transactions(settings: ZooKeeper, last: int | None, write: Write,
         if len(rows) >= ROWS:
             write("transactions", _table(rows))
             rows.clear()
-    if rows:
-        write("transactions", _table(rows))
+    write("transactions", _table(rows))         # be it empty: an audit asks for the captures that read the logs
     if seen < after:
         notes.append(f"the logs end at transaction {max(seen, 0):#x}, before {after:#x} that was captured: their server "
                      "lags behind, or it is another ZooKeeper, which needs another name of `cluster`")
