@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from switchover.pipeline.config import Config, load
+from switchover.pipeline.failures import cause, from_below
 from switchover.pipeline.job import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 
@@ -32,24 +33,12 @@ def run(job: str, file: Path) -> int:
         outcome = work(config, progress)
     except JobFailed as error:
         return _refuse(job, str(error))
-    except _from_below() as error:
-        return _refuse(job, f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]:.1000}")
+    except from_below() as error:
+        return _refuse(job, cause(error))
     told = {"job": job, "result": "Succeeded", "verdict": outcome.verdict, "rows": outcome.rows,
             "seconds": round(progress.seconds, 1), **outcome.summary}
     print(_leave({key: value for key, value in told.items() if value is not None}))
     return 0
-
-
-def _from_below() -> tuple[type[Exception], ...]:
-    """What a full disk, a file that is damaged or a JVM that died comes up as; its first line names it.
-
-    Spark is imported here, when something was raised: a configuration that is refused needs none.
-    """
-    from py4j.protocol import Py4JError
-    from pyarrow import ArrowException
-    from pyspark.errors import PySparkException
-
-    return OSError, Py4JError, ArrowException, PySparkException
 
 
 def _refuse(job: str, why: str) -> int:

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switchover.pipeline.failures import cause
 from switchover.pipeline.job import BadConfig
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def session(settings: "Spark", name: str) -> "SparkSession":
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        why = getattr(error, "java_exception", None) or error
-        raise BadConfig(f"Spark does not start: {str(why).splitlines()[0]:.500}") from error
+        raise BadConfig(f"Spark does not start: {cause(error)}") from error
 
 
 def class_path() -> str:

@@ -16,6 +16,7 @@ from switchover.pipeline.capture import facts
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.plan import HOLES, TOPIC, Log, Plan, following, plan, splits
 from switchover.pipeline.config import Config, Kafka
+from switchover.pipeline.failures import cause
 from switchover.pipeline.job import BadConfig, JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
@@ -180,7 +181,7 @@ class Capture:
                 with self._progress.of(self._spark, f"reading up to {planned.records} records of {TOPIC}"):
                     rows = self._spark.read.format(NAME).options(**reading.options()).load().collect()
             except (PySparkException, Py4JError) as error:
-                raise JobFailed(f"{TOPIC} could not be read: {str(error).splitlines()[0]}") from error
+                raise JobFailed(f"{TOPIC} could not be read: {cause(error)}") from error
             for row in rows:
                 files += [File(**file) for file in json.loads(row.files)]
                 counts.update(json.loads(row.counts))
