@@ -15,7 +15,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
-from switchover.pipeline.bronze import read
+from switchover.pipeline.bronze import newest, read
 from switchover.pipeline.config import Config
 from switchover.pipeline.inventory import features, job
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
@@ -62,8 +62,8 @@ def filed(root: Path, *captures: Capture, notes: Sequence[str] = ()) -> Store:
     store = Store(root, "shop")
     for number, capture in enumerate(captures):
         run = f"run-{number}"
-        files = [store.file(run, table, 0, capture.time, pa.Table.from_pylist(rows, SCHEMAS[table]))
-                 for table, rows in capture.rows.items()]
+        files = [store.file(run, table, 0, capture.time, pa.Table.from_pylist(capture.rows[table], schema))
+                 for table, schema in SCHEMAS.items()]
         store.commit(Manifest(number, run, capture.time - 1000, capture.time, notes=tuple(notes), files=tuple(files)))
     return store
 
@@ -121,8 +121,7 @@ def expected(captures: Sequence[Capture]) -> dict[str, tuple[Any, ...]]:
     members: defaultdict[str, int] = defaultdict(int)
     topics: defaultdict[str, set[str]] = defaultdict(set)
     names = set()
-    last = max(capture.time for capture in captures if capture.rows["znodes"])
-    for row in (row for capture in captures for row in capture.rows["znodes"] if row["time"] == last):
+    for row in captures[-1].rows["znodes"]:
         match row["path"].split("/")[2:]:
             case [group, "ids", _]:
                 members[group] += 1
@@ -271,9 +270,18 @@ def test_rebalances_are_told_by_the_day(spark: SparkSession, tmp_path: Path) -> 
     assert found["new"].rebalances == 0
 
 
+def test_what_was_cleaned_up_since_is_not_told_any_more(spark: SparkSession, tmp_path: Path) -> None:
+    before = Capture()
+    before.node("/consumers/old/ids/one", b"{}")
+    before.node("/consumers/old/offsets/orders/0", b"12")
+    before.group("gone", ("orders", 0))
+    assert set(collected(spark, filed(tmp_path / "before", before))) == {"gone", "old"}
+    assert collected(spark, filed(tmp_path / "after", before, Capture(T0 + 60_000))) == {}
+
+
 def test_the_plan_leaves_nothing_to_python_and_shuffles_seldom(spark: SparkSession, tmp_path: Path) -> None:
     store = filed(tmp_path, *fleet(random.Random(4), 5))
-    each = features.partitions(*(read(spark, store, table) for table in ("commits", "znodes", "ends")))
+    each = features.partitions(read(spark, store, "commits"), newest(spark, store, "znodes"), read(spark, store, "ends"))
     plan = each._jdf.queryExecution().executedPlan().toString()
     assert "FullOuter" in plan
     assert "EvalPython" not in plan

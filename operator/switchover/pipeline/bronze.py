@@ -17,6 +17,11 @@ def read(spark: SparkSession, store: "Store", table: str) -> DataFrame:
     return rows(spark, table, store.files(table))
 
 
+def newest(spark: SparkSession, store: "Store", table: str) -> DataFrame:
+    """What the last capture found, where each captures all there is: what is gone is not in it. Raises JobFailed."""
+    return rows(spark, table, store.newest(table))
+
+
 def rows(spark: SparkSession, table: str, files: list[str]) -> DataFrame:
     """What these files hold of a table; empty without any."""
     schema = from_arrow_schema(SCHEMAS[table])

@@ -92,19 +92,13 @@ class Store:
 
         Raises JobFailed when a file that a manifest names is not there or has another size.
         """
-        found = []
-        for manifest in self.manifests():
-            if (since is not None and manifest.ended < since) or (until is not None and manifest.began >= until):
-                continue
-            for file in manifest.files:
-                if file.table != table:
-                    continue
-                path = self.root / file.path
-                if not path.is_file() or path.stat().st_size != file.bytes:
-                    raise JobFailed(
-                        f"{path} is not there as manifest {manifest.number:08} names it: restore it from a backup")
-                found.append(str(path))
-        return found
+        return [path for manifest in self.manifests()
+                if (since is None or manifest.ended >= since) and (until is None or manifest.began < until)
+                for path in self._paths(manifest, table)]
+
+    def newest(self, table: str) -> list[str]:
+        """Absolute paths of a table's files from the last capture that filed it, be they empty. Raises as `files` does."""
+        return next((paths for manifest in reversed(self.manifests()) if (paths := self._paths(manifest, table))), [])
 
     def file(self, run: str, table: str, index: int, began: int, rows: pa.Table) -> File:
         """Write rows of a table; nothing reads them before a manifest names them. Raises ValueError for other columns."""
@@ -170,6 +164,13 @@ class Store:
         """The newest results of a job."""
         found = sorted((self.root / "runs" / job / self.cluster).glob("[0-9]*/manifest.json"))
         return found[-1].parent if found else None
+
+    def _paths(self, manifest: Manifest, table: str) -> list[str]:
+        found = [(self.root / file.path, file.bytes) for file in manifest.files if file.table == table]
+        for path, size in found:
+            if not path.is_file() or path.stat().st_size != size:
+                raise JobFailed(f"{path} is not there as manifest {manifest.number:08} names it: restore it from a backup")
+        return [str(path) for path, _ in found]
 
     def _check(self, expected: int, number: int) -> None:
         if number != expected:

@@ -76,6 +76,14 @@ def test_the_last_is_the_newest_and_there_may_be_none(store: Store) -> None:
     assert store.last() == manifests[-1]
 
 
+def test_the_newest_files_are_those_of_the_last_capture_that_has_any(store: Store) -> None:
+    assert store.newest("ends") == []
+    for number, run in enumerate(("a", "b")):
+        filed(store, number, run, written(store, run))
+    filed(store, 2, "c")
+    assert [Path(path).name for path in store.newest("ends")] == ["b-0.parquet"]
+
+
 def test_junk_instead_of_a_manifest_is_refused_by_its_path(store: Store) -> None:
     filed(store, 0, "a")
     (store.root / "manifests/demo/00000000.json").write_text("[]")

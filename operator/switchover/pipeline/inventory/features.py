@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from switchover.pipeline.bronze import read
+from switchover.pipeline.bronze import newest, read
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
 from switchover.pipeline.store import Store
 
@@ -17,6 +17,7 @@ def partitions(commits: "DataFrame", znodes: "DataFrame", ends: "DataFrame") -> 
     """One row for each (group, topic, partition) that has an offset, from the newest commit of either store.
 
     Newest is by the place in the log, which is causal: a key lies in one partition of it. Deleted offsets are gone.
+    `znodes` are those of one capture.
     """
     from pyspark.sql import functions as f
 
@@ -30,7 +31,7 @@ def partitions(commits: "DataFrame", znodes: "DataFrame", ends: "DataFrame") -> 
         .select(*key, f.col("last.offset").alias("kafka"), f.col("last.commit_time").alias("kafka_time"),
                 "first_offset", "first_time", "count"))
     zookeeper = offsets(znodes)
-    newest = (
+    logs = (
         ends.groupBy("topic", "partition")
         .agg(f.max_by(f.struct("start", "end", "time"), "time").alias("now"),
              f.min_by(f.struct("end", "time"), "time").alias("then"))
@@ -41,7 +42,7 @@ def partitions(commits: "DataFrame", znodes: "DataFrame", ends: "DataFrame") -> 
                     f.col("kafka")).otherwise(f.col("zookeeper"))
     span = f.nullif(f.col("kafka_time") - f.col("first_time"), f.lit(0))
     return (
-        kafka.join(zookeeper, key, "full").withColumn("offset", offset).join(newest, ["topic", "partition"], "left")
+        kafka.join(zookeeper, key, "full").withColumn("offset", offset).join(logs, ["topic", "partition"], "left")
         .select(*key, "kafka", "zookeeper", "offset", "start", "end", "count",
                 f.greatest("kafka_time", "zookeeper_time").alias("time"), "produced",
                 ((f.col("kafka") - f.col("first_offset")) * 1000.0 / span).alias("consumed"),
@@ -53,7 +54,7 @@ def offsets(znodes: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as f
 
     parts = f.split("path", "/")
-    return (_newest(znodes).where(f.size(parts) == 6).where((parts[1] == "consumers") & (parts[3] == "offsets"))
+    return (znodes.where(f.size(parts) == 6).where((parts[1] == "consumers") & (parts[3] == "offsets"))
             .select(parts[2].alias("group"), parts[4].alias("topic"), parts[5].try_cast("int").alias("partition"),
                     _text("data").try_cast("bigint").alias("zookeeper"),
                     f.col("mtime").alias("zookeeper_time"))
@@ -65,7 +66,7 @@ def registered(znodes: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as f
 
     parts = f.split("path", "/")
-    return (_newest(znodes).where((f.size(parts) >= 3) & (parts[1] == "consumers"))
+    return (znodes.where((f.size(parts) >= 3) & (parts[1] == "consumers"))
             .groupBy(parts[2].alias("group"))
             .agg(f.count_if((f.size(parts) == 5) & (parts[3] == "ids")).alias("registered"),
                  f.max(f.when((f.size(parts) == 5) & (parts[3] == "ids"),
@@ -80,19 +81,11 @@ def _text(column: str) -> "Column":
     return f.make_valid_utf8(f.col(column).cast("string"))
 
 
-def _newest(rows: "DataFrame") -> "DataFrame":
-    """Those of the last capture: `time` is the same for all rows of one."""
-    from pyspark.sql import functions as f
-
-    last = rows.agg(f.max("time").alias("last"))
-    return rows.join(f.broadcast(last), rows["time"] == last["last"]).drop("last")
-
-
 def collect(spark: "SparkSession", store: Store) -> list[Group]:
     """Every group that any table knows, by name."""
     from pyspark.sql import functions as f
 
-    znodes = read(spark, store, "znodes")
+    znodes = newest(spark, store, "znodes")
     each = partitions(read(spark, store, "commits"), znodes, read(spark, store, "ends"))
     lag = f.when(f.col("end").isNotNull(), f.greatest(f.col("end") - f.col("offset"), f.lit(0)))
     held = f.when(f.col("end") > f.col("start"), (f.col("offset") - f.col("start")) / (f.col("end") - f.col("start")))
@@ -105,7 +98,7 @@ def collect(spark: "SparkSession", store: Store) -> list[Group]:
     rebalanced = (read(spark, store, "ownership").where("record in ('ClassicGroup', 'Epoch') and epoch is not null")
                   .groupBy("group").agg((f.max("epoch") - f.min("epoch")).alias("epochs"),
                                         (f.max("time") - f.min("time")).alias("span")))
-    described = _newest(read(spark, store, "groups")).select(
+    described = newest(spark, store, "groups").select(
         "group", "type", "state", f.size("members").alias("members"),
         f.array_distinct(f.flatten("members.assigned").getField("topic")).alias("assigned"))
     rows = (totals.join(rebalanced, "group", "full").join(described, "group", "full")
