@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -57,16 +58,17 @@ class Captures:
             "path": path, "data": f"{owner}-0".encode(), "version": 0, "czxid": zxid, "mzxid": zxid, "ctime": T + begins,
             "mtime": T + begins, "session": 5})
 
-    def generation(self, group: str, epoch: int, at: int, members: Mapping[str, Iterable[int]],
+    def generation(self, group: str, epoch: int, at: int, members: Mapping[str, Iterable[int] | None],
                    topic: str = "orders") -> None:
-        """A classic group's record. Clients are called as their members are without `-id`."""
+        """A classic group's record. Clients are called as their members are without `-id`. None: what is no assignment."""
         self._place += 1
         base = {"group": group, "record": "ClassicGroup", "epoch": epoch, "time": T + at, "tombstone": False,
                 "protocol_type": "consumer", "log_partition": 7, "log_offset": self._place}
         self.rows["ownership"].append(base)
         self.rows["ownership"] += [
             {**base, "member": member, "client_id": member.removesuffix("-id"),
-             "assigned": [{"topic": topic, "topic_id": None, "partition": each} for each in partitions]}
+             "assigned": None if partitions is None else [
+                 {"topic": topic, "topic_id": None, "partition": each} for each in partitions]}
             for member, partitions in members.items()]
 
     def current(self, group: str, member: str, at: int, assigned: Iterable[int], pending: Iterable[int] = (),
@@ -86,7 +88,8 @@ class Captures:
     def topic(self, name: str, topic_id: str) -> None:
         self.rows["topics"].append({"topic": name, "topic_id": topic_id, "partitions": 1, "internal": False, "time": T})
 
-    def file(self, root: Path, until: int, began: int = -SECOND, holes: object = None, cluster: str = "c") -> Store:
+    def file(self, root: Path, until: int, began: int = -SECOND, holes: object = None, cluster: str = "c",
+             counts: Mapping[str, int] = MappingProxyType({})) -> Store:
         """Into a store: a capture that began at `began`, and one at `until` that has everything."""
         store = Store(root, cluster)
         for row in self.rows["znodes"]:
@@ -97,5 +100,5 @@ class Captures:
             files = tuple(store.file(run, table, index, T + at, pa.Table.from_pylist(rows[table], SCHEMAS[table]))
                           for index, table in enumerate(SCHEMAS))
             inputs = {"holes": holes} if number and holes else {}
-            store.commit(Manifest(number, run, T + at, T + at + 10, inputs, files=files))
+            store.commit(Manifest(number, run, T + at, T + at + 10, inputs, dict(counts) if number else {}, files=files))
         return store

@@ -70,6 +70,19 @@ def test_a_clean_group_and_what_makes_it_less(spark: SparkSession, tmp_path: Pat
         "the first capture of Kafka began at 2023"[:40], r"group 'nobody\n' is not known: no commit"[:40]]
 
 
+def test_what_could_not_be_read_leaves_the_verdict_open(spark: SparkSession, tmp_path: Path) -> None:
+    captures = captured()
+    captures.generation("good", 1, -40_000, {"m-id": None, "n-id": None})
+    captures.generation("good", 2, -20_000, {"m-id": None})                  # which stands as the range begins
+    captures.generation("good", 3, 40_000, {"m-id": [0]})
+    captures.file(tmp_path, UNTIL, counts={"unknown commit version 5": 2, "type 4": 7})
+    outcome, manifest = audited(configured(tmp_path, {"name": "good"}))
+    assert outcome.verdict == "Indeterminate"
+    assert [words.partition(":")[0] for words in manifest["doubts"]] == [
+        "2 captured records could not be read (unknown commit version 5)", "group good"]
+    assert "1 assignments of members could not be read" in manifest["doubts"][1]
+
+
 def test_the_producers_log_decides_what_commits_cannot(spark: SparkSession, tmp_path: Path) -> None:
     captures = captured()
     captures.commit("good", None, 10_000)

@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from switchover.pipeline.audit.coverage import KAFKA, LOGS, ZOOKEEPER, Activity, doubts, holes, moment, of_group, shown
+from switchover.pipeline.audit.coverage import (
+    KAFKA,
+    LOGS,
+    ZOOKEEPER,
+    Activity,
+    doubts,
+    holes,
+    moment,
+    of_group,
+    shown,
+    unread,
+)
 from switchover.pipeline.audit.report import Report, Verdict
 from switchover.pipeline.audit.settings import AuditSettings
 from switchover.pipeline.store import File, Manifest
@@ -85,11 +96,23 @@ def test_zookeeper_is_covered_by_its_logs_over_all_of_the_range(logs: tuple[bool
     assert words in "".join(found)
 
 
+def test_records_that_could_not_be_read_count_where_they_may_be_of_the_range() -> None:
+    captures = [Manifest(number, "r", 100 * number, 100 * number + 50, counts=counts) for number, counts in enumerate((
+        {"unknown commit version 5": 1}, {"unknown commit version 5": 2, "tombstone": 9, "type 4": 9, "bad assignment": 9},
+        {"unknown commit version 5": 4, "bad value": 8}, {"bad key": 16}))]
+    assert [each.partition(":")[0] for each in unread(captures, 120, 200)] == [
+        "8 captured records could not be read (bad value)",
+        "6 captured records could not be read (unknown commit version 5)"]
+    assert len(unread(captures, 0, 1000)) == 3
+    assert unread(captures, 350, 400) == []
+
+
 def test_a_group_of_which_nothing_is_known_is_not_clean() -> None:
     assert "is not known" in of_group("g", None)[0]
     assert "is not known" in of_group("g", Activity())[0]
     assert "nothing in the range" in of_group("g", Activity(commits=5))[0]
     assert of_group("g", Activity(commits=5, in_range=1)) == []
+    assert "3 assignments of members could not be read" in of_group("g", Activity(commits=5, in_range=1, unread=3))[0]
 
 
 @given(st.lists(st.text(max_size=500), max_size=9), st.lists(st.text(max_size=500), max_size=9), st.booleans())

@@ -5,12 +5,14 @@ A range [since, until] is covered by a source (Kafka or ZooKeeper) when
 * a capture of it began at or after `until`: a capture reads at least what there was when it began;
 * no capture in between found that what the one before it had not read yet was gone (`inputs["holes"]` of its manifest), or
   that `__consumer_offsets` had been made anew (`inputs["offsets"]["next"]` went back);
+* no capture of it left out a record that it could not read (`counts` of its manifest).
 ZooKeeper need only be covered where the groups wrote to it, and then its transaction logs must be as well: of two polls only
 the last write before each is seen.
 
 Every doubt makes Indeterminate of Clean; none makes a violation undone.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +26,8 @@ SOURCES: Mapping[str, frozenset[str]] = {
     LOGS: frozenset({"transactions"}),
 }
 """The tables that a capture of a source files, be they empty."""
+UNREAD = ("unknown ", "bad key", "bad value")
+"""How counts of records begin that the decoders left out. A member's malformed assignment is told of its group alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Activity:
     """Offsets that were written to ZooKeeper in the range, and owner nodes that were there."""
     ever_in_zookeeper: int = 0
     """Offsets that were written to ZooKeeper at any time."""
+    unread: int = 0
+    """Members whose assignment could not be read, and stood in the range."""
 
 
 def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Iterable[str]) -> list[str]:
@@ -72,12 +78,25 @@ def holes(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
     return found
 
 
+def unread(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
+    """Records of the range that captures could not read."""
+    found, before = Counter[str](), 0
+    for manifest in manifests:
+        if before < until and manifest.ended > since:
+            found.update({name: count for name, count in manifest.counts.items() if name.startswith(UNREAD)})
+        before = manifest.began
+    return [f"{count} captured records could not be read ({name}): look for a newer Switchover, one that knows these brokers"
+            for name, count in sorted(found.items())]
+
+
 def of_group(name: str, seen: Activity | None) -> list[str]:
     """What is missing of one group."""
     if seen is None or not seen.commits:
         return [f"group {shown(name)} is not known: no commit of it was captured"]
     if not seen.in_range:
         return [f"group {shown(name)} committed nothing in the range"]
+    if seen.unread:
+        return [f"group {shown(name)}: {seen.unread} assignments of members could not be read: who owned what is not known"]
     return []
 
 

@@ -100,6 +100,7 @@ class _Bronze:
         in_zookeeper = commits.in_zookeeper(self.transactions, self.znodes)
         self.events = hashed(self._of_topics(in_kafka.unionByName(in_zookeeper)).where(f.col("time") < until), NAMES)
         records = read(spark, store, "ownership").where(f.col("group").isin(groups) & (f.col("time") < until))
+        self._unread = ownership.unread(records)
         self.kafka_owned = self._of_topics(ownership.in_kafka(records, read(spark, store, "topics")))
         polls = [each.began for each in self.manifests if any(file.table == "znodes" for file in each.files)]
         self.zookeeper_owned = self._of_topics(
@@ -113,12 +114,13 @@ class _Bronze:
         late = f.col("time") >= since
         in_zookeeper = f.col("store") == commits.ZOOKEEPER
         owned = self.zookeeper_owned.groupBy("group").agg(f.count_if(f.col("ended") > since).alias("owned"))
+        unread = self._unread.groupBy("group").agg(f.count_if(f.col("ended") > since).alias("unread"))
         rows = (self.events.groupBy("group").agg(
             f.count("offset").alias("commits"), f.count_if(late & f.col("offset").isNotNull()).alias("in_range"),
             f.count_if(in_zookeeper).alias("ever"), f.count_if(in_zookeeper & late).alias("in_zookeeper"))
-            .join(owned, "group", "full").na.fill(0)).collect()
-        return {row["group"]: Activity(row["commits"], row["in_range"], row["in_zookeeper"] + row["owned"], row["ever"])
-                for row in rows}
+            .join(owned, "group", "full").join(unread, "group", "full").na.fill(0)).collect()
+        return {row["group"]: Activity(row["commits"], row["in_range"], row["in_zookeeper"] + row["owned"], row["ever"],
+                                       row["unread"]) for row in rows}
 
 
 def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bool) -> tuple[DataFrame, DataFrame, int]:
@@ -165,7 +167,8 @@ def _report(spark: SparkSession, directory: Path, store: Store, settings: AuditS
     if any(each.in_zookeeper for each in activity.values()):
         sources += [coverage.ZOOKEEPER, coverage.LOGS]
     doubts = [*coverage.doubts(bronze.manifests, span.since, span.until, sources),
-              *coverage.holes(bronze.manifests, span.since, span.until)]
+              *coverage.holes(bronze.manifests, span.since, span.until),
+              *coverage.unread(bronze.manifests, span.since, span.until)]
     for group in settings.groups:
         doubts += coverage.of_group(group.name, activity.get(group.name))
     if clashes:

@@ -39,6 +39,11 @@ def _classic(ownership: DataFrame) -> DataFrame:
             .select("group", "of.member", "of.client_id", "of.assigned", "first", "last", "began", "ended"))
 
 
+def unread(ownership: DataFrame) -> DataFrame:
+    """group, ended (ms): each classic member whose assignment could not be read, and until when that stood."""
+    return _classic(ownership).where("assigned is null").select("group", "ended")
+
+
 def _consumer(ownership: DataFrame) -> DataFrame:
     nothing = f.array().cast("array<struct<topic:string,topic_id:string,partition:int>>")
     clients = (ownership.where("record = 'Member' and not tombstone").groupBy("group", "member")
