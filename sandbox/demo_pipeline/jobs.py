@@ -60,7 +60,8 @@ def _outcome(cluster: Cluster, name: str, job: str, say: Callable[[str], None]) 
             return message
         if time.monotonic() - told_at > QUIET_SECONDS and (line := _log(cluster, name, 1)) != shown:
             shown, told_at = line, time.monotonic()
-            say(f"{job}: {line}")
+            if not line.startswith("{"):                # the outcome, which is told when the job has ended
+                say(f"{job}: {line}")
     raise CommandFailed(f"job {name} has not ended after {PATIENCE_SECONDS} s; its last words: {_log(cluster, name, 15)}")
 
 
