@@ -1,10 +1,10 @@
 """Waiting for what a real server does in its own time."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from patience import Patience
 from switchover.ports import Unreachable
 
 Answer = TypeVar("Answer")
@@ -13,8 +13,8 @@ Answer = TypeVar("Answer")
 async def eventually(
     ask: Callable[[], Awaitable[Answer]], right: Callable[[Answer], bool], seconds: float = 120
 ) -> Answer:
-    deadline, last = time.monotonic() + seconds, "nothing"
-    while time.monotonic() < deadline:
+    patience, last = Patience(seconds), "nothing"
+    while not patience.over:
         try:
             answer = await ask()
             if right(answer):
@@ -23,4 +23,4 @@ async def eventually(
         except Unreachable as error:
             last = str(error)
         await asyncio.sleep(0.2)
-    raise AssertionError(f"after {seconds:g} s still {last}")
+    raise AssertionError(f"after {patience} still {last}")
