@@ -15,6 +15,8 @@ from demo.screen import Screen
 from demo.summary import Gaps, Traffic
 from demo.turn_back import TurnBack
 
+HOLDS = ["MoveBrokers", "Finalize"]
+"""The first one gives the changes of metadata in dual write the time that they need."""
 STRATEGY = "RollingUpdate"
 """The update strategy that the brokers' StatefulSet had, and must have again."""
 
@@ -97,6 +99,7 @@ def tell(cluster: Cluster, screen: Screen) -> Summary:
     migration.install_operator(cluster)
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
     manifest = yaml.safe_load(migration.MANIFEST.read_text())
+    manifest["spec"]["holds"] = HOLDS
     first, turn = migration.Run(), TurnBack(cluster)
     try:
         migration.follow(cluster, first, yaml.safe_dump(manifest), screen.show, say, [turn], migration.rolled_back)

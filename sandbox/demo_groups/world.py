@@ -5,6 +5,7 @@ from pathlib import Path
 
 import demo.world
 from demo.cluster import Cluster
+from demo.world import FOREVER
 from demo.world import remove as remove
 
 MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
@@ -28,11 +29,11 @@ def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIF
     """Kafka, topics, producers and members; back once every part is ready. Raises CommandFailed."""
     cluster.kubectl("create", "namespace", cluster.namespace)
     cluster.kubectl("apply", "--kustomize", str(manifests))
-    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
-    cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=300)
+    cluster.kubectl("wait", "job/topics", "--for=condition=complete", FOREVER, timeout=240)
     say("Kafka is ready, topics exist")
     for workload in _workloads(cluster, *PRODUCERS, *MEMBERS):
-        cluster.kubectl("rollout", "status", workload, "--timeout=180s", timeout=190)
+        cluster.kubectl("rollout", "status", workload, timeout=180)
     say("producers and members run")
 
 
@@ -41,7 +42,7 @@ def set_policy(cluster: Cluster, policy: str) -> None:
     nodes = ",".join(f'"{node}":"{policy}"' for node in NODES)
     cluster.kubectl("patch", "configmap", "kafka-migration-policy", "--type", "merge", "--patch", f'{{"data":{{{nodes}}}}}')
     cluster.kubectl("rollout", "restart", "statefulset/kafka")
-    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=300)
 
 
 def stop_traffic(cluster: Cluster) -> None:
@@ -50,7 +51,7 @@ def stop_traffic(cluster: Cluster) -> None:
         for workload in _workloads(cluster, *apps):
             cluster.kubectl("scale", workload, "--replicas=0")
         for app in apps:
-            cluster.kubectl("wait", "pod", "--selector", f"app={app}", "--for=delete", "--timeout=120s", timeout=130)
+            cluster.kubectl("wait", "pod", "--selector", f"app={app}", "--for=delete", FOREVER, timeout=120)
 
 
 def _workloads(cluster: Cluster, *apps: str) -> list[str]:
