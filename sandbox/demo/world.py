@@ -13,6 +13,8 @@ from demo.proofs import broker_mode, zookeeper_connections
 from patience import Patience
 
 MANIFESTS = Path(__file__).parents[1] / "manifests"
+LIGHT = MANIFESTS.with_name("manifests-light")
+"""The same with a load of fewer requests."""
 BROKERS = ("kafka-0", "kafka-1", "kafka-2")
 SERVERS = ("zookeeper-0", "zookeeper-1", "zookeeper-2")
 NAME_CACHE_SECONDS = 35
@@ -47,10 +49,10 @@ def remove(cluster: Cluster) -> None:
     cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
 
 
-def deploy(cluster: Cluster, say: Callable[[str], None]) -> None:
+def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS) -> None:
     """ZooKeeper, Kafka, topics and load; back once every part is ready. Raises CommandFailed."""
     cluster.kubectl("create", "namespace", cluster.namespace)
-    cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
+    cluster.kubectl("apply", "--kustomize", str(manifests))
     for workload in ("statefulset/zookeeper", "statefulset/kafka"):
         cluster.kubectl("rollout", "status", workload, timeout=300)
         say(f"{workload} is ready")

@@ -35,14 +35,15 @@ def main() -> int:
 
 
 def tell(cluster: Cluster, chapters: Sequence[Sequence[Sequence[stories.Story]]], say: Callable[[str], None],
-         directory: Path, each: Callable[[Mapping[str, Any]], None] = lambda _: None) -> Summary:
+         directory: Path, each: Callable[[Mapping[str, Any]], None] = lambda _: None,
+         manifests: Path = world.MANIFESTS) -> Summary:
     """Its world; the chapters one after the other, their lines side by side; then the oracle. `each` gets every
     migration at every change.
 
     Raises CommandFailed and StoryFailed, and ValueError where the histories cannot be judged.
     """
     shutil.rmtree(directory, ignore_errors=True)
-    world.deploy(cluster, say)
+    world.deploy(cluster, say, manifests)
     migration.install_operator(cluster)
     say("operator is ready")
     summary = Summary()

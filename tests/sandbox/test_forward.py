@@ -96,7 +96,7 @@ class Story:
 
 def tell(cluster: Cluster, audit_log: Path, directory: Path) -> Story:
     """To the end, with a second hold, before MoveBrokers. Asserted on what it left."""
-    world.deploy(cluster, print)
+    world.deploy(cluster, print, world.LIGHT)
     migration.install_operator(cluster)
     manifest = yaml.safe_load(migration.MANIFEST.read_text())
     manifest["spec"]["holds"] = ["MoveBrokers", "Finalize"]

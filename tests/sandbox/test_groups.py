@@ -31,7 +31,7 @@ def tell(cluster: Cluster, audit_log: Path, directory: Path) -> Story:
     kill = Kill(cluster, stories.PROTOCOL_UPGRADE, lambda progress: progress.get("step") == "Rollout"
                 and bool(progress.get("batchNodes")))
     lines = ((stories.STALLED_CANARY, stories.PROTOCOL_UPGRADE), (stories.ASSIGNMENT_STRATEGY,))
-    return Story(demo.tell(cluster, (lines,), print, directory, kill), kill)
+    return Story(demo.tell(cluster, (lines,), print, directory, kill, world.LIGHT), kill)
 
 
 def test_each_story_comes_to_the_end_that_it_is_meant_to_have(story: Story) -> None:

@@ -78,7 +78,7 @@ class Story:
 
 def tell(cluster: Cluster, audit_log: Path, directory: Path) -> Story:
     """Forward, and back from the second batch of MoveBrokers. Asserted on what it left."""
-    world.deploy(cluster, print)
+    world.deploy(cluster, print, world.LIGHT)
     metadata.prepare(cluster)
     migration.install_operator(cluster)
     manifest = yaml.safe_load(migration.MANIFEST.read_text())

@@ -15,9 +15,10 @@ class TopicForgotten(Exception):
 
 
 def produce(
-    bootstrap: str, topic: str, rate: int, history: History, recorder: Recorder, stop: threading.Event
+    bootstrap: str, topic: str, rate: int, linger: int, history: History, recorder: Recorder, stop: threading.Event
 ) -> None:
-    """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set.
+    """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set. Each waits `linger`
+    milliseconds for others: few, larger requests, since the load must not be what the machine is busy with.
 
     `recorder` gets the offset of every acknowledged record, for the oracle of consumer histories.
 
@@ -34,7 +35,7 @@ def produce(
                     "client.id": history.name,
                     "acks": "all",
                     "enable.idempotence": True,
-                    "linger.ms": 50,  # few, larger requests: the load must not be what the machine is busy with
+                    "linger.ms": linger,
                     "topic.metadata.refresh.interval.ms": 10_000,
                     "error_cb": lambda error: history.error(error.name()),
                 }
