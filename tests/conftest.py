@@ -18,8 +18,8 @@ hypothesis.settings.load_profile("busy")
 BUDGETS = {"unit": 600, "pipeline": 500, "simulation": 1300, "adapters": 2200, "apiserver": 600, "sandbox": 2700}
 """Seconds for each layer, its fixtures included, of two workers on two cores; in the order of running, the telling first."""
 
-TOGETHER = {"pipeline": "pipeline", "apiserver": "cluster", "sandbox": "cluster"}
-"""Layers that one worker runs whole: they share one Spark, one cluster. Of other layers a worker runs file by file."""
+WHOLE = {"pipeline", "apiserver", "stories"}
+"""Units that one worker takes whole: they share one Spark, one control plane, one sandbox. Of the rest it takes file by file."""
 
 ROOT = Path(__file__).parent
 COUNTED = "counted"
@@ -48,14 +48,13 @@ def layer(path: Path) -> str:
 
 
 class Units(LoadScopeScheduling):
-    """What a worker of `make test` takes at once, in the order of the layers.
-
-    The cluster comes last: whoever takes it has the machine for itself once the other worker is through.
-    """
+    """What a worker of `make test` takes at once, in the order of collection: the layer that takes longest comes first."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
-        return TOGETHER.get(layer(ROOT.parent / file), file)
+        found = layer(ROOT.parent / file)
+        unit = "stories" if found == "sandbox" and Path(file).name != "test_sandbox_lifecycle.py" else found
+        return unit if unit in WHOLE else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
