@@ -19,7 +19,7 @@ BUDGETS = {"unit": 600, "pipeline": 500, "simulation": 1300, "adapters": 2200, "
 """Seconds for each layer, its fixtures included, of two workers on two cores; in the order of running, the telling first."""
 
 WHOLE = {"pipeline", "apiserver", "stories"}
-"""Units that one worker takes whole: they share one Spark, one control plane, one sandbox. Of the rest it takes file by file."""
+"""What one worker takes whole, since it shares one Spark, one control plane, one sandbox. The rest it takes file by file."""
 
 ROOT = Path(__file__).parent
 COUNTED = "counted"
