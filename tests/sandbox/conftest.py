@@ -16,6 +16,8 @@ from demo.sandbox import bring_up, take_down
 BUILD = Path(__file__).parents[2] / "build"
 STATE = BUILD / "sandbox-tests"
 """Of these tests alone: a sandbox that someone runs from this checkout stays untouched."""
+TOGETHER, NODES = BUILD / "sandbox-together", 2
+"""Images are unpacked on every node, which costs more than anything else until the stories begin."""
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +40,18 @@ class Told:
 
 
 @pytest.fixture(scope="session")
-def together(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[ModuleType, Told]]:
+def together(request: pytest.FixtureRequest, audit_log: Path) -> Iterator[Mapping[ModuleType, Told]]:
     """The stories of all modules with a NAMESPACE, begun at once in one sandbox: they wait more than they work.
 
-    Such a module has `tell(cluster, audit_log, directory)`, which gives the story.
+    Such a module has `tell(cluster, audit_log)`, which gives the story.
     """
     modules = sorted({item.module for item in request.session.items if hasattr(item.module, "NAMESPACE")}, key=str)
-    state = STATE.with_name("sandbox-together")
-    take_down(state)                    # what a run that was killed has left
-    sandbox = bring_up(state, sorted({image for module in modules for image in module.IMAGES}))
+    take_down(TOGETHER)                 # what a run that was killed has left
+    sandbox = bring_up(TOGETHER, sorted({image for module in modules for image in module.IMAGES}), NODES)
 
     def tell(module: ModuleType, stage: Cluster) -> Any:
         try:
-            return module.tell(stage, state / "audit.log", tmp_path_factory.mktemp(module.NAMESPACE))
+            return module.tell(stage, audit_log)
         except BaseException:
             collect(stage, BUILD / "diagnostics" / module.NAMESPACE)
             raise
@@ -62,7 +61,7 @@ def together(
         try:
             yield {module: Told(stage, pool.submit(tell, module, stage)) for module, stage in stages.items()}
         finally:
-            take_down(state)            # whatever is still being told ends with it
+            take_down(TOGETHER)         # whatever is still being told ends with it
 
 
 @pytest.fixture(scope="module")
@@ -80,4 +79,4 @@ def stage(request: pytest.FixtureRequest, together: Mapping[ModuleType, Told]) -
 @pytest.fixture(scope="session")
 def audit_log() -> Path:
     """The API server's audit log, of all stories that were told side by side."""
-    return STATE.with_name("sandbox-together") / "audit.log"
+    return TOGETHER / "audit.log"

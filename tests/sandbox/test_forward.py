@@ -1,4 +1,4 @@
-"""A real Kafka in real pods, from ZooKeeper to KRaft under traffic: to the end, with the pipeline's jobs beside it.
+"""A real Kafka in real pods, from ZooKeeper to KRaft under traffic.
 
 The operator is killed three times, and a GitOps tool reverts the brokers' mount in dual write.
 """
@@ -18,16 +18,14 @@ from demo.cluster import Cluster
 from demo.kill import MOMENTS, Killer
 from demo.lost_answer import Cure
 from demo.progress import Resource, condition
-from demo_pipeline import jobs
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
-from sandbox.pipeline_jobs import Jobs
 
 pytestmark = pytest.mark.timeout(2300)
 
 NAMESPACE = "forward"
-IMAGES = [*world.images().values(), jobs.IMAGE]
+IMAGES = list(world.images().values())
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:switchover"
 REVERTED_SECONDS = 15
 
@@ -86,7 +84,6 @@ class Story:
     run: migration.Run
     killer: Killer
     reversion: Reversion
-    pipeline: Jobs
     cure: Cure
     traffic: traffic.Traffic
     modes: dict[str, str]
@@ -94,21 +91,19 @@ class Story:
     requests: list[audit.Request]
 
 
-def tell(cluster: Cluster, audit_log: Path, directory: Path) -> Story:
+def tell(cluster: Cluster, audit_log: Path) -> Story:
     """To the end, with a second hold, before MoveBrokers. Asserted on what it left."""
     world.deploy(cluster, print, world.LIGHT)
     migration.install_operator(cluster)
     manifest = yaml.safe_load(migration.MANIFEST.read_text())
     manifest["spec"]["holds"] = ["MoveBrokers", "Finalize"]
     run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
-    pipeline, cure = Jobs(cluster, directory), Cure(cluster)
-    pipeline.capture()
-    migration.follow(
-        cluster, run, yaml.safe_dump(manifest), lambda _: None, print, [reversion, killer, pipeline, cure])
+    cure = Cure(cluster)
+    migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print, [reversion, killer, cure])
     modes, connections = world.modes(cluster), world.connections(cluster)
     world.await_in_sync(cluster)
     found = traffic.verify(cluster)
-    return Story(run, killer, reversion, pipeline, cure, found, modes, connections, audit.requests(audit_log, ACCOUNT))
+    return Story(run, killer, reversion, cure, found, modes, connections, audit.requests(audit_log, ACCOUNT))
 
 
 def test_it_succeeded_and_zookeeper_may_go(story: Story) -> None:
@@ -176,26 +171,6 @@ def test_nothing_that_kafka_runs_from_belongs_to_the_migration(story: Story, sta
     ]
     assert {item["metadata"]["name"] for item in found} >= {"kafka", "kafka-controller"}
     assert owned == []
-
-
-def test_the_jobs_of_the_pipeline_ran_in_pods_at_the_last_hold(story: Story) -> None:
-    told = story.pipeline.told
-    assert set(told) == {"inventory", "audit", "baseline", "drift"}
-    assert all(each["result"] == "Succeeded" and each["rows"] > 0 for each in told.values()), told
-    assert told["inventory"]["groups"] >= 1
-    # Of all that "orders" has; how many of them have a baseline hangs on the holes that brokers on the move leave.
-    assert (told["baseline"]["groups"], told["baseline"]["partitions"]) == (1, 6)
-
-
-def test_brokers_that_moved_made_no_group_consume_twice(story: Story) -> None:
-    """Nobody was killed, and every member commits one at a time, so that no commit can be late."""
-    told = story.pipeline.told["audit"]
-    assert told["verdict"] == "Clean", "; ".join(told["evidence"])
-
-
-def test_zookeeper_and_kraft_agreed_at_the_last_hold(story: Story) -> None:
-    found = story.pipeline.told["drift"]
-    assert (found["verdict"], found["driftPersistent"]) == ("Clean", 0), found
 
 
 def test_nothing_restarts_any_more(story: Story, stage: Cluster) -> None:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timeout(2300)
 
 NAMESPACE = "groups"
 IMAGES = world.images()
+HISTORIES = Path(__file__).parents[2] / "build" / "groups-histories"
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Story:
     kill: Kill
 
 
-def tell(cluster: Cluster, audit_log: Path, directory: Path) -> Story:
+def tell(cluster: Cluster, audit_log: Path) -> Story:
     """Both groups at once, each with its own migrations. The operator is killed in the upgrade's second batch."""
     kill = Kill(cluster, stories.PROTOCOL_UPGRADE, lambda progress: progress.get("step") == "Rollout"
                 and bool(progress.get("batchNodes")))
     lines = ((stories.STALLED_CANARY, stories.PROTOCOL_UPGRADE), (stories.ASSIGNMENT_STRATEGY,))
-    return Story(demo.tell(cluster, (lines,), print, directory, kill, world.LIGHT), kill)
+    return Story(demo.tell(cluster, (lines,), print, HISTORIES, kill, world.LIGHT), kill)
 
 
 def test_each_story_comes_to_the_end_that_it_is_meant_to_have(story: Story) -> None:

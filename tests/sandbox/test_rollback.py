@@ -76,7 +76,7 @@ class Story:
     requests: list[audit.Request]
 
 
-def tell(cluster: Cluster, audit_log: Path, directory: Path) -> Story:
+def tell(cluster: Cluster, audit_log: Path) -> Story:
     """Forward, and back from the second batch of MoveBrokers. Asserted on what it left."""
     world.deploy(cluster, print, world.LIGHT)
     metadata.prepare(cluster)
