@@ -97,6 +97,13 @@ class Run:
         return {name: (start, end) for name, (start, end) in times.items() if start < end}
 
 
+def manifest(**spec: Any) -> str:
+    """The demo's migration as YAML, with these fields of its spec instead."""
+    found = yaml.safe_load(MANIFEST.read_text())
+    found["spec"] |= spec
+    return str(yaml.safe_dump(found))
+
+
 def install_operator(cluster: Cluster) -> None:
     """`helm install`, back once the operator is ready. Raises CommandFailed."""
     repository, _, tag = OPERATOR_IMAGE.rpartition(":")
@@ -107,13 +114,13 @@ def install_operator(cluster: Cluster) -> None:
 def follow(
     cluster: Cluster,
     run: Run,
-    manifest: str,
+    applied: str,
     show: Callable[[Resource], None],
     say: Callable[[str], None],
     observers: Sequence[Observer] = (),
     ended: Callable[[Resource], bool] | None = None,
 ) -> None:
-    """Apply the migration and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
+    """Apply a migration (YAML) and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
 
     It has `ended` when it succeeded and nothing of the cluster uses ZooKeeper any more, unless told otherwise. `show`
     gets the resource at every change and every half second; `say` gets one line for each change. Holds are approved as
@@ -121,8 +128,8 @@ def follow(
     """
     run.start = time.time()
     with Watch(cluster, "pods") as pods:
-        cluster.kubectl("apply", "--filename", "-", feed=manifest)
-        with Watch(cluster, "kafkamigration", yaml.safe_load(manifest)["metadata"]["name"]) as migrations:
+        cluster.kubectl("apply", "--filename", "-", feed=applied)
+        with Watch(cluster, "kafkamigration", yaml.safe_load(applied)["metadata"]["name"]) as migrations:
             silence = Patience(SILENT_SECONDS)
             while True:
                 found = migrations.next(TICK_SECONDS)

@@ -66,7 +66,7 @@ def on_zookeeper(cluster: Cluster, summary: Summary, screen: Screen) -> None:
 
     found = migration.Run()
     try:
-        migration.follow(cluster, found, migration.MANIFEST.read_text(), screen.show, say,
+        migration.follow(cluster, found, migration.manifest(), screen.show, say,
                          [at_the_hold, Cure(cluster)])
     finally:
         screen.close()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from demo import migration, traffic, world
 from demo.cluster import Cluster
@@ -21,6 +20,7 @@ from demo.progress import Resource, condition
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
+from sandbox.quick import QUICK
 
 pytestmark = pytest.mark.timeout(2300)
 
@@ -95,11 +95,9 @@ def tell(cluster: Cluster, audit_log: Path) -> Story:
     """To the end, with a second hold, before MoveBrokers. Asserted on what it left."""
     world.deploy(cluster, print, world.LIGHT)
     migration.install_operator(cluster)
-    manifest = yaml.safe_load(migration.MANIFEST.read_text())
-    manifest["spec"]["holds"] = ["MoveBrokers", "Finalize"]
     run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
-    cure = Cure(cluster)
-    migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print, [reversion, killer, cure])
+    manifest, cure = migration.manifest(holds=["MoveBrokers", "Finalize"], **QUICK), Cure(cluster)
+    migration.follow(cluster, run, manifest, lambda _: None, print, [reversion, killer, cure])
     modes, connections = world.modes(cluster), world.connections(cluster)
     world.await_in_sync(cluster)
     found = traffic.verify(cluster)

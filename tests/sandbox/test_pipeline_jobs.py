@@ -26,7 +26,7 @@ def pipeline(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Jobs
     ran = Jobs(cluster, tmp_path_factory.mktemp("pipeline"))
     ran.capture()
     try:
-        migration.follow(cluster, migration.Run(), migration.MANIFEST.read_text(), lambda _: None, print,
+        migration.follow(cluster, migration.Run(), migration.manifest(), lambda _: None, print,
                          [ran, Cure(cluster)], lambda _: "drift" in ran.told)
     except BaseException:
         collect(cluster, OUTPUT)

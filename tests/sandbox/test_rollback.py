@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
 from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
@@ -18,6 +17,7 @@ from demo.turn_back import TurnBack
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
+from sandbox.quick import QUICK
 from switchover.metadata.tree import state_path
 
 pytestmark = pytest.mark.timeout(2300)
@@ -81,11 +81,10 @@ def tell(cluster: Cluster, audit_log: Path) -> Story:
     world.deploy(cluster, print, world.LIGHT)
     metadata.prepare(cluster)
     migration.install_operator(cluster)
-    manifest = yaml.safe_load(migration.MANIFEST.read_text())
-    manifest["spec"]["holds"] = rollback.HOLDS
     run, turn, killer, behind = migration.Run(), TurnBack(cluster), Killer(BACK), Behind(cluster)
-    migration.follow(cluster, run, yaml.safe_dump(manifest), lambda _: None, print,
-                     [behind, turn, killer, Cure(cluster)], migration.rolled_back)
+    manifest = migration.manifest(holds=rollback.HOLDS, **QUICK)
+    migration.follow(cluster, run, manifest, lambda _: None, print, [behind, turn, killer, Cure(cluster)],
+                     migration.rolled_back)
     world.await_in_sync(cluster)
     after, modes, left = metadata.tell(cluster), world.modes(cluster), rollback.leftovers(cluster)
     return Story(run, turn, killer, behind, after, modes, left, traffic.verify(cluster), audit.requests(audit_log, ACCOUNT))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from demo import metadata, migration, operator_process, rollback, tools, traffic, world
 from demo.cluster import Cluster, CommandFailed
@@ -66,9 +65,7 @@ class Scene:
     spec: dict[str, Any] = field(default_factory=dict)
 
     def manifest(self, **spec: Any) -> str:
-        manifest = yaml.safe_load(migration.MANIFEST.read_text())
-        manifest["spec"] |= {"desiredState": "Running", **spec}
-        return yaml.safe_dump(manifest)
+        return migration.manifest(desiredState="Running", **spec)
 
     def follow(self, manifest: str, *observers: migration.Observer,
                ended: Callable[[Resource], bool] | None = None) -> migration.Run:
