@@ -52,12 +52,12 @@ class Behind:
         return None
 
     def _in_zookeeper(self, change: str) -> tuple[int, int]:
-        """The node's version before and after, told by the operator's own pod."""
+        """The node's version before and after, told by a pod of the load, whose image has kazoo."""
         script = "\n".join((
             "from kazoo.client import KazooClient", f"path = {state_path(*PARTITION)!r}",
             "c = KazooClient('zookeeper:2181'); c.start()", "data, stat = c.get(path)", change,
             "print(stat.version, c.exists(path).version)"))
-        before, after = self.cluster.kubectl("exec", "deploy/switchover", "--", "python3", "-c", script).split()
+        before, after = self.cluster.kubectl("exec", "deployment/producer", "--", "python", "-c", script).split()
         return int(before), int(after)
 
 
