@@ -14,7 +14,7 @@ from patience import Patience
 
 MANIFESTS = Path(__file__).parents[1] / "manifests"
 LIGHT = MANIFESTS.with_name("manifests-light")
-"""The same with a load of fewer requests."""
+"""The same with a load of fewer records in fewer requests."""
 BROKERS = ("kafka-0", "kafka-1", "kafka-2")
 SERVERS = ("zookeeper-0", "zookeeper-1", "zookeeper-2")
 NAME_CACHE_SECONDS = 35

@@ -10,7 +10,7 @@ from demo.world import remove as remove
 
 MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
 LIGHT = MANIFESTS.with_name("manifests-groups-light")
-"""The same with a load of fewer requests."""
+"""The same with the group in Python alone, and a load of fewer records in fewer requests."""
 LARGE = MANIFESTS.with_name("manifests-groups-large")
 """The same with a group of 12 members on 60 partitions, and without the other."""
 TROUBLES = MANIFESTS.with_name("manifests-groups-troubles")
