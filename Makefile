@@ -13,7 +13,7 @@ endif
 VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv/bin/uv
-LAYERS := unit pipeline simulation adapters apiserver sandbox
+LAYERS := unit packaging pipeline simulation adapters apiserver sandbox
 say = @printf '\n== %s (%d s since start) ==\n' "$(1)" "$$(( $$(date +%s) - $$SWITCHOVER_STARTED ))"
 
 .PHONY: help
@@ -43,10 +43,9 @@ $(UV): requirements/uv.txt | debian
 LOCK := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header
 lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 	$(LOCK) requirements/uv.in --output-file requirements/uv.txt
-	$(LOCK) pyproject.toml --extra operator --extra cli --output-file requirements/operator.txt
-	$(LOCK) pyproject.toml --extra operator --extra cli --extra pipeline --output-file requirements/pipeline.txt
-	$(LOCK) pyproject.toml --extra operator --extra cli --extra pipeline --group dev --group build \
-	  --output-file requirements/dev.txt
+	for extra in cli consumer operator pipeline; do \
+	  $(LOCK) pyproject.toml --extra $$extra --output-file requirements/$$extra.txt || exit; done
+	$(LOCK) pyproject.toml --extra operator --extra pipeline --group dev --group build --output-file requirements/dev.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
@@ -62,7 +61,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
 
-unit simulation pipeline: venv ## one layer of tests: pure core; Kopf in virtual time; Spark on small data
+unit packaging simulation pipeline: venv ## one layer of tests: pure core; the wheel alone; Kopf in virtual time; Spark on small data
 	$(BIN)/pytest tests/$@
 
 adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopback

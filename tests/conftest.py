@@ -17,7 +17,8 @@ hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("busy")
 
-BUDGETS = {"unit": 600, "pipeline": 500, "simulation": 1300, "adapters": 2200, "apiserver": 600, "sandbox": 2700}
+BUDGETS = {"unit": 600, "packaging": 90, "pipeline": 500, "simulation": 1300, "adapters": 2200, "apiserver": 600,
+           "sandbox": 2700}
 """Seconds for each layer, its fixtures included, of two workers on two cores; in the order of running, the telling first."""
 
 WHOLE = {"pipeline", "apiserver", "stories"}
