@@ -1,6 +1,7 @@
 """Layers that take too long."""
 
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
-        budgets = Budgets({"unit": 0.2, "adapters": 60}, lambda file: file.split("/")[1],
+        budgets = Budgets({"unit": 0.2, "adapters": 600}, lambda file: file.split("/")[1],
                           enforced=config.getoption("--budgets"), slow=lambda: 4.0)
         config.pluginmanager.register(budgets)
 """
@@ -51,12 +52,15 @@ def test_an_overrun_is_no_failure(project: Path, how: tuple[str, ...]) -> None:
     assert ended.returncode == TOO_SLOW
     lines = ended.stdout.splitlines()
     assert "14 passed" in lines[-2]
-    assert lines[-1] == "TOO SLOW: unit 0 s of 0.2 s, machine 4.0 times slower than quiet. Every test passed."
-    assert "adapters: 0 s, within its budget of 60 s, machine 4.0 times slower than quiet" in lines
+    load = r"machine 4\.0 times slower than quiet"
+    assert re.fullmatch(rf"TOO SLOW: unit \d+ s of 0\.2 s, {load}\. Every test passed\.", lines[-1])
+    assert re.search(rf"^adapters: \d+ s, within its budget of 600 s, {load}$", ended.stdout, re.MULTILINE)
     after = lines[lines.index("the slowest of unit:") + 1:]
     slowest = list(itertools.takewhile(lambda line: line.startswith("  "), after))
     assert len(slowest) == 10
-    assert slowest[0].split() == ["0.3", "s", "tests/unit/test_it.py::test_slow"]
+    took = {test: float(seconds) for seconds, _, test in map(str.split, slowest)}
+    assert took["tests/unit/test_it.py::test_slow"] >= 0.3
+    assert list(took.values()) == sorted(took.values(), reverse=True)
 
 
 def test_nothing_hangs_on_budgets_that_nobody_asked_for(project: Path) -> None:
