@@ -25,6 +25,8 @@ TOGETHER = {"pipeline": "pipeline", "apiserver": "cluster", "sandbox": "cluster"
 
 ROOT = Path(__file__).parent
 
+pytest_plugins = ("hang_guard",)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--budgets", action="store_true", help=f"exit with {TOO_SLOW} when a layer took longer than its budget")
