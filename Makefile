@@ -50,7 +50,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint crds test test-long $(LAYERS)
+.PHONY: lint crds test test-long shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -75,9 +75,15 @@ test: lint images-pipeline ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: lint images-pipeline images-zkcc ## every layer and the tests marked long
-	$(call say,tests)
-	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
+test-long: shard lint images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
+	$(call say,long tests)
+	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
+
+shard: debian
+	@$(if $(SHARD),$(PYTHON) tests/ledger.py '$(SHARD)')
+
+ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/long-tests.md, their seconds into tests/long_seconds.json
+	@$(BIN)/pytest --quiet --ledger $(if $(WRITE),write,show) $(LAYERS:%=tests/%)
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 

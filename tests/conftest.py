@@ -25,7 +25,7 @@ TOGETHER = {"pipeline": "pipeline", "apiserver": "cluster", "sandbox": "cluster"
 
 ROOT = Path(__file__).parent
 
-pytest_plugins = ("hang_guard",)
+pytest_plugins = ("hang_guard", "long_tests")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
