@@ -49,7 +49,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint crds test test-long shard ledger $(LAYERS)
+.PHONY: lint check crds test test-long shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -57,6 +57,9 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -m patience -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
+
+check: lint ## lint and the tests of the pure core, in two workers: before every commit
+	$(BIN)/pytest --numprocesses 2 -m 'not long' tests/unit
 
 crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
