@@ -19,7 +19,7 @@ endif
 VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv/bin/uv
-LAYERS := unit pipeline simulation adapters apiserver sandbox
+LAYERS := unit packaging pipeline simulation adapters apiserver sandbox
 say = @printf '\n== %s (%d s since start) ==\n' "$(1)" "$$(( $$(date +%s) - $$SWITCHOVER_STARTED ))"
 
 .PHONY: help
@@ -52,14 +52,13 @@ $(UV): requirements/uv.txt | debian
 LOCK := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header
 lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 	$(LOCK) requirements/uv.in --output-file requirements/uv.txt
-	$(LOCK) pyproject.toml --extra operator --extra cli --output-file requirements/operator.txt
-	$(LOCK) pyproject.toml --extra operator --extra cli --extra pipeline --output-file requirements/pipeline.txt
-	$(LOCK) pyproject.toml --extra operator --extra cli --extra pipeline --group dev --group build \
-	  --output-file requirements/dev.txt
+	for extra in cli consumer operator pipeline; do \
+	  $(LOCK) pyproject.toml --extra $$extra --output-file requirements/$$extra.txt || exit; done
+	$(LOCK) pyproject.toml --extra operator --extra pipeline --group dev --group build --output-file requirements/dev.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint crds test test-long $(LAYERS)
+.PHONY: lint crds test test-long shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -71,7 +70,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
 
-unit simulation pipeline: venv ## one layer of tests: pure core; Kopf in virtual time; Spark on small data
+unit packaging simulation pipeline: venv ## one layer of tests: pure core; the wheel alone; Kopf in virtual time; Spark on small data
 	$(BIN)/pytest tests/$@
 
 adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopback
@@ -84,9 +83,15 @@ test: lint binaries images-pipeline ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: lint binaries images-pipeline images-zkcc ## every layer and the tests marked long
-	$(call say,tests)
-	$(BIN)/pytest --timeout 3600 $(LAYERS:%=tests/%)
+test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
+	$(call say,long tests)
+	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
+
+shard: debian
+	@$(if $(SHARD),$(PYTHON) tests/ledger.py '$(SHARD)')
+
+ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/long-tests.md, their seconds into tests/long_seconds.json
+	@$(BIN)/pytest --quiet --ledger $(if $(WRITE),write,show) $(LAYERS:%=tests/%)
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 nodes=${SANDBOX_NODES:-3}
 cache=${SWITCHOVER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/switchover}
 
+# stretched SECONDS: of a quiet machine, as seconds of this one.
+stretched() { python3 "$checkout/sandbox/patience.py" "$1"; }
+
 say() { printf 'sandbox: %s\n' "$*" >&2; }
 refuse() { say "$*"; exit 2; }
 

@@ -52,7 +52,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
     run = migration.Run()
     try:
-        migration.follow(cluster, run, migration.MANIFEST.read_text(), screen.show, say, [killer, portrait, Cure(cluster)])
+        migration.follow(cluster, run, migration.manifest(), screen.show, say, [killer, portrait, Cure(cluster)])
     finally:
         screen.close()
         (OUTPUT / "migration.json").write_text(json.dumps(run.resource, indent=2) + "\n")

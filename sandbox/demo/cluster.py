@@ -1,10 +1,13 @@
 """The Kubernetes cluster, through kubectl and helm as any user has them."""
 
+import contextlib
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from patience import Patience
 
 
 class CommandFailed(Exception):
@@ -19,7 +22,8 @@ class Cluster:
     environment: Mapping[str, str]
 
     def kubectl(self, *arguments: str, feed: str | None = None, timeout: float = 60) -> str:
-        """Standard output of kubectl in the namespace. Raises CommandFailed, also when it takes too long."""
+        """Standard output of kubectl in the namespace. Raises CommandFailed, also when it takes longer than `timeout`
+        seconds of a quiet machine."""
         command = ("kubectl", "--namespace", self.namespace, *arguments)
         return run(*command, env=self.environment, feed=feed, timeout=timeout)
 
@@ -40,14 +44,28 @@ class Cluster:
 
 def run(*command: str, env: Mapping[str, str], feed: str | None = None, timeout: float = 60) -> str:
     """Run a command to its end and return its standard output. Raises CommandFailed."""
+    patience = Patience(timeout)
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(
-            command, env=dict(env), input=feed, capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise CommandFailed(f"{' '.join(command)}: no end after {timeout:.0f} s") from None
+        process = subprocess.Popen(command, env=dict(env), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     except FileNotFoundError:
         raise CommandFailed(f"{command[0]} is not on the PATH; `make sandbox` builds it") from None
-    if done.returncode:
-        raise CommandFailed(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
+    with process:
+        try:
+            output, errors = _communicate(process, command, feed, patience)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise CommandFailed(f"{' '.join(command)}: {(errors or output).strip()}")
+    return output
+
+
+def _communicate(
+    process: subprocess.Popen[str], command: Sequence[str], feed: str | None, patience: Patience
+) -> tuple[str, str]:
+    while not patience.over:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(feed, timeout=min(patience.seconds, 1))
+        feed = None                 # is on its way
+    raise CommandFailed(f"{' '.join(command)}: no end after {patience}")

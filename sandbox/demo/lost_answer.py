@@ -1,14 +1,14 @@
 """What the runbook of OutOfSync tells a person to do about a leader that never takes its followers back (Kafka 3.9.2)."""
 
 import re
-import time
 from dataclasses import dataclass, field
 
 from demo.cluster import Cluster
 from demo.progress import Resource
+from patience import Patience
 
 PATIENCE_SECONDS = 75
-"""A follower that can be taken back is within seconds; the busiest machine has made it a minute."""
+"""A follower that can be taken back is within seconds."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Cure:
     cluster: Cluster
     restarted: list[str] = field(default_factory=list)
     _leaders: str = ""
-    _since: float = 0.0
+    _patience: Patience = field(default_factory=lambda: Patience(PATIENCE_SECONDS))
 
     def __call__(self, resource: Resource, container: str) -> str | None:
         """An observer of demo.migration.follow. Raises CommandFailed."""
@@ -31,8 +31,8 @@ class Cure:
         named = re.search(r"leaders (\d.*)", told)
         leaders = named[1] if named is not None else ""
         if leaders != self._leaders:
-            self._leaders, self._since = leaders, time.monotonic()
-        if not leaders or time.monotonic() - self._since < PATIENCE_SECONDS or not self._all_ready():
+            self._leaders, self._patience = leaders, Patience(PATIENCE_SECONDS)
+        if not leaders or not self._patience.over or not self._all_ready():
             return None
         pod = f"kafka-{re.split(r'[, ]', leaders)[0]}"
         self.cluster.kubectl("delete", "pod", pod, "--wait=false")

@@ -2,6 +2,7 @@
 
 import re
 
+from demo import tools
 from demo.cluster import Cluster
 
 BOOTSTRAP = "--bootstrap-server kafka:9092"
@@ -12,9 +13,11 @@ kafka-topics.sh {BOOTSTRAP} --create --if-not-exists --topic {DOOMED} --partitio
 kafka-configs.sh {BOOTSTRAP} --alter --entity-type users --entity-name {USER} --add-config consumer_byte_rate=1048576
 """
 CHANGE = f"""
-kafka-topics.sh {BOOTSTRAP} --create --topic {MADE} --partitions 3 --replication-factor 3 --config retention.ms=3600000
-kafka-topics.sh {BOOTSTRAP} --delete --topic {DOOMED}
-kafka-topics.sh {BOOTSTRAP} --alter --topic {GROWN} --partitions 5
+kafka-topics.sh {BOOTSTRAP} --create --if-not-exists --topic {MADE} --partitions 3 --replication-factor 3 \\
+    --config retention.ms=3600000
+kafka-topics.sh {BOOTSTRAP} --delete --if-exists --topic {DOOMED}
+kafka-topics.sh {BOOTSTRAP} --describe --topic {GROWN} | grep -q 'PartitionCount: 5' ||
+    kafka-topics.sh {BOOTSTRAP} --alter --topic {GROWN} --partitions 5
 kafka-configs.sh {BOOTSTRAP} --alter --entity-type topics --entity-name {CHANGED} --add-config max.message.bytes=131072
 kafka-configs.sh {BOOTSTRAP} --alter --entity-type users --entity-name {USER} --add-config producer_byte_rate=2097152
 kafka-configs.sh {BOOTSTRAP} --alter --entity-type users --entity-name {USER} \\
@@ -30,17 +33,17 @@ kafka-configs.sh {BOOTSTRAP} --describe --entity-type brokers --entity-default
 
 def prepare(cluster: Cluster) -> None:
     """What is to be changed later. Raises CommandFailed."""
-    _kafka(cluster, PREPARE)
+    tools.run(cluster, PREPARE)
 
 
-def change(cluster: Cluster, pod: str) -> None:
-    """One change of every kind that the demo's cluster knows, by a broker. Raises CommandFailed."""
-    _kafka(cluster, CHANGE, pod)
+def change(cluster: Cluster) -> None:
+    """One change of every kind that the demo's cluster knows. Raises CommandFailed."""
+    tools.run(cluster, CHANGE)
 
 
 def tell(cluster: Cluster) -> frozenset[str]:
     """Topics with their ids, partitions and replicas; topic, broker, user and client configuration. One line for each."""
-    return frozenset(facts(_kafka(cluster, TELL)))
+    return frozenset(facts(tools.run(cluster, TELL)))
 
 
 def facts(told: str) -> list[str]:
@@ -57,7 +60,3 @@ def facts(told: str) -> list[str]:
         elif words:
             found.append(f"{heading if line.startswith(' ') else ''} {words.partition(' sensitive=')[0]}".strip())
     return found
-
-
-def _kafka(cluster: Cluster, script: str, pod: str = "kafka-0") -> str:
-    return cluster.kubectl("exec", pod, "--container", "kafka", "--", "bash", "-ec", script, timeout=240)

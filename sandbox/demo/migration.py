@@ -14,6 +14,7 @@ from demo import operator_process
 from demo.cluster import Cluster
 from demo.progress import Resource, changes, condition, seconds, wait_words
 from demo.watch import Watch
+from patience import Patience, slowness, stretched
 
 MANIFEST = Path(__file__).with_name("migration.yaml")
 CHART = Path(__file__).parents[2] / "helm" / "switchover"
@@ -96,23 +97,30 @@ class Run:
         return {name: (start, end) for name, (start, end) in times.items() if start < end}
 
 
+def manifest(**spec: Any) -> str:
+    """The demo's migration as YAML, with these fields of its spec instead."""
+    found = yaml.safe_load(MANIFEST.read_text())
+    found["spec"] |= spec
+    return str(yaml.safe_dump(found))
+
+
 def install_operator(cluster: Cluster) -> None:
     """`helm install`, back once the operator is ready. Raises CommandFailed."""
     repository, _, tag = OPERATOR_IMAGE.rpartition(":")
     image = f"image.repository={repository},image.tag={tag}"
-    cluster.helm("install", "switchover", str(CHART), "--set", image, "--wait", "--timeout", "120s")
+    cluster.helm("install", "switchover", str(CHART), "--set", image, "--wait", "--timeout", f"{stretched(120):.0f}s")
 
 
 def follow(
     cluster: Cluster,
     run: Run,
-    manifest: str,
+    applied: str,
     show: Callable[[Resource], None],
     say: Callable[[str], None],
     observers: Sequence[Observer] = (),
     ended: Callable[[Resource], bool] | None = None,
 ) -> None:
-    """Apply the migration and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
+    """Apply a migration (YAML) and follow it to its end, filling `run`. Raises MigrationFailed, with `run` as far as it got.
 
     It has `ended` when it succeeded and nothing of the cluster uses ZooKeeper any more, unless told otherwise. `show`
     gets the resource at every change and every half second; `say` gets one line for each change. Holds are approved as
@@ -120,9 +128,9 @@ def follow(
     """
     run.start = time.time()
     with Watch(cluster, "pods") as pods:
-        cluster.kubectl("apply", "--filename", "-", feed=manifest)
-        with Watch(cluster, "kafkamigration", yaml.safe_load(manifest)["metadata"]["name"]) as migrations:
-            moved = time.monotonic()
+        cluster.kubectl("apply", "--filename", "-", feed=applied)
+        with Watch(cluster, "kafkamigration", yaml.safe_load(applied)["metadata"]["name"]) as migrations:
+            silence = Patience(SILENT_SECONDS)
             while True:
                 found = migrations.next(TICK_SECONDS)
                 for pod in pods.drain():
@@ -131,7 +139,7 @@ def follow(
                 if found is not None:
                     for line in changes(run.resource or None, found):
                         say(line)
-                        moved = time.monotonic()
+                        silence = Patience(SILENT_SECONDS)
                     run.resource = found
                     for observer in observers:
                         if words := observer(found, run.container):
@@ -142,7 +150,7 @@ def follow(
                     if (ended or succeeded)(run.resource):
                         run.end = time.time()
                         return
-                    _check(run.resource, time.time(), time.monotonic() - moved)
+                    _check(run.resource, time.time(), silence)
 
 
 def rolled_back(resource: Resource) -> bool:
@@ -155,16 +163,16 @@ def succeeded(resource: Resource) -> bool:
     return condition(resource, "Succeeded") == "True" and condition(resource, "ZooKeeperRemovable") == "True"
 
 
-def _check(resource: Resource, now: float, silent: float) -> None:
+def _check(resource: Resource, now: float, silence: Patience) -> None:
     status = resource.get("status", {})
     for item in status.get("conditions", []):
         if item["type"] == "Stalled" and item["status"] == "True":
             since = now - seconds(item["lastTransitionTime"])
-            if since > STALLED_SECONDS:
+            if since > STALLED_SECONDS * slowness():
                 raise MigrationFailed(f"Stalled for {since:.0f} s, {item['reason']}: {item['message']}{_waits(status)}")
-    if silent > SILENT_SECONDS:
+    if silence.over:
         step = status.get("progress", {}).get("step", "the start")
-        raise MigrationFailed(f"nothing has changed for {silent:.0f} s in {step}{_waits(status)}")
+        raise MigrationFailed(f"nothing has changed for {silence} in {step}{_waits(status)}")
 
 
 def _waits(status: dict[str, Any]) -> str:

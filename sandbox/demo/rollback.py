@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,8 @@ from demo.screen import Screen
 from demo.summary import Gaps, Traffic
 from demo.turn_back import TurnBack
 
+HOLDS = ["MoveBrokers", "Finalize"]
+"""The first one gives the changes of metadata in dual write the time that they need."""
 STRATEGY = "RollingUpdate"
 """The update strategy that the brokers' StatefulSet had, and must have again."""
 
@@ -96,18 +97,17 @@ def tell(cluster: Cluster, screen: Screen) -> Summary:
     metadata.prepare(cluster)
     migration.install_operator(cluster)
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
-    manifest = yaml.safe_load(migration.MANIFEST.read_text())
     first, turn = migration.Run(), TurnBack(cluster)
     try:
-        migration.follow(cluster, first, yaml.safe_dump(manifest), screen.show, say, [turn], migration.rolled_back)
+        migration.follow(
+            cluster, first, migration.manifest(holds=HOLDS), screen.show, say, [turn], migration.rolled_back)
         say(f"rolled back in {first.end - turn.turned:.0f} s")
         world.await_in_sync(cluster)
         after = metadata.tell(cluster)
         between, left = world.modes(cluster), leftovers(cluster)
         say("and again: desiredState Running")
-        manifest["spec"]["desiredState"] = "Running"
         second = migration.Run()
-        migration.follow(cluster, second, yaml.safe_dump(manifest), screen.show, say)
+        migration.follow(cluster, second, migration.manifest(desiredState="Running"), screen.show, say)
     finally:
         screen.close()
     world.await_in_sync(cluster)

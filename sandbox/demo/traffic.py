@@ -7,6 +7,7 @@ from typing import Any
 from demo.cluster import Cluster, CommandFailed
 from demo.summary import Gaps, Traffic
 from load.accounting import longest_gap
+from patience import Patience
 
 _LOAD = ("python", "-m", "load")
 
@@ -29,12 +30,12 @@ def verify(cluster: Cluster) -> Traffic:
 
 
 def _longest(cluster: Cluster, app: str, start: float, end: float) -> float:
-    deadline = time.monotonic() + 60
+    patience = Patience(60)
     while True:
         histories = [_history(cluster, pod["metadata"]["name"]) for pod in cluster.items("pods", "-l", f"app={app}")]
         if all(history["written"] >= end for history in histories):
             return round(longest_gap(histories, start, end).seconds, 2)
-        if time.monotonic() > deadline:
+        if patience.over:
             raise CommandFailed(f"a pod of app={app} does not write its history any more; look at its log")
         time.sleep(1)
 

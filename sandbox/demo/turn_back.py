@@ -29,7 +29,7 @@ class TurnBack:
     def __call__(self, resource: Resource, container: str) -> str | None:
         progress = resource.get("status", {}).get("progress", {})
         if not self.changed and progress.get("step") == "DualWrite":
-            metadata.change(self.cluster, "kafka-0")
+            metadata.change(self.cluster)
             self.before = metadata.tell(self.cluster)
             self.changed = True
             return "metadata is changed while both stores are written"

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import yaml
 
+from demo import tools
 from demo.cluster import Cluster, CommandFailed
 from demo.proofs import broker_mode, zookeeper_connections
+from patience import Patience
 
 MANIFESTS = Path(__file__).parents[1] / "manifests"
+LIGHT = MANIFESTS.with_name("manifests-light")
+"""The same with a load of fewer records in fewer requests."""
 BROKERS = ("kafka-0", "kafka-1", "kafka-2")
 SERVERS = ("zookeeper-0", "zookeeper-1", "zookeeper-2")
 NAME_CACHE_SECONDS = 35
+FOREVER = "--timeout=-1s"
+"""For `kubectl wait`, whose own patience knows nothing of a busy machine."""
 BROKER_PORT, CLIENTS_PORT, ZOOKEEPER_PORT = 9092, 9094, 2181
 
 
@@ -43,34 +49,28 @@ def remove(cluster: Cluster) -> None:
     cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
 
 
-def deploy(cluster: Cluster, say: Callable[[str], None]) -> None:
+def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS) -> None:
     """ZooKeeper, Kafka, topics and load; back once every part is ready. Raises CommandFailed."""
     cluster.kubectl("create", "namespace", cluster.namespace)
-    cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
+    cluster.kubectl("apply", "--kustomize", str(manifests))
     for workload in ("statefulset/zookeeper", "statefulset/kafka"):
-        cluster.kubectl("rollout", "status", workload, "--timeout=300s", timeout=310)
+        cluster.kubectl("rollout", "status", workload, timeout=300)
         say(f"{workload} is ready")
-    cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
+    cluster.kubectl("wait", "job/topics", "--for=condition=complete", FOREVER, timeout=240)
     say("topics exist")
-    for workload in ("deployment/producer", "deployment/consumer"):
-        cluster.kubectl("rollout", "status", workload, "--timeout=120s", timeout=130)
+    for workload in ("deployment/tools", "deployment/producer", "deployment/consumer"):
+        cluster.kubectl("rollout", "status", workload, timeout=120)
     await_in_sync(cluster)
     say("producer and consumers run, all replicas are in sync")
 
 
 def await_in_sync(cluster: Cluster, timeout: float = 180) -> None:
     """Wait until Kafka names no under-replicated partition. Raises CommandFailed when it goes on for too long."""
-    deadline = time.monotonic() + timeout
-    question = ("kafka-topics.sh", "--bootstrap-server", "kafka:9092", "--describe", "--under-replicated-partitions")
-    while True:
-        try:
-            lagging = cluster.kubectl("exec", BROKERS[0], "--container", "kafka", "--", *question, timeout=60).strip()
-        except CommandFailed as error:
-            lagging = str(error)
-        if not lagging:
-            return
-        if time.monotonic() > deadline:
-            raise CommandFailed(f"partitions are still under-replicated after {timeout:.0f} s:\n{lagging}")
+    patience = Patience(timeout)
+    question = "kafka-topics.sh --bootstrap-server kafka:9092 --describe --under-replicated-partitions"
+    while lagging := tools.run(cluster, question).strip():
+        if patience.over:
+            raise CommandFailed(f"partitions are still under-replicated after {patience}:\n{lagging}")
         time.sleep(2)
 
 
@@ -82,7 +82,7 @@ def rolling_restart(cluster: Cluster) -> tuple[float, float]:
     """
     start = time.time()
     cluster.kubectl("rollout", "restart", "statefulset/kafka")
-    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=600s", timeout=610)
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=600)
     await_in_sync(cluster)
     end = time.time()
     time.sleep(NAME_CACHE_SECONDS)

@@ -10,6 +10,7 @@ from typing import Any
 from demo import migration
 from demo.cluster import Cluster
 from demo.run import BUILD, run
+from demo.screen import Screen
 from demo_groups import histories, stories, world
 from demo_groups.follow import Told, follow
 from demo_groups.summary import Summary
@@ -26,20 +27,23 @@ LAST = (stories.REFUSED_CANARY,)
 
 def main() -> int:
     """All five stories. 0 only when each came to its end, without an overlap, a rewind or a loss."""
-    return run("make demo-groups", OUTPUT,
-               lambda cluster, screen: tell(cluster, (LINES, (LAST,)), screen.say, OUTPUT / "histories"), world.images())
+    def afresh(cluster: Cluster, screen: Screen) -> Summary:
+        world.remove(cluster)
+        return tell(cluster, (LINES, (LAST,)), screen.say, OUTPUT / "histories")
+
+    return run("make demo-groups", OUTPUT, afresh, world.images())
 
 
 def tell(cluster: Cluster, chapters: Sequence[Sequence[Sequence[stories.Story]]], say: Callable[[str], None],
-         directory: Path, each: Callable[[Mapping[str, Any]], None] = lambda _: None) -> Summary:
-    """A fresh world; the chapters one after the other, their lines side by side; then the oracle. `each` gets every
+         directory: Path, each: Callable[[Mapping[str, Any]], None] = lambda _: None,
+         manifests: Path = world.MANIFESTS) -> Summary:
+    """Its world; the chapters one after the other, their lines side by side; then the oracle. `each` gets every
     migration at every change.
 
     Raises CommandFailed and StoryFailed, and ValueError where the histories cannot be judged.
     """
     shutil.rmtree(directory, ignore_errors=True)
-    world.remove(cluster)
-    world.deploy(cluster, say)
+    world.deploy(cluster, say, manifests)
     migration.install_operator(cluster)
     say("operator is ready")
     summary = Summary()

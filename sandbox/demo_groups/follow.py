@@ -11,6 +11,7 @@ from demo.migration import MigrationFailed
 from demo.progress import condition, wait_words
 from demo.watch import Watch
 from demo_groups.stories import Story
+from patience import Patience
 
 SILENT_SECONDS = 420
 TICK_SECONDS = 0.5
@@ -50,20 +51,20 @@ def follow(cluster: Cluster, story: Story, say: Callable[[str], None],
     say(f"{story.name}: {story.words}")
     cluster.kubectl("apply", "--filename", "-", feed=json.dumps(story.manifest()))
     with Watch(cluster, "consumergroupmigration", name) as migrations:
-        moved = time.monotonic()
+        silence = Patience(SILENT_SECONDS)
         while not is_over(told.resource):
             found = migrations.next(TICK_SECONDS)
             if found is not None:
                 for line in _changes(told.resource, found):
                     say(f"{story.name}: {line}")
-                    moved = time.monotonic()
+                    silence = Patience(SILENT_SECONDS)
                 told.resource = found
                 told.reasons |= {item["reason"] for item in _waits(found)}
                 each(found)
                 _at_the_hold(cluster, told, say)
-            if time.monotonic() - moved > SILENT_SECONDS:
+            if silence.over:
                 waits = "".join(f"\n  waits for {wait_words(item)}" for item in _waits(told.resource))
-                raise StoryFailed(f"{story.name}: nothing has changed for {SILENT_SECONDS} s{waits}")
+                raise StoryFailed(f"{story.name}: nothing has changed for {silence}{waits}")
     told.end = time.time()
     if not told.good:
         raise StoryFailed(f"{story.name} ended as {told.phase}, not as {story.end} {story.because}".rstrip())

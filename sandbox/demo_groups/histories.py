@@ -14,6 +14,7 @@ from history.gaps import Waiting
 from history.ranges import Range, Ranges
 from history.reader import Reading
 from history.report import Report
+from patience import stretched
 
 
 def collect(cluster: Cluster, directory: Path) -> None:
@@ -23,7 +24,8 @@ def collect(cluster: Cluster, directory: Path) -> None:
     for pod in cluster.items("pods", "--selector", "app=histories"):
         command = ("kubectl", "--namespace", cluster.namespace, "exec", pod["metadata"]["name"], "--", "tar", "--create",
                    "--newer-mtime", created, "--directory", "/node/histories", ".")
-        done = subprocess.run(command, env=dict(cluster.environment), capture_output=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, env=dict(cluster.environment), capture_output=True, timeout=stretched(120), check=False)
         if done.returncode:
             raise CommandFailed(f"{' '.join(command)}: {done.stderr.decode(errors='replace').strip()}")
         unpack = ("tar", "--extract", "--no-overwrite-dir", "--directory", str(directory))

@@ -79,7 +79,7 @@ def _measured(cluster: Cluster, name: str, roll: Callable[[], object]) -> Roll:
 def _plain(cluster: Cluster, protocol: str) -> None:
     """What anybody would do without us: a quarter more pods and a quarter fewer, judged by Ready alone."""
     cluster.kubectl("set", "env", f"deployment/{GROUP}", f"GROUP_PROTOCOL={protocol}")
-    cluster.kubectl("rollout", "status", f"deployment/{GROUP}", "--timeout=300s", timeout=310)
+    cluster.kubectl("rollout", "status", f"deployment/{GROUP}", timeout=300)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import demo.world
 from demo.cluster import Cluster
+from demo.world import FOREVER
 from demo.world import remove as remove
 
 MANIFESTS = Path(__file__).parents[1] / "manifests-groups"
+LIGHT = MANIFESTS.with_name("manifests-groups-light")
+"""The same with the group in Python alone, and a load of fewer records in fewer requests."""
 LARGE = MANIFESTS.with_name("manifests-groups-large")
 """The same with a group of 12 members on 60 partitions, and without the other."""
 TROUBLES = MANIFESTS.with_name("manifests-groups-troubles")
@@ -28,11 +31,11 @@ def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIF
     """Kafka, topics, producers and members; back once every part is ready. Raises CommandFailed."""
     cluster.kubectl("create", "namespace", cluster.namespace)
     cluster.kubectl("apply", "--kustomize", str(manifests))
-    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
-    cluster.kubectl("wait", "job/topics", "--for=condition=complete", "--timeout=240s", timeout=250)
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=300)
+    cluster.kubectl("wait", "job/topics", "--for=condition=complete", FOREVER, timeout=240)
     say("Kafka is ready, topics exist")
     for workload in _workloads(cluster, *PRODUCERS, *MEMBERS):
-        cluster.kubectl("rollout", "status", workload, "--timeout=180s", timeout=190)
+        cluster.kubectl("rollout", "status", workload, timeout=180)
     say("producers and members run")
 
 
@@ -41,7 +44,7 @@ def set_policy(cluster: Cluster, policy: str) -> None:
     nodes = ",".join(f'"{node}":"{policy}"' for node in NODES)
     cluster.kubectl("patch", "configmap", "kafka-migration-policy", "--type", "merge", "--patch", f'{{"data":{{{nodes}}}}}')
     cluster.kubectl("rollout", "restart", "statefulset/kafka")
-    cluster.kubectl("rollout", "status", "statefulset/kafka", "--timeout=300s", timeout=310)
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=300)
 
 
 def stop_traffic(cluster: Cluster) -> None:
@@ -50,7 +53,7 @@ def stop_traffic(cluster: Cluster) -> None:
         for workload in _workloads(cluster, *apps):
             cluster.kubectl("scale", workload, "--replicas=0")
         for app in apps:
-            cluster.kubectl("wait", "pod", "--selector", f"app={app}", "--for=delete", "--timeout=120s", timeout=130)
+            cluster.kubectl("wait", "pod", "--selector", f"app={app}", "--for=delete", FOREVER, timeout=120)
 
 
 def _workloads(cluster: Cluster, *apps: str) -> list[str]:

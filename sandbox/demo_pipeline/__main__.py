@@ -27,7 +27,6 @@ from demo_pipeline.summary import Summary
 OUTPUT = BUILD / "demo-pipeline"
 EXECUTORS = ("--launcher", "SparkOnKubernetes", "--service-account", "spark-driver", "--executors", "1",
              "--cpu", "100m")
-CAPTURED_SECONDS = 300
 HISTORY = 20
 """Captures that a baseline is made of: minutes here, days elsewhere."""
 TWICE_SECONDS = 40
@@ -67,7 +66,7 @@ def on_zookeeper(cluster: Cluster, summary: Summary, screen: Screen) -> None:
 
     found = migration.Run()
     try:
-        migration.follow(cluster, found, migration.MANIFEST.read_text(), screen.show, say,
+        migration.follow(cluster, found, migration.manifest(), screen.show, say,
                          [at_the_hold, Cure(cluster)])
     finally:
         screen.close()
@@ -97,16 +96,11 @@ def begin(cluster: Cluster, summary: Summary, say: Say, manifests: Path, capture
     """A fresh world with the operator in it; back once there are so many captures. Raises CommandFailed."""
     world.remove(cluster)
     world.deploy(cluster, say, manifests)
-    cluster.kubectl("rollout", "status", "deployment/capture", "--timeout=180s", timeout=190)
+    cluster.kubectl("rollout", "status", "deployment/capture", timeout=180)
     migration.install_operator(cluster)
     say("operator is ready")
-    start = time.monotonic()
     say(f"capture: waiting for {captures} captures")
-    while not (found := jobs.read(cluster, f"manifests/*/{captures - 1:08}.json")):
-        if time.monotonic() - start > CAPTURED_SECONDS:
-            log = cluster.kubectl("logs", "deployment/capture", "--tail=15")
-            raise CommandFailed(f"not {captures} captures after {CAPTURED_SECONDS} s:\n{log}")
-        time.sleep(2)
+    found = jobs.await_captures(cluster, captures)
     manifest: dict[str, Any] = yaml.safe_load(next(iter(found.values())))
     rows = sum(file["rows"] for file in manifest["files"])
     seconds = (manifest["ended"] - manifest["began"]) / 1000

@@ -12,10 +12,11 @@ import yaml
 
 from demo.cluster import Cluster, CommandFailed
 from demo.cluster import run as command
+from patience import Patience
 
 IMAGE = "localhost/switchover/pipeline:dev"
 CLAIM = "pipeline"
-PATIENCE_SECONDS = 420
+PATIENCE_SECONDS, CAPTURED_SECONDS = 420, 300
 TICK_SECONDS = 2.0
 QUIET_SECONDS = 10.0
 
@@ -47,8 +48,8 @@ def run(cluster: Cluster, job: str, config: Path, say: Callable[[str], None], na
 
 
 def _outcome(cluster: Cluster, name: str, job: str, say: Callable[[str], None]) -> dict[str, Any]:
-    deadline, shown, told_at = time.monotonic() + PATIENCE_SECONDS, "", time.monotonic()
-    while time.monotonic() < deadline:
+    patience, shown, told_at = Patience(PATIENCE_SECONDS), "", time.monotonic()
+    while not patience.over:
         time.sleep(TICK_SECONDS)
         status = cluster.get("job", name).get("status", {})
         ended = {item["type"] for item in status.get("conditions", []) if item["status"] == "True"}
@@ -62,7 +63,7 @@ def _outcome(cluster: Cluster, name: str, job: str, say: Callable[[str], None]) 
             shown, told_at = line, time.monotonic()
             if not line.startswith("{"):                # the outcome, which is told when the job has ended
                 say(f"{job}: {line}")
-    raise CommandFailed(f"job {name} has not ended after {PATIENCE_SECONDS} s; its last words: {_log(cluster, name, 15)}")
+    raise CommandFailed(f"job {name} has not ended after {patience}; its last words: {_log(cluster, name, 15)}")
 
 
 def termination(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -95,6 +96,17 @@ def read(cluster: Cluster, pattern: str) -> dict[str, str]:
     script = "import glob, json, sys; print(json.dumps({p: open(p).read() for p in sorted(glob.glob(sys.argv[1]))}))"
     answer = cluster.kubectl("exec", pod[0]["metadata"]["name"], "--", "python", "-c", script, f"/data/{pattern}")
     found: dict[str, str] = json.loads(answer)
+    return found
+
+
+def await_captures(cluster: Cluster, count: int) -> dict[str, str]:
+    """The manifests of the capture that makes it `count`, as soon as it is there. Raises CommandFailed."""
+    patience = Patience(CAPTURED_SECONDS)
+    while not (found := read(cluster, f"manifests/*/{count - 1:08}.json")):
+        if patience.over:
+            log = cluster.kubectl("logs", "deployment/capture", "--tail=15")
+            raise CommandFailed(f"not {count} captures after {patience}:\n{log}")
+        time.sleep(2)
     return found
 
 

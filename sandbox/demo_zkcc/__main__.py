@@ -71,7 +71,7 @@ def restart(cluster: Cluster) -> tuple[float, float]:
     time.sleep(CALM_SECONDS)
     start = time.time()
     cluster.kubectl("rollout", "restart", f"deployment/{GROUP}")
-    cluster.kubectl("rollout", "status", f"deployment/{GROUP}", "--timeout=300s", timeout=310)
+    cluster.kubectl("rollout", "status", f"deployment/{GROUP}", timeout=300)
     time.sleep(CALM_SECONDS)
     return start, time.time()
 

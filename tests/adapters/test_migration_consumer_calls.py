@@ -253,7 +253,7 @@ def test_a_kafka_consumer_waits_for_an_application_at_work(bench: Bench, zookeep
 
 
 def test_the_command_prints_records_and_leaves_in_order(bench: Bench, zookeeper_cluster: KafkaCluster) -> None:
-    command = [sys.executable, "-c", "from switchover.cli.main import main; main()", "consume", "--topic", bench.topic,
+    command = [sys.executable, "-c", "from switchover.cli.entry import main; main()", "consume", "--topic", bench.topic,
                "-X", f"group.id={bench.group}", "-X", f"zookeeper.connect={zookeeper_cluster.zookeeper_connect}",
                "-X", "auto.offset.reset=smallest"]
     environment = {**os.environ, "PYTHONPATH": str(OPERATOR), "PYTHONUNBUFFERED": "1"}

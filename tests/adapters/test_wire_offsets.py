@@ -403,7 +403,7 @@ async def test_an_open_transaction_is_lag_only_for_who_reads_uncommitted_records
 
 # --- the command ----------------------------------------------------------------------------------------------------------
 
-COMMAND = (sys.executable, "-c", "from switchover.cli.main import main; main()")
+COMMAND = (sys.executable, "-c", "from switchover.cli.entry import main; main()")
 BRISK = ("--every", "2", "--samples", "3", "--span", "3")
 
 

@@ -1,15 +1,23 @@
-"""One sandbox for the tests of this directory, with the demo's world in it."""
+"""Sandboxes for the stories of this directory: one for all that are told side by side, one for each that wants it alone."""
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from demo.cluster import Cluster
+from demo.diagnostics import collect
 from demo.sandbox import bring_up, take_down
 
-STATE = Path(__file__).parents[2] / "build" / "sandbox-tests"
+BUILD = Path(__file__).parents[2] / "build"
+STATE = BUILD / "sandbox-tests"
 """Of these tests alone: a sandbox that someone runs from this checkout stays untouched."""
+TOGETHER, NODES = BUILD / "sandbox-together", 2
+"""Images are unpacked on every node, which costs more than anything else until the stories begin."""
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +31,52 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         take_down(STATE)
 
 
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """A story that is told beside others: where, and what it will leave."""
+
+    stage: Cluster
+    story: Future[Any]
+
+
+@pytest.fixture(scope="session")
+def together(request: pytest.FixtureRequest, audit_log: Path) -> Iterator[Mapping[ModuleType, Told]]:
+    """The stories of all modules with a NAMESPACE, begun at once in one sandbox: they wait more than they work.
+
+    Such a module has `tell(cluster, audit_log)`, which gives the story.
+    """
+    modules = sorted({item.module for item in request.session.items if hasattr(item.module, "NAMESPACE")}, key=str)
+    take_down(TOGETHER)                 # what a run that was killed has left
+    sandbox = bring_up(TOGETHER, sorted({image for module in modules for image in module.IMAGES}), NODES)
+
+    def tell(module: ModuleType, stage: Cluster) -> Any:
+        try:
+            return module.tell(stage, audit_log)
+        except BaseException:
+            collect(stage, BUILD / "diagnostics" / module.NAMESPACE)
+            raise
+
+    with ThreadPoolExecutor(len(modules)) as pool:
+        stages = {module: dataclasses.replace(sandbox, namespace=module.NAMESPACE) for module in modules}
+        try:
+            yield {module: Told(stage, pool.submit(tell, module, stage)) for module, stage in stages.items()}
+        finally:
+            take_down(TOGETHER)         # whatever is still being told ends with it
+
+
 @pytest.fixture(scope="module")
-def audit_log(cluster: Cluster) -> Path:
-    """The API server's audit log."""
-    return STATE / "audit.log"
+def story(request: pytest.FixtureRequest, together: Mapping[ModuleType, Told]) -> Any:
+    """What the module's story left."""
+    return together[request.module].story.result()
+
+
+@pytest.fixture(scope="module")
+def stage(request: pytest.FixtureRequest, together: Mapping[ModuleType, Told]) -> Cluster:
+    """The module's namespace of the sandbox."""
+    return together[request.module].stage
+
+
+@pytest.fixture(scope="session")
+def audit_log() -> Path:
+    """The API server's audit log, of all stories that were told side by side."""
+    return TOGETHER / "audit.log"

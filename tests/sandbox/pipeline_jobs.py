@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from demo.cluster import Cluster, CommandFailed
+from demo.cluster import Cluster
 from demo.progress import Resource
 from demo_pipeline import jobs
 
@@ -21,7 +21,6 @@ CONFIG: dict[str, Any] = {
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests-capture"
 HISTORY = 15
 """Captures that the baseline is made of, at least."""
-PATIENCE_SECONDS = 300
 
 
 @dataclass
@@ -39,14 +38,14 @@ class Jobs:
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "pipeline"},
             "data": {"pipeline.yaml": yaml.safe_dump(CONFIG)}}))
         self.cluster.kubectl("apply", "--kustomize", str(MANIFESTS))
-        self.cluster.kubectl("rollout", "status", "deployment/capture", "--timeout=180s", timeout=190)
-        self._await_captures(1)
+        self.cluster.kubectl("rollout", "status", "deployment/capture", timeout=180)
+        jobs.await_captures(self.cluster, 1)
         self._since = time.time()
 
     def __call__(self, resource: Resource, container: str) -> str | None:
         if resource.get("status", {}).get("phase") != "AwaitingApproval" or "drift" in self.told:
             return None
-        self._await_captures(HISTORY)
+        jobs.await_captures(self.cluster, HISTORY)
         audit = {"groups": [{"name": "orders"}], "since": round(self._since * 1000), "capture": False}
         file = self.directory / "pipeline.yaml"
         file.write_text(yaml.safe_dump({**CONFIG, "audit": audit}))
@@ -54,11 +53,3 @@ class Jobs:
             self.told[job] = jobs.run(self.cluster, job, file, print).told
         self.cluster.kubectl("delete", "deployment", "capture")
         return f"the pipeline's jobs: {self.told}"
-
-    def _await_captures(self, count: int) -> None:
-        began = time.monotonic()
-        while not jobs.read(self.cluster, f"manifests/*/{count - 1:08}.json"):
-            if time.monotonic() - began > PATIENCE_SECONDS:
-                log = self.cluster.kubectl("logs", "deployment/capture", "--tail=15")
-                raise CommandFailed(f"not {count} captures after {PATIENCE_SECONDS} s: {log}")
-            time.sleep(2)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
@@ -81,15 +80,14 @@ def story(cluster: Cluster) -> Iterator[Story]:
     metadata.prepare(cluster)
     migration.install_operator(cluster)
     before = metadata.tell(cluster)
-    manifest = yaml.safe_load(migration.MANIFEST.read_text()) | {}
-    manifest["spec"]["desiredState"] = "Running"
+    manifest = migration.manifest(desiredState="Running")
     backs: list[Back] = []
     try:
         for step in STEPS:
-            backs.append(there_and_back(cluster, yaml.safe_dump(manifest), step))
+            backs.append(there_and_back(cluster, manifest, step))
             print(step, json.dumps(backs[-1].as_json()))
         last = migration.Run()
-        migration.follow(cluster, last, yaml.safe_dump(manifest), lambda _: None, print)
+        migration.follow(cluster, last, manifest, lambda _: None, print)
         world.await_in_sync(cluster)
         OUTPUT.mkdir(parents=True, exist_ok=True)
         figures = {back.step: back.as_json() for back in backs}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from demo import tools
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo_groups import histories
@@ -92,7 +93,7 @@ def test_all_three_kinds_of_consumer_took_part(summary: Summary) -> None:
 
 
 def test_zookeeper_rules_in_the_end_and_nothing_is_left_beside_the_workload(summary: Summary, cluster: Cluster) -> None:
-    shell = ("exec", "kafka-0", "--", "zookeeper-shell.sh", "zookeeper:2181")
     assert summary.told["back"].good
-    assert "zookeeper" in cluster.kubectl(*shell, "get", "/consumers/orders/migration/mode").splitlines()
+    mode = tools.run(cluster, "zookeeper-shell.sh zookeeper:2181 get /consumers/orders/migration/mode")
+    assert "zookeeper" in mode.splitlines()
     assert left_behind(cluster) == []

@@ -7,7 +7,6 @@
 import contextlib
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from demo_groups import histories, world
 from demo_groups.follow import Told, follow
 from demo_groups.stories import Story, workload
 from history.report import Report
+from patience import Patience
 from sandbox.group_troubles import AUTOSCALER, ORDERS, Autoscaled, ByHand, Flapping, Killer, Resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -97,9 +97,9 @@ class Scene:
 
     def becomes(self, group: str, *wanted: object) -> None:
         """What Kafka's own client tells of the group: type, state and number of members."""
-        deadline, told = time.monotonic() + 90, None
+        patience, told = Patience(90), None
         while told != [*wanted]:
-            assert time.monotonic() < deadline, f"group {group} is {told}, not {wanted}"
+            assert not patience.over, f"group {group} is {told}, not {wanted}"
             witness = ("exec", "deployment/orders-producer", "--", "python", "-c", WITNESS, group)
             with contextlib.suppress(CommandFailed):            # while the coordinator moves
                 told = json.loads(self.cluster.kubectl(*witness))

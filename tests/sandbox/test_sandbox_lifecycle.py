@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from patience import stretched, until
+
 ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).with_name("probe.yaml")
 IMAGE = "localhost/switchover/python:3.11"
+TWO_MINUTES = f"--timeout={stretched(120):.0f}s"
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,15 @@ class Sandbox:
 
     def run(self, command: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         completed = subprocess.run(
-            [ROOT / "sandbox" / command, *arguments], env=self.environment, capture_output=True, text=True, timeout=600
+            [ROOT / "sandbox" / command, *arguments], env=self.environment, capture_output=True, text=True,
+            timeout=stretched(600)
         )
         assert completed.returncode == 0 or not check, completed.stderr
         return completed
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
         command: list[str | Path] = [self.state / "bin" / "kubectl", "--kubeconfig", self.state / "kubeconfig", *arguments]
-        completed = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=180)
+        completed = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=stretched(180))
         assert completed.returncode == 0 or not check, completed.stderr
         return completed
 
@@ -129,17 +133,9 @@ def make(tmp_path: Path) -> Iterator[Callable[[str, int], Sandbox]]:
         sandbox.run("down", "--purge")
 
 
-def eventually_empty(find: Callable[[], list[str]]) -> list[str]:
-    """What is still found after a moment: a killed process is seen until its parent has taken note."""
-    eventually(lambda: not find(), seconds=5)
-    return find()
-
-
-def eventually(check: Callable[[], bool], seconds: float = 30) -> bool:
-    end = time.monotonic() + seconds
-    while not (found := check()) and time.monotonic() < end:
-        time.sleep(0.3)
-    return found
+def nothing_is_left(sandbox: Sandbox, namespaces: set[str]) -> None:
+    """After a moment: a killed process is seen until its parent has taken note."""
+    until(lambda: not sandbox.leftovers(namespaces), f"{sandbox.name} has left nothing", 5)
 
 
 def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) -> None:
@@ -153,7 +149,7 @@ def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) 
 
     # A StatefulSet spread over the nodes: claims, names, a virtual address.
     sandbox.kubectl("apply", "-f", str(PROBE))
-    sandbox.kubectl("-n", "probe", "rollout", "status", "statefulset/probe", "--timeout=120s")
+    sandbox.kubectl("-n", "probe", "rollout", "status", "statefulset/probe", TWO_MINUTES)
     pods = json.loads(sandbox.kubectl("-n", "probe", "get", "pods", "-o", "json").stdout)["items"]
     assert {pod["spec"]["nodeName"] for pod in pods} == {"node-0", "node-1", "node-2"}
     for pod in ("probe-0", "probe-1", "probe-2"):
@@ -165,8 +161,8 @@ def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) 
 
     for reader in ("probe-0", "probe-1", "probe-2"):
         for peer in ("probe-0", "probe-1", "probe-2"):
-            assert eventually(lambda: read(reader, f"http://{peer}.probe:8080/name") == peer), f"{reader} to {peer}"  # noqa: B023
-        assert eventually(lambda: read(reader, "http://probe-address/name").startswith("probe-")), reader  # noqa: B023
+            until(lambda: read(reader, f"http://{peer}.probe:8080/name") == peer, f"{reader} reaches {peer}")  # noqa: B023
+        until(lambda: read(reader, "http://probe-address/name").startswith("probe-"), f"{reader} reaches it")  # noqa: B023
 
     # Eviction: the first pod goes and comes back to its data, the budget refuses a second one meanwhile.
     def evict(pod: str) -> subprocess.CompletedProcess[str]:
@@ -176,10 +172,10 @@ def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) 
 
     assert evict("probe-0").returncode == 0
     assert "violate the pod's disruption budget" in evict("probe-1").stderr
-    sandbox.kubectl("-n", "probe", "wait", "--for=condition=Ready", "pod/probe-1", "--timeout=5s")
-    sandbox.kubectl("-n", "probe", "rollout", "status", "statefulset/probe", "--timeout=60s")
+    sandbox.kubectl("-n", "probe", "wait", "--for=condition=Ready", "pod/probe-1", TWO_MINUTES)
+    sandbox.kubectl("-n", "probe", "rollout", "status", "statefulset/probe", TWO_MINUTES)
     data = ("-n", "probe", "exec", "probe-0", "--", "cat", "/data/name")
-    assert eventually(lambda: sandbox.kubectl(*data, check=False).stdout == "probe-0\n")
+    until(lambda: sandbox.kubectl(*data, check=False).stdout == "probe-0\n", "the pod is back at its data")
 
     # The audit log holds the evictions and the bodies of writes.
     events = [json.loads(line) for line in (sandbox.state / "audit.log").read_text().splitlines()]
@@ -193,7 +189,7 @@ def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) 
     port = sandbox.port
     sandbox.run("down")
 
-    assert not eventually_empty(lambda: sandbox.leftovers(namespaces))
+    nothing_is_left(sandbox, namespaces)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
     changed = {path for path, value in settings().items() if settings_before.get(path, value) != value}
@@ -213,7 +209,7 @@ def test_a_start_that_was_killed_is_cleaned_by_the_next(make: Callable[[str, int
     start = subprocess.Popen(
         [ROOT / "sandbox" / "up"], env=sandbox.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    assert eventually(lambda: bool(sandbox.processes()), seconds=120), "nothing was started"
+    until(sandbox.processes, "the start has started something", 120, pause=0.05)
     time.sleep(seconds)
     start.send_signal(signal.SIGKILL)
     start.wait()
@@ -225,7 +221,7 @@ def test_a_start_that_was_killed_is_cleaned_by_the_next(make: Callable[[str, int
     assert not left & set(sandbox.processes()), "parts of the killed start are still there"
     namespaces |= sandbox.network_namespaces()
     sandbox.run("down")
-    assert not eventually_empty(lambda: sandbox.leftovers(namespaces))
+    nothing_is_left(sandbox, namespaces)
 
 
 def test_two_side_by_side(make: Callable[[str, int], Sandbox]) -> None:
@@ -261,7 +257,8 @@ def test_up_again_changes_nothing_and_another_size_is_refused(make: Callable[[st
 )
 def test_bad_settings_are_refused_in_words(tmp_path: Path, changed: dict[str, str], words: str) -> None:
     environment = {**Sandbox(tmp_path / "refused", 1).environment, **changed}
-    completed = subprocess.run([ROOT / "sandbox" / "up"], env=environment, capture_output=True, text=True, timeout=60)
+    completed = subprocess.run(
+        [ROOT / "sandbox" / "up"], env=environment, capture_output=True, text=True, timeout=stretched(60))
     assert completed.returncode == 2
     assert words in completed.stderr
 
@@ -272,4 +269,4 @@ def test_an_unknown_image_is_refused_in_words(make: Callable[[str, int], Sandbox
 
 
 def test_kind_would_take_its_configuration() -> None:
-    subprocess.run(["go", "test", "./..."], cwd=ROOT / "sandbox" / "kind-check", check=True, timeout=300)
+    subprocess.run(["go", "test", "./..."], cwd=ROOT / "sandbox" / "kind-check", check=True, timeout=stretched(300))

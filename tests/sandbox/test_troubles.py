@@ -5,6 +5,7 @@ Every way back ends with the metadata as it was; at the end every acknowledged r
 
 import contextlib
 import json
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from demo import metadata, migration, operator_process, rollback, traffic, world
+from demo import metadata, migration, operator_process, rollback, tools, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from demo.progress import Resource, condition
+from patience import until
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
@@ -64,9 +65,7 @@ class Scene:
     spec: dict[str, Any] = field(default_factory=dict)
 
     def manifest(self, **spec: Any) -> str:
-        manifest = yaml.safe_load(migration.MANIFEST.read_text())
-        manifest["spec"] |= {"desiredState": "Running", **spec}
-        return yaml.safe_dump(manifest)
+        return migration.manifest(desiredState="Running", **spec)
 
     def follow(self, manifest: str, *observers: migration.Observer,
                ended: Callable[[Resource], bool] | None = None) -> migration.Run:
@@ -82,16 +81,13 @@ class Scene:
         self.cluster.kubectl("patch", "kmig", "kafka", "--type", "merge", "--patch", json.dumps({"spec": spec}))
 
     def shell(self, *command: str) -> str:
-        """A command of zookeeper-shell, by a broker's pod."""
-        words = ("zookeeper-shell.sh", ZOOKEEPER, *command)
-        return self.cluster.kubectl("exec", "zookeeper-0", "--", *words, timeout=60)
+        """A command of zookeeper-shell."""
+        return tools.run(self.cluster, shlex.join(("zookeeper-shell.sh", ZOOKEEPER, *command)))
 
     def send(self, pod: str, number: signal.Signals) -> None:
-        """On a loaded machine a new pod takes its time until a container runs."""
-        deadline = time.monotonic() + 60
-        while not operator_process.kill(operator_process.container_id(self.cluster.get("pod", pod)), number):
-            assert time.monotonic() < deadline, f"{pod} runs no process"
-            time.sleep(0.5)
+        """A new pod takes its time until a container runs."""
+        until(lambda: operator_process.kill(operator_process.container_id(self.cluster.get("pod", pod)), number),
+              f"{pod} runs a process", pause=0.5)
 
     def send_all(self, pods: tuple[str, ...], number: signal.Signals) -> None:
         for pod in pods:
@@ -99,8 +95,8 @@ class Scene:
 
     def leader(self) -> str:
         """The pod of the controller that leads, by /controller once KRaft holds it, else by what the quorum says."""
-        command = "kafka-metadata-quorum.sh --bootstrap-controller localhost:9093 describe --status"
-        told = self.cluster.kubectl("exec", CONTROLLERS[0], "--", "bash", "-c", command, timeout=60)
+        told = tools.run(self.cluster, "kafka-metadata-quorum.sh --bootstrap-controller"
+                                       f" {CONTROLLERS[0]}.kafka-controller:9093 describe --status")
         node = int(next(line for line in told.splitlines() if line.startswith("LeaderId")).split()[-1])
         return CONTROLLERS[node - 3000]
 
@@ -113,10 +109,8 @@ class Scene:
     def acknowledge(self) -> None:
         """The user knows that it turned back by itself."""
         self.want(desiredState="RolledBack")
-        deadline = time.monotonic() + 60
-        while self.cluster.get("kmig", "kafka")["status"]["rollback"].get("failure"):
-            assert time.monotonic() < deadline, "the failure is not taken off the record"
-            time.sleep(1)
+        until(lambda: not self.cluster.get("kmig", "kafka")["status"]["rollback"].get("failure"),
+              "the failure is taken off the record", pause=1)
 
 
 @pytest.fixture(scope="module")
@@ -210,13 +204,13 @@ def test_kills_of_everything_on_the_way_cost_time_and_nothing_else(scene: Scene)
     def straggle() -> str:
         keep("C")()
         put("B")
-        deadline = time.monotonic() + 120
-        mode = ""
-        while mode != "ZooKeeper":
-            assert time.monotonic() < deadline, "the broker does not come back in ZooKeeper mode"
-            time.sleep(2)
+
+        def is_back() -> bool:
             with contextlib.suppress(CommandFailed):           # while it starts
-                mode = world.modes(scene.cluster)[STRAGGLER]
+                return world.modes(scene.cluster)[STRAGGLER] == "ZooKeeper"
+            return False
+
+        until(is_back, f"{STRAGGLER} is back in ZooKeeper mode", 120, pause=2)
         return f"{STRAGGLER} is back in ZooKeeper mode"
 
     def refused(resource: Resource) -> bool:

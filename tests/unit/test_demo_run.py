@@ -1,15 +1,20 @@
 """Around every demo: its exit code, and a summary.json also of a story that breaks off."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from rich.table import Table
 
+from demo import __main__ as forward
 from demo import run as demo
-from demo.cluster import CommandFailed
+from demo.cluster import Cluster, CommandFailed
 from demo.migration import MigrationFailed
+from demo_groups import __main__ as groups
 from demo_groups.follow import StoryFailed
+from demo_pipeline import __main__ as pipeline
+from demo_zkcc import __main__ as zkcc
 
 
 class Summary:
@@ -72,3 +77,23 @@ def test_a_second_demo_of_any_kind_is_refused_while_one_runs(output, capsys):
     assert codes == [2]
     assert "another one runs in this checkout" in capsys.readouterr().err
     assert not (output.with_name("groups") / "summary.json").exists()
+
+
+@pytest.mark.parametrize(("story", "arguments", "directory"), [
+    (forward, [], "demo"), (forward, ["--kill", "5"], "demo"), (forward, ["--rollback"], "demo-rollback"),
+    (groups, [], "demo-groups"), (zkcc, [], "demo-zkcc"), (pipeline, [], "demo-pipeline"),
+], ids=["demo", "demo KILL=5", "demo-rollback", "demo-groups", "demo-zkcc", "demo-pipeline"])
+def test_every_demo_tells_of_a_cluster_that_does_not_answer(output, monkeypatch, capsys, story, arguments, directory):
+    """The way of every command from its arguments to its first word with the cluster, and out again."""
+    class Silent(Cluster):
+        def kubectl(self, *arguments, **options):
+            raise CommandFailed("the connection to the server was refused")
+
+    monkeypatch.setattr(demo, "bring_up", lambda images: Silent("demo", {}))
+    for name in ("OUTPUT", "ROLLBACK_OUTPUT"):
+        if hasattr(story, name):
+            monkeypatch.setattr(story, name, output.with_name(directory))
+    monkeypatch.setattr(sys, "argv", ["demo", *arguments])
+    assert story.main() == 1
+    assert found(output.with_name(directory))["reason"] == "the connection to the server was refused"
+    assert "FAILED: the connection to the server was refused" in capsys.readouterr().out

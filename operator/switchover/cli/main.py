@@ -1,4 +1,4 @@
-"""The command line `switchover`."""
+"""The command line `switchover`. What a command stands on is imported when it runs: help need not wait for it."""
 
 import asyncio
 import os
@@ -10,7 +10,6 @@ from typing import Annotated, NoReturn
 import typer
 
 from switchover.core.launch import Launcher, Run
-from switchover.ports import Access, Fenced, Refused, Unreachable
 from switchover.settings import BadSettings, read_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -24,7 +23,8 @@ def switchover() -> None:
 @app.command()
 def run() -> None:
     """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
-    from switchover.cli.run import run_operator  # its imports take a second that `version` need not
+    from switchover.cli.run import run_operator
+    from switchover.ports import Refused, Unreachable
 
     os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
     try:
@@ -39,6 +39,7 @@ def run() -> None:
 def plan(name: str) -> None:
     """Say where a KafkaMigration stands, what its gates say and what would be done next; nothing is written."""
     from switchover.cli.plan import explain_from_here
+    from switchover.ports import Refused, Unreachable
 
     try:
         for line in asyncio.run(explain_from_here(read_settings(os.environ), name)):
@@ -62,6 +63,7 @@ def export(
 ) -> None:
     """Print, as YAML, what belongs into Git once a KafkaMigration is finalized; the cluster is not changed."""
     from switchover.cli.export import as_stream, export_from_here, into_directory
+    from switchover.ports import Fenced, Refused, Unreachable
 
     try:
         settings = read_settings(os.environ)
@@ -114,6 +116,7 @@ def lag(
     """
     from switchover.cli.lag import Question, client_properties, thresholds_of
     from switchover.cli.lag_screen import show
+    from switchover.ports import Access, Refused, Unreachable
 
     try:
         question = Question(
@@ -169,15 +172,12 @@ def pipeline(
     job: Job,
     config: Annotated[Path, typer.Option(help="The jobs' configuration, a YAML file.")],
 ) -> None:
-    """Run one job of the data pipeline on Spark, here (it needs switchover[pipeline] and Java 17).
+    """Run one job of the data pipeline on Spark, here, where Java 17 is.
 
     Exit code: 0 it came to its end, whatever its verdict; 2 it could not.
     """
-    try:
-        from switchover.pipeline.main import run
-    except ImportError as error:
-        _give_up(f"the pipeline is not installed here ({error.name} is missing): use its image, or pip install "
-                 "'switchover[pipeline]'")
+    from switchover.pipeline.main import run
+
     raise typer.Exit(run(job.value, config))
 
 
@@ -221,8 +221,3 @@ def version() -> None:
 def _give_up(why: str) -> NoReturn:
     typer.echo(f"switchover: {why}", err=True)
     raise typer.Exit(2)
-
-
-def main() -> None:
-    """The entry point."""
-    app()

@@ -2,7 +2,10 @@
 
 import sys
 
-from switchover.pipeline.main import main
+from switchover.extras import needed_by
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with needed_by("pipeline"):
+        from switchover.pipeline.main import main
+
+        sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,172 @@
+"""The wheel in environments of its own, with one extra each and nothing but locked packages: every command, every module."""
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from switchover.cli.main import app
+from switchover.extras import OF_COMMAND
+
+ROOT = Path(__file__).parents[2]
+UV = ROOT / "build/uv/bin/uv"
+BARE = ""
+
+EXTRAS = (BARE, *tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+CONTAINS = {BARE: (), "consumer": (), "cli": ("cli",), "operator": ("cli", "operator"), "pipeline": ("cli", "pipeline")}
+"""Whose commands run with an extra."""
+
+OPERATOR = ("switchover.cli.run", "switchover.handlers", "switchover.metrics")
+PIPELINE = ("switchover.pipeline",)
+NOT_FOR = {"cli": (*OPERATOR, *PIPELINE), "operator": PIPELINE, "pipeline": OPERATOR}
+"""Modules that are not for an extra; all others must be importable with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An environment with one extra, and a directory to work in."""
+
+    extra: str
+    programs: Path
+    directory: Path
+
+    def run(self, program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run((self.programs / program, *arguments), cwd=self.directory, env={"HOME": str(self.directory)},
+                              capture_output=True, text=True, check=False)
+
+
+def uv(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run((UV, *arguments), cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def install(environment: Path, *arguments: str | Path) -> None:
+    """Of what uv has kept since `make venv`, and only where that is not all of it from the index."""
+    command = ("pip", "install", "--quiet", "--python", environment / "bin/python", *arguments)
+    if uv(*command, "--offline").returncode != 0:
+        done = uv(*command)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    subprocess.run((sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", directory), cwd=ROOT,
+                   capture_output=True, check=True)
+    return next(directory.glob("*.whl"))
+
+
+@pytest.fixture(scope="module", params=EXTRAS, ids=lambda extra: extra or "bare")
+def installation(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory,
+                 ) -> Iterator[Installation]:
+    extra = request.param
+    environment = ROOT / "build/extras" / (extra or "bare")     # beside .venv, where uv links what it keeps
+    made = uv("venv", "--quiet", "--clear", "--no-python-downloads", "--python", sys.executable, environment)
+    assert made.returncode == 0, made.stderr
+    try:
+        if extra:
+            install(environment, "--require-hashes", "--no-deps", "--requirement", f"requirements/{extra}.txt")
+        install(environment, "--no-index", f"switchover[{extra}] @ {wheel.as_uri()}" if extra else wheel)   # lacks nothing
+        yield Installation(extra, environment / "bin", tmp_path_factory.mktemp(extra or "bare"))
+    finally:
+        shutil.rmtree(environment)
+
+
+def invocations(config: Path) -> Iterator[tuple[str, ...]]:
+    """Every command with what it cannot do without: the first word that it knows, a configuration, or any text."""
+    for info in app.registered_commands:
+        assert info.callback is not None
+        hints = get_type_hints(info.callback)
+        arguments: list[str] = []
+        for each in inspect.signature(info.callback).parameters.values():
+            if each.default is each.empty:
+                hint = hints[each.name]
+                value = next(iter(hint)) if issubclass(hint, StrEnum) else config if issubclass(hint, Path) else "none"
+                arguments += (*option(each), str(value))
+        yield (info.name or info.callback.__name__, *arguments)
+
+
+def option(parameter: inspect.Parameter) -> Sequence[str]:
+    """An argument has no name on the command line."""
+    metadata: Any = getattr(parameter.annotation, "__metadata__", ())
+    return (f"--{parameter.name.replace('_', '-')}",) if metadata else ()
+
+
+def test_every_command_works_or_says_which_extra_it_needs(installation: Installation) -> None:
+    """It works: it did what it does, or it refused what it was given in words."""
+    config = installation.directory / "pipeline.yaml"
+    config.write_text("cluster: demo\nstore: /data\n")
+    for command, *arguments in invocations(config):
+        done = installation.run("switchover", command, *arguments)
+        extra = OF_COMMAND.get(command, "cli")
+        needs = f"switchover {command} needs switchover[{extra}]: pip install 'switchover[{extra}]' "
+        assert done.returncode in (0, 2), done
+        if done.returncode == 2:
+            assert re.fullmatch(r"switchover\b.*\n", done.stderr), done.stderr        # one line: no traceback
+        assert done.stderr.startswith(needs) == (extra not in CONTAINS[installation.extra]), done
+
+
+def test_without_a_command_it_tells_what_there_is(installation: Installation) -> None:
+    """Its commands, or the extras."""
+    done = installation.run("switchover")
+    assert done.returncode == 2
+    names = [command for command, *_ in invocations(Path())] if CONTAINS[installation.extra] else [
+        f"'switchover[{extra}]'" for extra in EXTRAS if extra]
+    assert all(name in done.stdout + done.stderr for name in names), done
+    assert "Traceback" not in done.stderr
+
+
+IMPORTS = """
+import sys
+from importlib import import_module
+from pkgutil import walk_packages
+import switchover
+for each in walk_packages(switchover.__path__, "switchover."):
+    if not each.name.startswith(tuple(sys.argv[1:])):
+        import_module(each.name)
+        print(each.name)
+"""
+
+
+@pytest.mark.parametrize("installation", NOT_FOR, indirect=True)
+def test_every_module_finds_its_packages(installation: Installation) -> None:
+    """Those as well that a command imports only once it is at work."""
+    done = installation.run("python", "-c", IMPORTS, *NOT_FOR[installation.extra])
+    assert done.returncode == 0, done.stderr
+    assert "switchover.ports" in done.stdout
+
+
+MEMBER = """
+from switchover.consumer.migration_consumer import MigrationConsumer, Unreachable
+consumer = MigrationConsumer(
+    {"group.id": "orders", "zookeeper.connect": "127.0.0.1:1", "zookeeper.connection.timeout.ms": 100})
+try:
+    consumer.subscribe(["orders"])
+except Unreachable as error:
+    print(error)
+finally:
+    consumer.close()
+"""
+
+
+@pytest.mark.parametrize("installation", ["consumer"], indirect=True)
+def test_a_consumer_is_made_of_its_extra_alone(installation: Installation) -> None:
+    done = installation.run("python", "-c", MEMBER)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ZooKeeper at 127.0.0.1:1 does not answer within 0.1 s\n"
+
+
+@pytest.mark.parametrize("installation", [BARE, "pipeline"], ids=["bare", "pipeline"], indirect=True)
+def test_a_job_started_without_the_command_line_says_so_too(installation: Installation) -> None:
+    done = installation.run("python", "-m", "switchover.pipeline", "capture", "--config", "nowhere")
+    assert done.returncode == 2
+    assert done.stderr.startswith("switchover pipeline capture: nowhere: " if installation.extra else
+                                  "switchover pipeline needs switchover[pipeline]: ")

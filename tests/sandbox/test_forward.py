@@ -1,0 +1,180 @@
+"""A real Kafka in real pods, from ZooKeeper to KRaft under traffic.
+
+The operator is killed three times, and a GitOps tool reverts the brokers' mount in dual write.
+"""
+
+import json
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo import migration, traffic, world
+from demo.cluster import Cluster
+from demo.kill import MOMENTS, Killer
+from demo.lost_answer import Cure
+from demo.progress import Resource, condition
+from invariants.jury import judged
+from invariants.memory import Limits
+from sandbox import audit, history
+from sandbox.quick import QUICK
+
+pytestmark = pytest.mark.timeout(2300)
+
+NAMESPACE = "forward"
+IMAGES = list(world.images().values())
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:switchover"
+REVERTED_SECONDS = 15
+
+
+@dataclass
+class Reversion:
+    """Somebody puts the brokers' mount back at the hold before MoveBrokers, and takes it away again later.
+
+    The hybrid of feasibility-modes.md: the user's volume with our subPathExpr. A pod that starts on it finds no file.
+    """
+
+    cluster: Cluster
+    stalled: list[dict[str, Any]] = field(default_factory=list)
+    undone: str = ""
+    done: str = ""
+    _volume: str = ""
+    _index: int = -1
+
+    def __call__(self, resource: Resource, container: str) -> str | None:
+        status = resource.get("status", {})
+        if not self.done and status.get("progress", {}).get("step") == "MoveBrokers":
+            self._index, self._volume = self._mount()
+            self._put("config")
+            self.done = self._now()
+            return "somebody puts the old mount back"
+        if self.done and not self.undone and condition(resource, "Stalled") == "True":
+            self.stalled = [item for item in status["conditions"] if item["type"] == "Stalled"]
+            self._wait()
+            self.undone = self._now()
+            self._put(self._volume)
+            return "the old mount is taken away again"
+        return None
+
+    def _mount(self) -> tuple[int, str]:
+        mounts = self.cluster.get("statefulset", "kafka")["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+        index = next(index for index, mount in enumerate(mounts) if mount["mountPath"] == "/etc/kafka")
+        return index, mounts[index]["name"]
+
+    def _put(self, volume: str) -> None:
+        path = f"/spec/template/spec/containers/0/volumeMounts/{self._index}/name"
+        patch = json.dumps([{"op": "replace", "path": path, "value": volume}])
+        self.cluster.kubectl("patch", "statefulset", "kafka", "--type", "json", "--patch", patch)
+
+    def _wait(self) -> None:
+        """Time in which an operator that does not look would evict."""
+        time.sleep(REVERTED_SECONDS)
+
+    def _now(self) -> str:
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass
+class Story:
+    """What the migration left behind."""
+
+    run: migration.Run
+    killer: Killer
+    reversion: Reversion
+    cure: Cure
+    traffic: traffic.Traffic
+    modes: dict[str, str]
+    connections: dict[str, int]
+    requests: list[audit.Request]
+
+
+def tell(cluster: Cluster, audit_log: Path) -> Story:
+    """To the end, with a second hold, before MoveBrokers. Asserted on what it left."""
+    world.deploy(cluster, print, world.LIGHT)
+    migration.install_operator(cluster)
+    run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
+    manifest, cure = migration.manifest(holds=["MoveBrokers", "Finalize"], **QUICK), Cure(cluster)
+    migration.follow(cluster, run, manifest, lambda _: None, print, [reversion, killer, cure])
+    modes, connections = world.modes(cluster), world.connections(cluster)
+    world.await_in_sync(cluster)
+    found = traffic.verify(cluster)
+    return Story(run, killer, reversion, cure, found, modes, connections, audit.requests(audit_log, ACCOUNT))
+
+
+def test_it_succeeded_and_zookeeper_may_go(story: Story) -> None:
+    resource = story.run.resource
+    assert condition(resource, "Succeeded") == "True"
+    assert condition(resource, "ZooKeeperRemovable") == "True"
+    assert condition(resource, "RollbackAvailable") == "False"
+    assert resource["status"]["metadataState"] == "KRaft"
+
+
+def test_the_brokers_themselves_say_kraft(story: Story) -> None:
+    assert story.modes == dict.fromkeys(world.BROKERS, "KRaft")
+
+
+def test_nothing_is_connected_to_zookeeper(story: Story) -> None:
+    assert story.connections == dict.fromkeys(world.SERVERS, 0)
+
+
+def test_no_acknowledged_record_is_lost(story: Story) -> None:
+    assert story.traffic.lost == 0
+    assert story.traffic.acknowledged > 10_000, "the load did not run: nothing is proved"
+
+
+def test_the_operator_was_killed_on_the_way(story: Story) -> None:
+    assert story.killer.missed == []
+
+
+def test_the_operator_never_died_by_itself(story: Story) -> None:
+    assert story.run.restarts == len(story.killer.killed)
+
+
+def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
+    assert len(audit.evictions(story.requests)) >= 10
+    assert audit.acts_before_record(story.requests) == []
+
+
+def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) -> None:
+    """Each broker twice, each controller once, and the leader once more in the soak."""
+    assert story.run.replaced == 10 + len(story.cure.restarted)
+    assert len(audit.evictions(story.requests)) == 10
+
+
+def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log: Path) -> None:
+    told = list(history.events(audit_log, ACCOUNT, NAMESPACE, "kafka"))
+    assert len(told) > 150, "the audit log does not tell of the migration: nothing is proved"
+    assert judged(told, Limits(heartbeat=0.0)) == []       # a process that was killed is not told from the next
+
+
+def test_a_mount_put_back_stops_evictions_and_says_so(story: Story) -> None:
+    assert story.reversion.stalled[0]["reason"] == "RevertedByGitOps"
+    during = [
+        item for item in audit.evictions(story.requests) if story.reversion.done < item.at < story.reversion.undone
+    ]
+    assert during == []
+
+
+def test_nothing_that_kafka_runs_from_belongs_to_the_migration(story: Story, stage: Cluster) -> None:
+    kinds = "statefulsets,services,secrets,configmaps,persistentvolumeclaims,poddisruptionbudgets,controllerrevisions"
+    found = stage.items(kinds)
+    owned = [
+        f"{item['kind']}/{item['metadata']['name']}"
+        for item in found
+        for owner in item["metadata"].get("ownerReferences", [])
+        if owner["kind"] == "KafkaMigration"
+    ]
+    assert {item["metadata"]["name"] for item in found} >= {"kafka", "kafka-controller"}
+    assert owned == []
+
+
+def test_nothing_restarts_any_more(story: Story, stage: Cluster) -> None:
+    for name in ("kafka", "kafka-controller"):
+        workload = stage.get("statefulset", name)
+        assert workload["status"]["readyReplicas"] == 3
+    kafka = stage.get("statefulset", "kafka")
+    assert kafka["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+    assert kafka["status"]["updatedReplicas"] == 3, "a pod without the update revision would be rolled by Kubernetes"
