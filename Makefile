@@ -5,6 +5,12 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# What one target needs is made side by side: much of it waits for the network or keeps one core. Several targets on the
+# command line are made one after the other.
+ifeq ($(words $(MAKECMDGOALS)),1)
+MAKEFLAGS += --jobs=4
+endif
+
 PYTHON ?= python3.11
 ifndef SWITCHOVER_STARTED
 export SWITCHOVER_STARTED := $(shell date +%s)
@@ -28,10 +34,13 @@ debian: ## install what is missing of sandbox/debian-packages.txt (sudo unless r
 
 venv: $(VENV)/installed ## the virtual environment in .venv, exactly as locked
 
+# PySpark alone has no wheel: the one that is built of it is unpacked at once.
+UNCOMPRESSED := --config-settings=--build-option=--compression=stored
+
 $(VENV)/installed: requirements/dev.txt pyproject.toml | $(UV)
 	$(call say,virtual environment)
 	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) $(VENV)
-	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements/dev.txt
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python $(UNCOMPRESSED) requirements/dev.txt
 	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
 	@touch $@
 
@@ -73,11 +82,11 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest tests/$@
 
-test: lint images-pipeline ## every layer, as CI runs it
+test: lint binaries images-pipeline ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: shard lint images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
+test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
 	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
 
@@ -91,11 +100,12 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 
 .PHONY: binaries images images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
 	demo-zkcc demo-pipeline demo-down clean
-binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go modules (nothing to do when built)
+# Nice: the compilers take every core that is left, and what is built beside them uses one at a time.
+binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (nothing to do when built)
 	$(call say,Kubernetes binaries)
-	sandbox/build
+	nice sandbox/build
 
-images: binaries venv ## build the container images
+images: debian ## build the container images
 	$(call say,images)
 	sandbox/images/build
 
@@ -115,23 +125,23 @@ sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the 
 sandbox-down: ## take the sandbox away, and everything it left
 	sandbox/down
 
-demo: images ## one whole migration under load; KILL=5 kills the operator five times on the way
+demo: venv binaries images ## one whole migration under load; KILL=5 kills the operator five times on the way
 	$(call say,demo)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --kill $(or $(KILL),0)
 
-demo-rollback: images ## half-way forward, all the way back, and again to the end, under load
+demo-rollback: venv binaries images ## half-way forward, all the way back, and again to the end, under load
 	$(call say,demo of the way back)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --rollback
 
-demo-groups: images-groups ## two consumer groups moved under load, five stories, and the oracle's word on them
+demo-groups: venv binaries images-groups ## two consumer groups moved under load, five stories, and the oracle's word on them
 	$(call say,demo of consumer groups)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_groups
 
-demo-zkcc: images-zkcc ## old consumers in Java moved from ZooKeeper's coordination to Kafka's and back, under load
+demo-zkcc: venv binaries images-zkcc ## old consumers in Java moved from ZooKeeper's coordination to Kafka's and back, under load
 	$(call say,demo of old consumers)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_zkcc
 
-demo-pipeline: images-pipeline images-zkcc ## the five jobs of the pipeline in pods, on real migrations of groups and of a cluster
+demo-pipeline: venv binaries images-pipeline images-zkcc ## the five jobs of the pipeline in pods, on real migrations of groups and of a cluster
 	$(call say,demo of the pipeline)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_pipeline
 

@@ -1,6 +1,6 @@
-// sandbox-k8s is every program of a Kubernetes control plane and node in one
+// k8s is every server of a Kubernetes control plane and node in one
 // binary. The applet is the name it is called by (a symlink), or else its first
-// argument: one link step instead of seven, and one copy of the text in memory.
+// argument: one link step instead of six, and one copy of the text in memory.
 package main
 
 import (
@@ -17,12 +17,9 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	kubectl "k8s.io/kubectl/pkg/cmd"
-	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -36,7 +33,6 @@ var applets = map[string]func(){
 	"kube-controller-manager": func() { run(controllermanager.NewControllerManagerCommand()) },
 	"kube-proxy":              func() { run(proxy.NewProxyCommand()) },
 	"kube-scheduler":          func() { run(scheduler.NewSchedulerCommand()) },
-	"kubectl":                 runKubectl,
 	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
 }
 
@@ -48,7 +44,7 @@ func main() {
 	}
 	if !found {
 		names := strings.Join(slices.Sorted(maps.Keys(applets)), ", ")
-		fmt.Fprintf(os.Stderr, "sandbox-k8s: %q is no applet; call it as, or with, one of: %s\n", os.Args[0], names)
+		fmt.Fprintf(os.Stderr, "k8s: %q is no applet; call it as, or with, one of: %s\n", os.Args[0], names)
 		os.Exit(2)
 	}
 	applet()
@@ -56,13 +52,4 @@ func main() {
 
 func run(command *cobra.Command) {
 	os.Exit(cli.Run(command))
-}
-
-// runKubectl reads the verbosity before the command exists, because kubectl
-// already logs while it builds its commands.
-func runKubectl() {
-	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
-	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
-		kubectlutil.CheckErr(err)
-	}
 }

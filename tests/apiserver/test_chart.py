@@ -33,7 +33,7 @@ Helm = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def helm(kubeconfig: Path) -> Helm:
     """Runs the sandbox's helm; the test fails when helm does, unless check=False."""
-    built = subprocess.run([ROOT / "sandbox" / "build", "helm"], check=True, stdout=subprocess.PIPE, text=True)
+    built = subprocess.run([ROOT / "sandbox" / "build", "k8s"], check=True, stdout=subprocess.PIPE, text=True)
     program = Path(built.stdout.strip()) / "helm"
 
     def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

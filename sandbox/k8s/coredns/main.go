@@ -1,6 +1,5 @@
 // coredns with the plugins that the sandbox's Corefile names and no others: the
-// full set would pull in three clouds' client libraries. A module of its own,
-// because it needs newer grpc and etcd client versions than Kubernetes does.
+// full set would pull in three clouds' client libraries.
 package main
 
 import (
