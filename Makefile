@@ -74,17 +74,18 @@ crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
 
 unit packaging simulation pipeline: venv ## one layer of tests: pure core; the wheel alone; Kopf in virtual time; Spark on small data
-	$(BIN)/pytest tests/$@
+	$(BIN)/pytest -m 'not long' tests/$@
 
 adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopback
-	$(BIN)/pytest tests/$@
+	$(BIN)/pytest -m 'not long' tests/$@
 
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
-	$(BIN)/pytest tests/$@
+	$(BIN)/pytest -m 'not long' tests/$@
 
-test: lint binaries images-pipeline ## every layer, as CI runs it
+# More workers than cores: servers, pods and stories are waited for.
+test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest --numprocesses 4 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
 test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
@@ -98,7 +99,7 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
+.PHONY: binaries images images-stories images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
 	demo-zkcc demo-pipeline demo-down clean
 # Nice: the compilers take every core that is left, and what is built beside them uses one at a time.
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (nothing to do when built)
@@ -108,6 +109,9 @@ binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (not
 images: debian ## build the container images
 	$(call say,images)
 	sandbox/images/build
+
+images-stories: images ## and the one that the stories of make test need besides
+	sandbox/images/build kafka4
 
 images-groups: images ## and those of the consumer groups' world
 	sandbox/images/build kafka4 java-member
