@@ -18,7 +18,8 @@ hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("busy")
 
-BUDGETS = {"sandbox": 2700, "pipeline": 500, "apiserver": 600, "adapters": 2200, "simulation": 1300, "packaging": 90, "unit": 600}
+BUDGETS = {
+    "sandbox": 2700, "pipeline": 500, "apiserver": 600, "adapters": 2200, "simulation": 1300, "packaging": 90, "unit": 600}
 """Seconds for each layer, its fixtures included, of four workers on two cores; in the order of running: what is one
 worker's comes first, what waits runs beside what computes."""
 
