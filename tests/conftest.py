@@ -56,6 +56,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
 def layer(path: Path) -> str:
     """The layer that a test file belongs to: the directory below tests/."""
     return path.relative_to(ROOT).parts[0]
