@@ -2,13 +2,18 @@
 
 import os
 import subprocess
+import sys
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from demo import migration, world
 from demo.cluster import Cluster, CommandFailed
 
 COMMANDS = Path(__file__).parents[1]
+LAST_WORDS = 5
+"""Lines that a command which failed is quoted with."""
 
 
 def bring_up(state: Path | None = None, images: Sequence[str] | None = None, nodes: int | None = None) -> Cluster:
@@ -31,12 +36,19 @@ def take_down(state: Path) -> None:
 
 
 def _run(command: str, state: Path | None, *arguments: str, nodes: int | None = None) -> str:
-    """What one of the commands prints; its progress goes to our standard error."""
+    """What one of the commands prints; its progress goes to our standard error, and its last words into CommandFailed."""
     told = {"SANDBOX_STATE": state, "SANDBOX_NODES": nodes}
     environment = os.environ | {name: str(value) for name, value in told.items() if value is not None}
-    done = subprocess.run(
-        [COMMANDS / command, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=False
-    )
-    if done.returncode:
-        raise CommandFailed(f"sandbox/{command} ended with {done.returncode}")
-    return done.stdout
+    last: deque[str] = deque(maxlen=LAST_WORDS)
+    with TemporaryFile("w+") as printed:
+        process = subprocess.Popen(
+            [COMMANDS / command, *arguments], env=environment, stdout=printed, stderr=subprocess.PIPE, text=True)
+        with process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                sys.stderr.write(line)
+                last.append(line)
+        if process.returncode:
+            raise CommandFailed(f"sandbox/{command} ended with {process.returncode}:\n{''.join(last)}")
+        printed.seek(0)
+        return printed.read()
