@@ -58,7 +58,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint crds test test-long shard ledger $(LAYERS)
+.PHONY: lint check crds test test-long shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -67,21 +67,25 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
+check: lint ## lint and the tests of the pure core, in two workers: before every commit
+	$(BIN)/pytest --numprocesses 2 -m 'not long' tests/unit
+
 crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
 
 unit packaging simulation pipeline: venv ## one layer of tests: pure core; the wheel alone; Kopf in virtual time; Spark on small data
-	$(BIN)/pytest tests/$@
+	$(BIN)/pytest -m 'not long' tests/$@
 
 adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopback
-	$(BIN)/pytest tests/$@
+	$(BIN)/pytest -m 'not long' tests/$@
 
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
-	$(BIN)/pytest tests/$@
+	$(BIN)/pytest -m 'not long' tests/$@
 
-test: lint binaries images-pipeline ## every layer, as CI runs it
+# More workers than cores: servers, pods and stories are waited for.
+test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest --numprocesses 4 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
 test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
@@ -95,7 +99,7 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
+.PHONY: binaries images images-stories images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
 	demo-zkcc demo-pipeline demo-down clean
 # Nice: the compilers take every core that is left, and what is built beside them uses one at a time.
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (nothing to do when built)
@@ -105,6 +109,9 @@ binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (not
 images: debian ## build the container images
 	$(call say,images)
 	sandbox/images/build
+
+images-stories: images ## and the one that the stories of make test need besides
+	sandbox/images/build kafka4
 
 images-groups: images ## and those of the consumer groups' world
 	sandbox/images/build kafka4 java-member

@@ -17,6 +17,7 @@ import pytest_asyncio
 import yaml
 from kubernetes import client, config, utils
 
+from patience import stretched
 from switchover.adapters.api_server import ApiServer, connect
 
 Kubectl = Callable[..., Any]
@@ -58,8 +59,8 @@ def kubectl(kubeconfig: Path) -> Callable[..., subprocess.CompletedProcess[str]]
 
     def run(*arguments: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         completed = subprocess.run(
-            [program, "--kubeconfig", kubeconfig, *arguments], input=stdin, capture_output=True, text=True, timeout=60
-        )
+            [program, "--kubeconfig", kubeconfig, *arguments], input=stdin, capture_output=True, text=True,
+            timeout=stretched(60))
         assert completed.returncode == 0 or not check, completed.stderr
         return completed
 
@@ -77,7 +78,7 @@ def api_client(kubeconfig: Path) -> Iterator[client.ApiClient]:
 def crds(api_client: client.ApiClient, kubectl: Callable[..., object]) -> list[dict]:
     """The CRDs of crds/, applied and Established, as the API server now has them."""
     kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    kubectl("wait", "--for=condition=Established", f"--timeout={stretched(30):.0f}s", "-f", str(ROOT / "crds"))
     extensions = client.ApiextensionsV1Api(api_client)
     names = [yaml.safe_load(path.read_text())["metadata"]["name"] for path in sorted((ROOT / "crds").glob("*.yaml"))]
     return [api_client.sanitize_for_serialization(extensions.read_custom_resource_definition(name)) for name in names]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from apiserver.kubelet import run_as_kubelet
+from patience import Patience
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.consumer_group_migration import ContainerChange
@@ -44,9 +45,9 @@ async def read(workloads: KubernetesWorkloads, kind: str = "Deployment", name: s
 
 
 async def until(condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20.0) -> None:
-    deadline = asyncio.get_running_loop().time() + seconds
+    patience = Patience(seconds)
     while not await condition():
-        assert asyncio.get_running_loop().time() < deadline, f"does not come to pass: {what}"
+        assert not patience.over, f"after {patience} still not: {what}"
         await asyncio.sleep(0.1)
 
 

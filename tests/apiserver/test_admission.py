@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -16,6 +15,7 @@ from apiserver.kubelet import run_as_kubelet
 from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, rendered, with_own_token, workload
 from apiserver.test_chart import helm as helm  # the fixture
 from apiserver.test_workloads import Clock, pods_of
+from patience import Patience, until
 from switchover.adapters.api_server import connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.core.kraft.names import CLAIM
@@ -78,11 +78,8 @@ def world(helm: Helm, kubectl: Kubectl, crds: object) -> Iterator[World]:
     helm("uninstall", "switchover", "--namespace", namespace)
 
 
-def within(true: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "the policy does not take effect"
-        time.sleep(0.3)
+def within(true: Callable[[], bool]) -> None:
+    until(true, "the policy takes effect", 30)
 
 
 # --- claimed workloads ----------------------------------------------------------------------------------------------------
@@ -200,24 +197,23 @@ async def test_nodes_are_seen_with_the_right_and_said_to_be_unseen_without(
         binding = f"{world.release.namespace}-switchover-nodes"
         given = kubectl("get", "clusterrolebinding", binding, "--output", "yaml").stdout
         kubectl("delete", "clusterrolebinding", binding)
-        await until(cordoned, None)
+        await comes_to(cordoned, None)
         kubectl("create", "--filename", "-", stdin=given)
         assert await cordoned() is None                            # it does not ask in every pass
         clock.time += 61
-        await until(cordoned, True)
+        await comes_to(cordoned, True)
     finally:
         kubectl("delete", "node", "node-0")
         await operators.close()
         await admins.close()
 
 
-async def until(read: Callable[[], Awaitable[bool | None]], wanted: bool | None) -> None:
+async def comes_to(read: Callable[[], Awaitable[bool | None]], wanted: bool | None) -> None:
     """The API server takes a moment to learn of a right that was given or taken."""
-    for _ in range(100):
-        if await read() is wanted:
-            return
+    patience = Patience(10)
+    while await read() is not wanted:
+        assert not patience.over, f"after {patience} still not {wanted}"
         await asyncio.sleep(0.1)
-    raise AssertionError(f"it never becomes {wanted}")
 
 
 def test_an_old_kubernetes_is_told_in_words(helm: Helm) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest_asyncio
 import yaml
 
+from patience import stretched
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -109,7 +110,7 @@ async def test_a_foreground_cascade_leaves_everything(
             break
         await asyncio.sleep(0.2)
     assert {kind: set(items) for kind, items in before.items()} == KINDS
-    kubectl("-n", namespace, "delete", "kafkamigration", "main", "--cascade=foreground", "--timeout=30s")
+    kubectl("-n", namespace, "delete", "kafkamigration", "main", "--cascade=foreground", f"--timeout={stretched(30):.0f}s")
     await asyncio.sleep(5)                             # the garbage collector would have begun by now
     after = found(kubectl, namespace)
     for kind, items in before.items():

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import yaml
 from kubernetes import client
 
+from patience import stretched, until
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -38,7 +38,7 @@ def helm(kubeconfig: Path) -> Helm:
 
     def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         completed = subprocess.run(
-            [program, "--kubeconfig", kubeconfig, *arguments], capture_output=True, text=True, timeout=120
+            [program, "--kubeconfig", kubeconfig, *arguments], capture_output=True, text=True, timeout=stretched(120)
         )
         assert completed.returncode == 0 or not check, completed.stderr
         return completed
@@ -97,10 +97,9 @@ def test_no_right_reaches_beyond_the_namespace_and_none_is_a_wildcard(helm: Helm
 
 
 def test_the_restricted_standard_admits_the_pod(release: Release, api_client: client.ApiClient) -> None:
-    core, deadline = client.CoreV1Api(api_client), time.monotonic() + 30
-    while not (pods := core.list_namespaced_pod(release.namespace).items):
-        assert time.monotonic() < deadline, "the Deployment has no pod: the admission refused it"
-        time.sleep(0.2)
+    core = client.CoreV1Api(api_client)
+    until(lambda: core.list_namespaced_pod(release.namespace).items, "a pod of the Deployment: the admission refused it", 30)
+    pods = core.list_namespaced_pod(release.namespace).items
     container = pods[0].spec.containers[0]
     assert container.security_context.read_only_root_filesystem
     assert container.security_context.capabilities.drop == ["ALL"]

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from patience import stretched
 from switchover.cli.main import app
 
 Kubectl = Callable[..., object]
@@ -39,7 +40,7 @@ def spark_operator(kubectl: Kubectl, group: str, version: str) -> Iterator[None]
         "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
     kubectl("apply", "--filename", "-", stdin=yaml.safe_dump(crd))
     try:
-        kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{name}")
+        kubectl("wait", "--for=condition=Established", f"--timeout={stretched(30):.0f}s", f"crd/{name}")
         yield
     finally:
         kubectl("delete", "crd", name)

@@ -14,6 +14,7 @@ import yaml
 
 from apiserver.consumers import FINAL, LABELS, deployment, perform, read, stateful_set, tried, until, up
 from apiserver.kubelet import budget
+from patience import stretched
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -443,7 +444,7 @@ async def test_a_scaled_object_is_paused_instead_of_the_autoscaler_that_keda_mad
     await up(server, workloads)
     kubectl("apply", "-f", "-", stdin=yaml.safe_dump(SCALED_OBJECTS))
     try:
-        kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/scaledobjects.keda.sh")
+        kubectl("wait", "--for=condition=Established", f"--timeout={stretched(30):.0f}s", "crd/scaledobjects.keda.sh")
         scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "orders"},
                   "spec": {"scaleTargetRef": {"name": "orders"}, "triggers": []}}
         path = server.path("keda.sh/v1alpha1", "ScaledObject")

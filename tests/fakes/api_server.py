@@ -106,7 +106,7 @@ class FakeApi:
 
     def of(self, plural: str) -> Iterator[Object]:
         """All objects of a kind, by name."""
-        return (found for (kind, _), found in sorted(self.objects.items()) if kind == plural)
+        return (self.objects[key] for key in sorted(key for key in self.objects if key[0] == plural))
 
     # --- the API ------------------------------------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class FakeApi:
 def patched(found: Object, operations: Any) -> Object:
     """JSON patch; a test that fails is a 422."""
     try:
-        fresh: Object = jsonpatch.apply_patch(found, operations)
+        fresh: Object = jsonpatch.apply_patch(copied(found), operations, in_place=True)
     except jsonpatch.JsonPatchException as error:
         raise Problem(422, "Invalid", f"the server rejected our request: {error}") from None
     return fresh

@@ -104,7 +104,7 @@ class Kafka:
         self._random = random.Random(self.seed)
         self.whim = random.Random(self.seed)           # of answers: asking changes nothing in the world
         self.kubelet.ends_in = self._ends_in
-        self.kubelet.rolled = lambda pod: self.happened(RolledByKubernetes(self.kubelet.api.now(), pod))
+        self.kubelet.rolled = self._rolled
         for topic, partitions in self.topics.items():
             put(self.wanted, f"topic {topic}", str(partitions))
             for index, replicas in partitions.items():
@@ -124,6 +124,9 @@ class Kafka:
         if not self.tree.claimed:
             return "ZooKeeper" if self.tree.controller is not None else ""
         return "KRaft" if self.leader is not None and self.log is not None and self.log.copied else ""
+
+    def _rolled(self, pod: str) -> None:
+        self.happened(RolledByKubernetes(self.kubelet.api.now(), pod))
 
     # --- what administrators do ---------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ class Kubelet:
     _running: set[str] = field(default_factory=set)
     _ending: dict[str, float] = field(default_factory=dict)
     _restarts: dict[str, float] = field(default_factory=dict)
+    _revisions: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -122,7 +123,10 @@ class Kubelet:
 
     def _control(self, stateful_set: Object, now: float) -> None:
         name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
-        revision = f"{name}-{_hash(spec['template'])}"
+        version = stateful_set["metadata"]["uid"], stateful_set["metadata"]["resourceVersion"]
+        if version not in self._revisions:
+            self._revisions[version] = f"{name}-{_hash(spec['template'])}"
+        revision = self._revisions[version]
         if (stateful_set.get("status") or {}).get("updateRevision") != revision:
             self.api.edit("statefulsets", name, lambda found: found.update(status={"updateRevision": revision}))
         if "deletionTimestamp" in stateful_set["metadata"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from patience import stretched
 from switchover.pipeline import progress
 from switchover.pipeline.progress import IDLE, Progress
 
@@ -32,7 +33,8 @@ os._exit(0)                    # the count will never end
 
 def test_a_job_without_executors_says_so(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXECUTORS], capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+        [sys.executable, "-c", WITHOUT_EXECUTORS], capture_output=True, text=True, check=False, timeout=stretched(120),
+        cwd=tmp_path)
     assert ran.stdout.splitlines()[-1:] == [f"counting: 0 of 4 tasks{IDLE}"], ran.stderr[-2000:]
 
 

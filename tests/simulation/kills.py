@@ -1,47 +1,44 @@
-"""Kill the operator at a moment of one write of a run, let the next process finish, and compare the ends."""
+"""Kill the operator at a moment of one write of a run, let the next process finish, and compare the ends.
 
-import os
-import random
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+An ordinary run takes a sample of all these points; a long one takes them all, in shares.
+"""
+
+from collections.abc import Callable, Sequence
 
 from fakes.incarnation import ANSWERED, APPLIED, BEFORE
+from simulation import samples
 
 Point = tuple[int, str]
 MOMENTS = (BEFORE, APPLIED, ANSWERED)
-AT_LEAST = 6
+EFFECTS, OTHERS = 5, 2
+"""How many points of writes that move something, and of those that do not, an ordinary run takes."""
+SHARES = 8
+RECORDS = ("kafkamigrations", "leases", "events")
 
 
-def points(writes: Sequence[str], begin: int = 0) -> list[Point]:
-    """Every moment of every write after the first `begin`: those that move something first, in an order that stays."""
-    numbers = range(begin + 1, len(writes) + 1)
-    effects = {number for number in numbers if writes[number - 1].split()[1] not in ("kafkamigrations", "leases", "events")}
-    chosen, others = ([(number, moment) for number in numbers if (number in effects) is wanted for moment in MOMENTS]
-                      for wanted in (True, False))
-    for row in (chosen, others):
-        random.Random(0).shuffle(row)
-    return chosen + others
+class Kills:
+    """The points of one run, by its writes after the first `begin`; `killed` says what was wrong after one, or nothing."""
 
+    def __init__(self, killed: Callable[[Point], str], writes: Sequence[str], begin: int = 0,
+                 moments: Sequence[str] = MOMENTS) -> None:
+        self._killed = killed
+        numbers = range(begin + 1, len(writes) + 1)
+        moving = {number for number in numbers if writes[number - 1].split()[1] not in RECORDS}
+        self._effects, self._others = (
+            [(number, moment) for number in numbers if (number in moving) is wanted for moment in moments]
+            for wanted in (True, False))
 
-def run(killed: Callable[[Point], str], wanted: Sequence[Point], seconds: float) -> Iterator[str]:
-    """What was wrong at each point, "" for nothing; at least a few, then as many as the time allows, two at a time."""
-    os.environ["USER"] = "switchover"                          # Kopf asks
-    end = time.monotonic() + seconds
-    with ProcessPoolExecutor(2) as pool:
-        running: deque[Future[str]] = deque()
-        for count, point in enumerate(wanted):
-            if time.monotonic() > end and count >= AT_LEAST:
-                break
-            running.append(pool.submit(killed, point))
-            if len(running) >= 4:
-                yield running.popleft().result()
-        for each in running:
-            yield each.result()
+    def some(self, counted: Callable[[str], None]) -> None:
+        """Judge a sample."""
+        self._judge(samples.taken(self._effects, EFFECTS) + samples.taken(self._others, OTHERS), counted)
 
+    def share(self, number: int, counted: Callable[[str], None]) -> None:
+        """Judge one of SHARES shares of all points."""
+        self._judge((self._effects + self._others)[number::SHARES], counted)
 
-def told(results: Sequence[str], wanted: Sequence[Point]) -> str:
-    """The share that was covered, in words."""
-    writes = len({number for number, _ in wanted})
-    return f"{len(results)} of {len(wanted)} kills ({writes} writes x {len(MOMENTS)} moments)"
+    def _judge(self, points: Sequence[Point], counted: Callable[[str], None]) -> None:
+        assert points
+        everything = len(self._effects) + len(self._others)
+        counted(samples.told(len(points), everything, "kills"))
+        wrong = [result for point in points if (result := self._killed(point))]
+        assert wrong == [], f"SAMPLE={samples.SAMPLE}"

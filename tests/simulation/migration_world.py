@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import logging
+import marshal
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +66,11 @@ BY_ENVIRONMENT = {"name": "kafka", "container": "kafka", "configuration": {"envi
 SPEC_BY_ENVIRONMENT = {**SPEC, "brokers": [BY_ENVIRONMENT]}
 
 
+Moment = tuple[str | int, ...]
+_REACHED: dict[tuple[object, ...], "MigrationWorld"] = {}
+"""Worlds at the moments that many tests begin from."""
+
+
 @dataclass(frozen=True)
 class EndState:
     """What is there in the end, without what differs from run to run by right (uids, versions, times)."""
@@ -84,7 +91,7 @@ class MigrationWorld:
         self.timeline = Timeline()
         self.jury = Jury(Limits(namespace=NAMESPACE, secrets=(CANARY,)))
         self.api = FakeApi(self.timeline.now, seed, lag)
-        self.witness = Witness(self.api, self.jury, lambda: self.api.objects.get(("kafkamigrations", NAME)), protocol)
+        self.witness = Witness(self.api, self.jury, self._migration_if_any, protocol)
         self.kubelet = Kubelet(self.api, seed)
         self.kafka = Kafka(self.kubelet, seed, {name: dict(partitions) for name, partitions in TOPICS.items()},
                            self.jury.see, protocol=protocol)
@@ -100,6 +107,8 @@ class MigrationWorld:
         self.original = copied(self.api.objects["statefulsets", "kafka"])
         self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME,
                      spec=SPEC_BY_ENVIRONMENT if by_environment else SPEC)
+        self._how = (seed, lag, by_environment, protocol)
+        self._untouched = marshal.dumps(self.api.objects)
 
     def _put_objects(self, by_environment: bool, server_properties: str) -> None:
         self.api.add("v1", "ConfigMap", "configmaps", "kafka-config", data={"server.properties": server_properties})
@@ -143,6 +152,9 @@ class MigrationWorld:
         """How often something moved: an effect, or a new position on record."""
         return self.witness.moves
 
+    def _migration_if_any(self) -> Object | None:
+        return self.api.objects.get(("kafkamigrations", NAME))
+
     @property
     def migration(self) -> Object:
         return self.api.objects["kafkamigrations", NAME]
@@ -177,6 +189,31 @@ class MigrationWorld:
         if waiting and approval not in self.migration["spec"].get("approvals", ()) and (not only or self.step in only):
             self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[
                 *(each for each in found["spec"].get("approvals", ()) if each["name"] != self.step), approval]))
+
+    # --- copies -------------------------------------------------------------------------------------------------------
+
+    def get_to(self, moment: Moment, run: Callable[[], None]) -> None:
+        """Do `run`, which lets operators live until a moment; a new world takes over what a world before it came to there.
+
+        `moment` names what `run` does. What a test changes in a new world, objects of the API aside, it changes afterwards.
+        """
+        if self.lives or marshal.dumps(self.api.objects) != self._untouched:
+            run()
+            return
+        known = (*self._how, *moment)
+        if known not in _REACHED:
+            run()
+            _REACHED[known] = MigrationWorld.__new__(MigrationWorld)
+            _REACHED[known]._become(self)
+        else:
+            self._become(_REACHED[known])
+
+    def _become(self, other: "MigrationWorld") -> None:
+        """Be a copy of a world in which no operator lives at this moment."""
+        patch = self.__dict__.get("_monkeypatch")
+        kept: dict[int, object] = {id(other): self} | {id(registry): registry for registry in other.metrics}
+        parts = {name: part for name, part in other.__dict__.items() if name != "_monkeypatch"}
+        self.__dict__ = deepcopy(parts, kept) | {"_monkeypatch": patch}
 
     # --- the operator -------------------------------------------------------------------------------------------------
 

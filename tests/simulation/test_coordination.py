@@ -1,18 +1,18 @@
 """Groups of all four kinds of members in virtual time, under all that zkcc.md 4.5 lists, around the Member that we ship."""
 
-import os
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from simulation import samples
 from simulation.coordination.oracle import Broken
 from simulation.coordination.prototype import holes
 from simulation.coordination.story import Story
 
-SEEDS, CHUNK = 10_000, 250
+SEEDS, SHARES = 10_000, 4
+ORDINARY = 800
+"""Seeds of an ordinary run; `long` takes them all."""
 SEARCHED = 300
 """Seeds in which every hole of the prototype must show."""
 
@@ -27,23 +27,26 @@ def told(seed: int, settings: Mapping[str, Any]) -> tuple[str, Story]:
     return "", story
 
 
-def run(first: int, seeds: int) -> tuple[list[str], int, int, int]:
-    """What broke in a row of seeds; hand-overs, duplicates after faults, deliveries that no fence can prevent."""
-    stories = [told(seed, {}) for seed in range(first, first + seeds)]
+def judge(seeds: Sequence[int], counted: Callable[[str], None]) -> None:
+    stories = [told(seed, {}) for seed in seeds]
     oracles = [story.oracle for _, story in stories]
-    return ([words for words, _ in stories if words], sum(each.hand_overs for each in oracles),
-            sum(each.duplicates for each in oracles), sum(each.excused for each in oracles))
+    hand_overs, duplicates, excused = (
+        sum(getattr(each, name) for each in oracles) for name in ("hand_overs", "duplicates", "excused"))
+    counted(f"{samples.told(len(seeds), SEEDS, 'groups')}, {hand_overs} hand-overs, {duplicates} records again after "
+            f"faults, {excused} deliveries beside an old member that no fence could keep out")
+    broken = [words for words, _ in stories if words]
+    assert not broken, f"{len(broken)} of {len(seeds)}: {broken[0]}"
+    assert hand_overs > 30 * len(seeds)      # a world in which nothing moves proves nothing
 
 
-def test_ten_thousand_groups_under_chaos(counted: Callable[[str], None]) -> None:
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(run, range(0, SEEDS, CHUNK), repeat(CHUNK)))
-    broken = [words for chunk in found for words in chunk[0]]
-    hand_overs, duplicates, excused = (sum(chunk[each] for chunk in found) for each in (1, 2, 3))
-    counted(f"{SEEDS} groups, {hand_overs} hand-overs, {duplicates} records again after faults, {excused} deliveries "
-          "beside an old member that no fence could keep out")
-    assert not broken, f"{len(broken)} of {SEEDS}: {broken[0]}"
-    assert hand_overs > 30 * SEEDS      # a world in which nothing moves proves nothing
+def test_some_groups_under_chaos(counted: Callable[[str], None]) -> None:
+    judge(samples.taken(range(SEEDS), ORDINARY), counted)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", range(SHARES))
+def test_ten_thousand_groups_under_chaos(counted: Callable[[str], None], share: int) -> None:
+    judge(range(share, SEEDS, SHARES), counted)
 
 
 @pytest.mark.parametrize("hole", holes())

@@ -84,7 +84,7 @@ def test_after_the_claim_it_is_held_in_words_and_goes_on_to_its_end(world: Migra
     assert world.status["phase"] == "Terminating"
     assert ABANDON in told(world, "HeldUntilTheEnd")["unblocks"]
     assert world.live(lambda: waits_for(world, "AwaitingApproval"))
-    quiet_for(world, 300)                                          # a deletion approves nothing
+    quiet_for(world, 120)                                          # a deletion approves nothing
     assert {"HeldUntilTheEnd", "AwaitingApproval"} <= {item["reason"] for item in world.status["waitingFor"]}
     assert world.live(world.approved_and(lambda: gone(world)))
     assert world.kafka.state is MigrationState.POST_MIGRATION

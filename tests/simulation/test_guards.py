@@ -25,7 +25,7 @@ def drain(world: MigrationWorld, pod: str, seconds: float) -> None:
     world.api.remove("pods", pod)
 
 
-@pytest.mark.parametrize("moment", ["batchStartTime", "bakeStartTime"])
+@pytest.mark.parametrize("moment", ["batchStartTime", pytest.param("bakeStartTime", marks=pytest.mark.long)])
 def test_while_somebody_drains_nothing_of_ours_starts(world: MigrationWorld, moment: str) -> None:
     def at_the_moment() -> bool:
         progress = world.status.get("progress") or {}
@@ -161,7 +161,7 @@ def test_an_approval_is_void_in_the_attempt_after_a_rollback(world: MigrationWor
     assert (world.status["attempt"], world.step, world.status["approvals"]) == (2, "Finalize", [])
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "ApprovalVoid")
     assert f"given for plan {given['planHash']}, this is plan {world.status['planHash']} (attempt 2)" in told["message"]
-    quiet_for(world, 300)
+    quiet_for(world, 120)
     assert world.status["rollback"]["lostAtStep"] == ""
     fresh = {**given, "planHash": world.status["planHash"]}
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[fresh]))

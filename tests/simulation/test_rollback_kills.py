@@ -10,8 +10,6 @@ from simulation import kills
 from simulation.migration_world import EndState, MigrationWorld
 from simulation.test_rollback import assert_as_before, to_step
 
-KILL_SECONDS = 40.0                    # in an ordinary run; `long` takes them all
-
 
 def before_the_way_back(patch: pytest.MonkeyPatch) -> MigrationWorld:
     """All brokers on KRaft, a change made in dual write, and the way back asked for."""
@@ -46,26 +44,20 @@ def killed_once(point: kills.Point) -> str:
         return f"killed at {point}: another end: {wrong}" if wrong else ""
 
 
-def judge(seconds: float) -> tuple[list[str], list[kills.Point]]:
+def all_kills() -> kills.Kills:
     _, begin, writes = reference()
-    wanted = kills.points(writes, begin)
-    return list(kills.run(killed_once, wanted, seconds)), wanted
+    return kills.Kills(killed_once, writes, begin)
 
 
 def test_a_kill_at_some_writes_of_the_way_back(counted: Callable[[str], None]) -> None:
-    results, wanted = judge(KILL_SECONDS)
-    counted(kills.told(results, wanted))
-    assert [result for result in results if result] == []
-    assert len(results) >= kills.AT_LEAST
+    all_kills().some(counted)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(7200)
-def test_a_kill_at_each_write_of_the_way_back(counted: Callable[[str], None]) -> None:
-    results, wanted = judge(7000)
-    counted(kills.told(results, wanted))
-    assert len(results) == len(wanted)
-    assert [result for result in results if result] == []
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("share", range(kills.SHARES))
+def test_a_kill_at_each_write_of_the_way_back(counted: Callable[[str], None], share: int) -> None:
+    all_kills().share(share, counted)
 
 
 def test_a_kill_after_every_move_of_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from switchover.api.meta import Window
 from switchover.core.windows import open_now
 
 CLOSED = {"name": "night", "cron": "0 3 * * *", "durationSeconds": 3600}
-SHORT = {"name": "short", "cron": "15,35,55 * * * *", "durationSeconds": 300}
+SHORT = {"name": "short", "cron": "5-59/10 * * * *", "durationSeconds": 300}
 """The world begins at 14:14 UTC. 300 s are enough for everything in one piece, and too short for a whole migration."""
 
 
@@ -46,7 +46,7 @@ class Replaced:
         whole = progress["step"] if progress["step"] in ("CopyMetadata", "Finalize") else None
         unit = whole or (progress["step"], progress["batchStartTime"])
         open_ = open_now(self.windows, now, 0) is not None
-        self.openings.add(int((now - 900) // 1200))
+        self.openings.add(int((now - 300) // 600))
         if not open_ and unit not in self._begun:
             self.outside.append(f"{pod} of {unit}")
         self._begun.add(unit)
@@ -92,7 +92,7 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
     starts = dict(world.kafka.starts)
     slowest = {each["name"]: each["slowestSeconds"] for each in world.status["restarts"]}
     assert slowest["C"] > 25, "the pace that the next batches are reckoned with"
-    quiet = world.timeline.now() + 300
+    quiet = world.timeline.now() + 100
     assert world.live(lambda: world.timeline.now() > quiet)
     assert world.kafka.starts == starts
     assert world.run_to_the_end(limit=3 * 3600)

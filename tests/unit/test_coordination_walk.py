@@ -340,7 +340,7 @@ def test_no_kafka_consumer_starts_where_kafka_has_no_offset():
 # --- and all of it at any time ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(n, marks=pytest.mark.long) for n in range(10, 40))])
 def test_whatever_happens_in_whatever_order_nobody_fetches_beside_another_and_it_ends(seed):
     """Whoever changes the mode, old consumers that come and go, an operator that is killed, a user of two minds.
 

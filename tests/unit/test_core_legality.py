@@ -5,7 +5,6 @@ nodes that crash and come back in their assigned mode or, once too often, as the
 killed at any moment, minds changed at any moment.
 """
 
-import time
 from dataclasses import replace
 
 from switchover.core.effects import Apply, DeletePod, Evict, WriteNodeFiles
@@ -17,14 +16,13 @@ from unit.small_plan import BACKWARD, BAKE, FORWARD, MAKE, NOW, PLAN, SEAL, UNMA
 
 STEPS = [step.name for step in PLAN.steps]
 PAUSED = (intent(FORWARD, paused=True, approved=True), intent(BACKWARD, paused=True))
-SECONDS = 40
-"""Of processor time, so that an explosion of states is seen; alone it takes a quarter of that."""
+STATES = (10_000, 100_000)
+"""Between so many: fewer and the environment has become too kind, more and there is an explosion of states."""
 
 Asked = dict[str, Verdict]
 
 
 def test_every_move_from_every_reachable_state_is_legal_and_leads_on():
-    began = time.process_time()
     edges: dict[State, None] = {abstract(start(), World()): None}
     queue, moves = list(edges), 0
     while queue:
@@ -42,10 +40,9 @@ def test_every_move_from_every_reachable_state_is_legal_and_leads_on():
                 edges[found] = None
                 queue.append(found)
     walked = check_that_all_ends_are_reachable(list(edges))
-    spent = time.process_time() - began
-    print(f"\n{len(edges)} states, {moves} passes judged, {walked} steps walked to both ends, {spent:.1f} s")
-    assert len(edges) > 10_000, "the environment has become too kind"
-    assert spent < SECONDS
+    print(f"\n{len(edges)} states, {moves} passes judged, {walked} steps walked to both ends")
+    fewest, most = STATES
+    assert fewest < len(edges) < most
 
 
 # --- one pass -----------------------------------------------------------------------------------------------------------

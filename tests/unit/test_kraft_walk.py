@@ -487,7 +487,7 @@ def dimmed(picture: Picture, chance: random.Random) -> Picture:
     return replace(picture, facts=replace(picture.facts, **lost))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 8))])
 def test_readings_that_fail_and_an_operator_that_dies_cost_time_and_nothing_else(seed, walked):
     chance, walk = random.Random(seed), Walk()
     for _ in range(3000):
