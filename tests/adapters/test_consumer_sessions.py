@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from adapters.members import until
 from adapters.servers import ZooKeeperServer
+from patience import until
 from switchover.consumer.lease import SHARE, Lease
 from switchover.consumer.messages import Changed, Connected, Event, Expired, Failed, Registered, Resumed, Suspended
 from switchover.consumer.sessions import Sessions

@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from adapters.clusters import KafkaCluster
-from adapters.members import until
+from patience import until
 from switchover.consumer.messages import Changed, Event, OwnerFreed, OwnerGone
 from switchover.consumer.znodes import GUARD, Taken, Znodes, brokers, endpoints
 from switchover.coordination.acknowledgement import Acknowledgement

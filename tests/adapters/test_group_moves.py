@@ -14,7 +14,8 @@ from adapters.eventually import eventually
 from adapters.group_brokers import QUICK, Broker, Serve, one_at_a_time, policy
 from adapters.group_sight import sight
 from adapters.members import Group as Members
-from adapters.members import Process, group, java, python, until
+from adapters.members import Process, group, java, python
+from patience import until
 from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
 from switchover.core.groups.facts import Group, GroupState, GroupType, MemberProtocol

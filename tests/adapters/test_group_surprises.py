@@ -24,8 +24,9 @@ from adapters.group_brokers import QUICK, Broker, Serve, one_at_a_time, policy
 from adapters.group_members import ask, create_topic, heartbeat, joined, leave
 from adapters.group_sight import sight, told
 from adapters.members import Group as Members
-from adapters.members import group, python, until
+from adapters.members import group, python
 from history.events import Kind
+from patience import until
 from switchover.adapters.wire_coordinator import NOTHING_SUBSCRIBED
 from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome

@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from adapters.clusters import KRaftNode
-from adapters.members import until
 from load import consumer
 from load.history import History
+from patience import until
 
 
 def test_what_was_delivered_is_committed_and_by_the_end_all_of_it(newest_kafka: KRaftNode, tmp_path: Path) -> None:

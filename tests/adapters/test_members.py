@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from adapters.clusters import KafkaCluster, KRaftNode
-from adapters.members import Group, Process, group, java, old_python, python, until
+from adapters.members import Group, Process, group, java, old_python, python
 from history.events import Kind
 from history.findings import Loss, Overlap
+from patience import until
 
 TERMINATED = {"python": 0, "java": 143}
 """Exit codes after SIGTERM: a JVM that leaves in order says the signal all the same."""

@@ -7,9 +7,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import python, until
+from adapters.members import python
 from adapters.trial import SESSION, trial
 from history.events import Kind
+from patience import stretched, until
 from switchover.coordination.mode import Mode
 from switchover.partition import TopicPartition
 
@@ -142,7 +143,7 @@ def test_partitions_that_are_added(mode: Mode, zookeeper_cluster: KafkaCluster, 
         here.settles({"one": 3, "two": 3})
         here.toggle(mode)
         admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-        admin.create_partitions([NewPartitions(here.members.topic, 8)])[here.members.topic].result(30)
+        admin.create_partitions([NewPartitions(here.members.topic, 8)])[here.members.topic].result(stretched(30))
         until(lambda: here.owned() == {"one": 4, "two": 4}, "both have their share of eight", 60)
         here.ends(one, two)
         report = here.members.report()

@@ -14,10 +14,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import until
 from adapters.old_members import NEWEST, PARKED, VERSIONS
 from adapters.trial import SESSION, Trial, trial
 from history.events import Kind, Partition
+from patience import stretched, until
 from switchover.coordination.assignment import Strategy, Text, assigned
 from switchover.coordination.mode import Mode
 
@@ -290,7 +290,7 @@ def test_partitions_that_are_added_beside_others(mode: Mode, zookeeper_cluster: 
         share = {Mode.ZOOKEEPER: "z", Mode.KAFKA: ""}[mode]
         here.settles({"one": 3, share: 3})
         admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-        admin.create_partitions([NewPartitions(topic, 8)])[topic].result(30)
+        admin.create_partitions([NewPartitions(topic, 8)])[topic].result(stretched(30))
         until(lambda: here.owned() == {"one": 4, share: 4}, "both have their share of eight")
         producer = Producer({"bootstrap.servers": zookeeper_cluster.bootstrap})
         for partition in added:

@@ -10,10 +10,11 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from kazoo.protocol.states import ZnodeStat
 
 from adapters.clusters import KafkaCluster
-from adapters.members import Process, until
+from adapters.members import Process
 from adapters.old_members import NEWEST, PARKED, TERMINATED, VERSIONS, OldGroup, old_group, old_java
 from history.events import Kind, Partition
 from history.findings import Loss
+from patience import stretched, until
 from switchover.coordination.registration import Registration
 from switchover.partition import TopicPartition
 
@@ -100,7 +101,7 @@ def test_a_member_that_lost_all_its_attempts_is_parked_and_an_empty_registration
         blocker = all_.znodes.owner(TopicPartition(all_.members.topic, 4))
         all_.zookeeper.create(blocker, b"stranger-0")
         admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-        admin.create_partitions([NewPartitions(all_.members.topic, 5)])[all_.members.topic].result(30)
+        admin.create_partitions([NewPartitions(all_.members.topic, 5)])[all_.members.topic].result(stretched(30))
         until(lambda: PARKED in a.log.read_text(), "a has given up")
         all_.zookeeper.delete(blocker)
         time.sleep(2)
@@ -170,7 +171,7 @@ def test_offsets_in_kafka_alone_are_not_in_the_history(zookeeper_cluster: KafkaC
 
         def in_kafka() -> list[int]:
             [found] = admin.list_consumer_group_offsets(request).values()
-            return [each.offset for each in found.result(30).topic_partitions]
+            return [each.offset for each in found.result(stretched(30)).topic_partitions]
 
         until(lambda: len(in_kafka()) == 2 and min(in_kafka()) > 0, "the offsets in Kafka move")
         a.stop()

@@ -21,7 +21,6 @@ from confluent_kafka.admin import (
     AclPermissionType,
     AdminClient,
     NewPartitions,
-    NewTopic,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -40,6 +39,7 @@ from kio.schema.incremental_alter_configs.v1 import IncrementalAlterConfigsReque
 from kio.schema.incremental_alter_configs.v1.request import AlterableConfig, AlterConfigsResource
 from kio.static.primitive import i8, i64Timedelta
 
+from adapters.admin import changed, create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from fakes.metadata_sides import config, topic_node
@@ -83,9 +83,7 @@ class Story:
 
     def admin(self, change: Callable[[AdminClient], dict[Any, Any]]) -> None:
         """A client for one change: one that saw the broker restart waits for a controller too long."""
-        client = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
-        for future in change(client).values():
-            future.result(30)
+        changed(self.cluster.bootstrap, change)
 
     def properties(self, mode: str) -> str:
         authorizer = ("org.apache.kafka.metadata.authorizer.StandardAuthorizer" if mode == "C"
@@ -196,7 +194,7 @@ metadata.max.retention.ms=1
                          lambda answer: answer.error_code is ErrorCode.none, 20)
 
     def topic(self, name: str, partitions: int = 2) -> None:
-        self.admin(lambda client: client.create_topics([NewTopic(name, partitions, 1)]))
+        create_topic(self.cluster.bootstrap, name, partitions)
 
     def acl(self, name: str, pattern: ResourcePatternType = ResourcePatternType.LITERAL) -> AclBinding:
         binding = AclBinding(ResourceType.TOPIC, name, pattern, "User:alice", "*", AclOperation.READ,

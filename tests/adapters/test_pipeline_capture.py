@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, KRaftNode, node
+from patience import Patience, stretched, until
 from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import reader
 from switchover.pipeline.capture.job import Capture
@@ -54,8 +55,7 @@ def commits(servers: str, group: str, topic: str, rounds: int) -> None:
 
 def topic(servers: str) -> str:
     name = f"captured-{uuid.uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
+    create_topic(servers, name, PARTITIONS)
     return name
 
 
@@ -159,8 +159,8 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(wide_kafka: KRaftNo
     for _ in range(3):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
         known = len(manifests())
-        deadline = time.monotonic() + 120
-        while len(manifests()) == known and time.monotonic() < deadline:
+        patience = Patience(120)
+        while len(manifests()) == known and not patience.over:
             assert process.poll() is None
             commits(servers, group, name, 10)
             expected += 10 * PARTITIONS
@@ -172,11 +172,9 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(wide_kafka: KRaftNo
         killed += 1
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     known = len(manifests())
-    deadline = time.monotonic() + 120
-    while len(manifests()) < known + 2 and time.monotonic() < deadline:
-        time.sleep(0.2)
+    until(lambda: len(manifests()) >= known + 2, "two more captures", 120)
     process.terminate()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=stretched(60))
     assert process.returncode == 0, out
     assert "told to stop" in out
     rows = [row for row in table(store, "commits").to_pylist() if row["group"] == group]
