@@ -158,7 +158,7 @@ ssl.key.password=st0re
 ssl.truststore.location={self.directory / 'trust.pem'}
 ssl.truststore.type=PEM
 zookeeper.connect={self.zookeeper.address.host}:{SECURE_PORT}
-zookeeper.session.timeout.ms=6000
+zookeeper.session.timeout.ms=10000
 zookeeper.set.acl=true
 inter.broker.protocol.version=3.9
 password.encoder.secret={ENCODER_SECRET}
@@ -263,7 +263,7 @@ ssl.clientAuth=need
         producer = Producer({**self.librdkafka("switchover"), "acks": "all"})
         for number in range(RECORDS):
             producer.produce("before", str(self.acknowledged + number))
-        assert producer.flush(60) == 0
+        assert producer.flush(stretched(60)) == 0
         self.acknowledged += RECORDS
 
     async def change_encrypted_setting(self, name: str, password: str) -> None:
@@ -290,7 +290,7 @@ ssl.clientAuth=need
         """Records, topics' settings, rights and the encrypted setting, as the brokers serve them now."""
         await eventually(lambda: self.admin.min_insync_replicas(["before"]), lambda found: found == {"before": 1})
         assert self._records("before") == [str(number) for number in range(self.acknowledged)]
-        seen = AdminClient(self.librdkafka("alice")).list_topics("others", timeout=30).topics["others"].error
+        seen = AdminClient(self.librdkafka("alice")).list_topics("others", timeout=stretched(30)).topics["others"].error
         assert seen is not None
         assert seen.name() == "TOPIC_AUTHORIZATION_FAILED", "alice sees what she has no right to"
         await self.serves_the_changed_key()

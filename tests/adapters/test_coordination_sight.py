@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
+from patience import stretched
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
@@ -130,7 +131,7 @@ def group(zookeeper_cluster: KafkaCluster) -> Iterator[Group]:
     for number in range(PARTITIONS):
         for _ in range(10):
             producer.produce(name, b"record", partition=number)
-    assert producer.flush(30) == 0
+    assert producer.flush(stretched(30)) == 0
     found = Group(zookeeper_cluster, name)
     yield found
     for consumer in found.consumers.values():

@@ -185,8 +185,8 @@ async def test_offline_there_and_back_whatever_the_policy(
         moving.judge(f"offline, {version}")
 
 
-@pytest.mark.parametrize("version", [version if version == "4.4" else pytest.param(version, marks=pytest.mark.long)
-                                     for version in VERSIONS])
+@pytest.mark.long
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_a_pattern_is_taken_along(version: str, serving: Serve, tmp_path: Path) -> None:
     """Matched by the client before, and by the brokers after: they tell it (librdkafka puts it in brackets) and no topic."""
     server = serving(Broker(version, QUICK))

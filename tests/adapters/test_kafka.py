@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 
 from adapters.admin import create_topic
 from adapters.certificates import Certificates
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.servers import loopback
 from patience import stretched, until
@@ -55,7 +55,8 @@ def created(servers: str, partitions: int = 1, config: dict[str, str] | None = N
     name = uuid.uuid4().hex
     create_topic(servers, name, partitions, config=config)
     admin, resource = AdminClient({"bootstrap.servers": servers}), ConfigResource(ConfigResource.Type.TOPIC, name)
-    until(lambda: admin.describe_configs([resource])[resource].exception(10) is None, f"the broker knows topic {name}")
+    until(lambda: admin.describe_configs([resource])[resource].exception(stretched(10)) is None,
+          f"the broker knows topic {name}")
     return name
 
 
@@ -65,7 +66,7 @@ def filled(servers: str, topic: str, records: Mapping[int, int]) -> None:
     for partition, count in records.items():
         for number in range(count):
             producer.produce(topic, str(number), partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(stretched(60)) == 0
 
 
 def committed(servers: str, group: str, offsets: list[TopicPartition]) -> None:
@@ -74,10 +75,19 @@ def committed(servers: str, group: str, offsets: list[TopicPartition]) -> None:
     consumer.close()
 
 
+@pytest.fixture(scope="module")
+def kraft(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
+    with node(tmp_path_factory.mktemp("kraft"), "3.9") as server:
+        server.begin()
+        yield server
+
+
 @pytest.fixture(params=["ZooKeeper", "KRaft"])
 def servers(request: pytest.FixtureRequest) -> str:
-    cluster: KafkaCluster = request.getfixturevalue(
-        "zookeeper_cluster" if request.param == "ZooKeeper" else "kraft_cluster")
+    if request.param == "KRaft":
+        one: KRaftNode = request.getfixturevalue("kraft")
+        return str(one.address)
+    cluster: KafkaCluster = request.getfixturevalue("zookeeper_cluster")
     return cluster.bootstrap
 
 
@@ -109,7 +119,7 @@ async def test_the_offsets_of_a_group(servers: str) -> None:
     async with opened(servers) as admin:
         sample = await admin.group_offsets(group)
         assert sample.offsets == {(topic, 0): (2, 5), (topic, 1): (7, 7), (topic, 2): (None, 0)}
-        assert abs(sample.at - time.time()) < 10
+        assert abs(sample.at - time.time()) < stretched(10)
         assert (await admin.group_offsets("nobody-" + group)).offsets == {}
 
 
@@ -277,7 +287,7 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
 
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
     topic = created(str(secured.plain))
-    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret")) as admin:
+    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"), seconds=2) as admin:
         with pytest.raises(Refused, match=f"topic {topic}: .*it needs DESCRIBE and DESCRIBE_CONFIGS on it"):
             await admin.min_insync_replicas([topic])
         with pytest.raises(Refused, match=r"group g: .*it needs DESCRIBE on it"):

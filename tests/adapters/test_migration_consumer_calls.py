@@ -46,7 +46,7 @@ class Bench:
         producer = Producer({"bootstrap.servers": self._cluster.bootstrap})
         for number in range(4 * RECORDS):
             producer.produce(topic, str(number).encode(), partition=number % 4)
-        assert producer.flush(60) == 0
+        assert producer.flush(stretched(60)) == 0
 
     def consumer(self, **settings: Any) -> MigrationConsumer:
         made = MigrationConsumer({

@@ -96,7 +96,7 @@ class Story:
         producer = Producer({"bootstrap.servers": str(self.broker.address)})
         for number in range(RECORDS):
             producer.produce("before", str(number))
-        assert producer.flush(60) == 0
+        assert producer.flush(stretched(60)) == 0
 
     def create_topic(self, name: str) -> None:
         create_topic(str(self.broker.address), name, config={"min.insync.replicas": "1"})
@@ -113,7 +113,7 @@ class Story:
         patience = Patience(60)
         while len(seen) < RECORDS and not patience.over:
             seen += [(m.value() or b"").decode() for m in consumer.consume(RECORDS, timeout=1) if m.error() is None]
-        low_high = consumer.get_watermark_offsets(TopicPartition("before", 0), timeout=30)
+        low_high = consumer.get_watermark_offsets(TopicPartition("before", 0), timeout=stretched(30))
         consumer.close()
         assert seen == [str(number) for number in range(RECORDS)]
         assert low_high == (0, RECORDS)
@@ -225,9 +225,10 @@ async def stories() -> AsyncIterator[list[Story]]:
 PLAIN_LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="kafka" password="s e=c" '
 
 
-async def test_a_secured_broker_goes_all_the_way(tmp_path: Path, stories: list[Story]) -> None:
+@pytest.mark.parametrize("controllers", [1, pytest.param(3, marks=pytest.mark.long)])
+async def test_a_secured_broker_goes_all_the_way(controllers: int, tmp_path: Path, stories: list[Story]) -> None:
     """Named listeners, SASL between brokers and to the controllers, ACLs: everything a mode has to carry over."""
-    story = Story(tmp_path, 3, "SASL_PLAINTEXT", {
+    story = Story(tmp_path, controllers, "SASL_PLAINTEXT", {
         "sasl.mechanism.controller.protocol": "PLAIN",
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.controller.plain.sasl.jaas.config": f'{PLAIN_LOGIN}user_kafka="s e=c";',
@@ -248,7 +249,7 @@ listener.name.internal.plain.sasl.jaas.config={PLAIN_LOGIN} \\
     user_kafka="s e=c";
 log.dirs={tmp_path / 'broker' / 'one'},{tmp_path / 'broker' / 'two'}
 zookeeper.connect={story.zookeeper.address}/kafka
-zookeeper.session.timeout.ms=6000
+zookeeper.session.timeout.ms=10000
 zookeeper.set.acl=false
 inter.broker.protocol.version=3.9
 log.message.format.version=3.0
@@ -277,7 +278,10 @@ reserved.broker.max.id=1000
     assert admin.describe_acls(anything).result(stretched(30)) == [], "there is an authorizer; without one this is an error"
 
 
-@pytest.mark.parametrize("style", [Story, EnvironmentStory], ids=["file", "environment"])
+@pytest.mark.parametrize("style", [
+    pytest.param(Story, id="file", marks=pytest.mark.long),            # there and back by files: test_secured.py, too
+    pytest.param(EnvironmentStory, id="environment"),
+])
 async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story], style: type[Story]) -> None:
     """The shortest configuration there is, to C and back to the user's own."""
     story = style(tmp_path, 1, "PLAINTEXT", {})

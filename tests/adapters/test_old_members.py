@@ -120,6 +120,7 @@ def test_a_member_that_lost_all_its_attempts_is_parked_and_an_empty_registration
     assert report.losses == []
 
 
+@pytest.mark.long
 def test_a_member_that_cannot_begin_ends_with_the_reason(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 2) as all_:
         all_.zookeeper.create(
@@ -132,6 +133,7 @@ def test_a_member_that_cannot_begin_ends_with_the_reason(zookeeper_cluster: Kafk
         assert all_.owners() == ["", "stranger-0"]
 
 
+@pytest.mark.long
 def test_a_frozen_member_loses_what_its_session_held(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 4) as all_:
         a, b = started(all_, "a"), started(all_, "b")
@@ -152,6 +154,7 @@ def test_a_frozen_member_loses_what_its_session_held(zookeeper_cluster: KafkaClu
     assert report.losses == []
 
 
+@pytest.mark.long
 def test_a_forgotten_record_is_found(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 2) as all_:
         a = started(all_, "a", FORGET="10")
@@ -180,7 +183,8 @@ def test_offsets_in_kafka_alone_are_not_in_the_history(zookeeper_cluster: KafkaC
         assert a.events(Kind.COMMIT) == []
 
 
-@pytest.mark.parametrize(("pattern", "strategy"), [("WHITELIST", "roundrobin"), ("BLACKLIST", "range")])
+@pytest.mark.parametrize(("pattern", "strategy"), [
+    ("WHITELIST", "roundrobin"), pytest.param("BLACKLIST", "range", marks=pytest.mark.long)])
 def test_topics_by_a_pattern(pattern: str, strategy: str, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 2) as all_:
         topic = all_.members.topic

@@ -75,14 +75,14 @@ def orders(broker: KRaftNode) -> None:
     """A topic to commit for, and `__consumer_offsets` made by a first commit."""
     producer = Producer({"bootstrap.servers": str(broker.address)})
     producer.produce("orders", b"1")
-    assert producer.flush(60) == 0
+    assert producer.flush(stretched(60)) == 0
     commit(broker, "first", 1)
 
 
 def transaction(broker: KRaftNode, group: str, offset: int) -> Producer:
     """A transaction under way that has committed an offset."""
     producer = Producer({"bootstrap.servers": str(broker.address), "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(60)
+    producer.init_transactions(stretched(60))
     producer.begin_transaction()
     consumer = Consumer({"bootstrap.servers": str(broker.address), "group.id": group})
     producer.send_offsets_to_transaction([TopicPartition("orders", 0, offset)], consumer.consumer_group_metadata(), 60)
@@ -92,8 +92,8 @@ def transaction(broker: KRaftNode, group: str, offset: int) -> Producer:
 
 def test_an_aborted_commit_never_was_one_and_markers_at_the_end_are_no_wait(broker: KRaftNode, tmp_path: Path) -> None:
     group = uuid.uuid4().hex
-    transaction(broker, group, 5).abort_transaction(60)
-    transaction(broker, group, 6).commit_transaction(60)
+    transaction(broker, group, 5).abort_transaction(stretched(60))
+    transaction(broker, group, 6).commit_transaction(stretched(60))
     log = Cluster(configuration(str(broker.address), None)).log()
     assert log is not None
     began = time.monotonic()
@@ -110,7 +110,7 @@ def test_behind_an_open_transaction_nothing_is_read_yet_and_later_everything(bro
     commit(broker, group, 8)                      # the same partition of the log, behind it
     during = captured(broker, tmp_path, before.inputs)
     assert (during.errors, of(during, group)) == ([], [])
-    producer.commit_transaction(60)
+    producer.commit_transaction(stretched(60))
     after = captured(broker, tmp_path, during.inputs)
     assert of(after, group) == [7, 8]
 

@@ -54,7 +54,7 @@ class Source:
     log: Sequence[Logged]
 
 
-@pytest.fixture(scope="module", params=["3.9", "4.0", "4.4"])
+@pytest.fixture(scope="module", params=["3.9", pytest.param("4.0", marks=pytest.mark.long), "4.4"])
 def source(request: pytest.FixtureRequest) -> Source:
     version: str = request.param
     if version == "3.9":
@@ -143,7 +143,7 @@ def log_of(broker: Address) -> Iterator[Logged]:
     consumer = Consumer({"bootstrap.servers": str(broker), "group.id": "not-used", "enable.auto.commit": False,
                          "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest"})
     name = "__consumer_offsets"
-    left = set(consumer.list_topics(name, 30).topics[name].partitions)
+    left = set(consumer.list_topics(name, stretched(30)).topics[name].partitions)
     consumer.assign([TopicPartition(name, partition, 0) for partition in left])
     while left:
         message = consumer.poll(30)

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
-from patience import Patience, until
+from patience import Patience, stretched, until
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.ports import Access
@@ -58,7 +58,7 @@ class Rolling:
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
 
         def whole() -> bool:
-            partitions = [partition for topic in admin.list_topics(timeout=30).topics.values()
+            partitions = [partition for topic in admin.list_topics(timeout=stretched(30)).topics.values()
                           for partition in topic.partitions.values()]
             return bool(partitions) and all(set(each.isrs) == set(each.replicas) and each.leader >= 0 for each in partitions)
 
@@ -69,12 +69,12 @@ class Rolling:
         plain = Producer({"bootstrap.servers": self.cluster.bootstrap, "acks": "all", "enable.idempotence": True})
         for number in range(RECORDS):
             plain.produce("before", f"{mark}/{number}")
-        assert plain.flush(60) == 0
+        assert plain.flush(stretched(60)) == 0
         transactional = Producer({"bootstrap.servers": self.cluster.bootstrap, "transactional.id": "one"})
-        transactional.init_transactions(60)
+        transactional.init_transactions(stretched(60))
         transactional.begin_transaction()
         transactional.produce("before", f"{mark}/transaction")
-        transactional.commit_transaction(60)
+        transactional.commit_transaction(stretched(60))
         self.written += [*(f"{mark}/{number}" for number in range(RECORDS)), f"{mark}/transaction"]
         self._read_and_commit()
 
@@ -124,7 +124,7 @@ def rolling(tmp_path: Path) -> Iterator[Rolling]:
         yield Rolling(cluster)
 
 
-@pytest.mark.parametrize("old", [OLDEST, NEWEST])
+@pytest.mark.parametrize("old", [OLDEST, pytest.param(NEWEST, marks=pytest.mark.long)])
 async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling, old: str) -> None:
     rolling.begin(old)
     rolling.write("begin")

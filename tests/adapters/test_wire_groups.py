@@ -53,7 +53,7 @@ from switchover.ports import Access, Cluster, Malformed, Unreachable
 
 PARTITIONS = 6
 USER_DATA = "00000003 010203"
-BOTH = ("newest_kafka", "oldest_kafka_4")
+BOTH = ("newest_kafka", pytest.param("oldest_kafka_4", marks=pytest.mark.long))
 
 
 def asking(server: Address) -> WireGroups:
@@ -266,6 +266,7 @@ async def test_connect_workers(newest_kafka: KRaftNode) -> None:
 # --- Classic groups ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["newest_kafka", "zookeeper_cluster"])
 async def test_real_cooperative_clients(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """From the second generation on librdkafka leaves user data in assignments, which forbids the online upgrade (F1)."""

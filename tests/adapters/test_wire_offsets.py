@@ -138,12 +138,12 @@ async def test_the_end_of_a_group_that_reads_committed_records_is_the_last_stabl
         return [read(sweep, group)[Named(topic, 0)] for group in (reads, peeks)]
 
     producer = Producer({"bootstrap.servers": servers, "transactional.id": topic})
-    producer.init_transactions(30)
+    producer.init_transactions(stretched(30))
     for end, finish in ((4, producer.commit_transaction), (8, producer.abort_transaction)):     # three records and a marker
         producer.begin_transaction()
         for _ in range(3):
             producer.produce(topic, b"x", partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(stretched(30)) == 0
         assert await both() == [(3, end - 4, 0, end - 1), (3, end - 1, 0, end - 1)]
         finish(30)
         await eventually(both, lambda found, end=end: found == [(3, end, 0, end)] * 2)          # markers come a moment later
@@ -367,6 +367,7 @@ async def test_records_deleted_before_they_were_consumed_are_lost(servers: str) 
     assert (await Watched(servers, name).until(Verdict.LOST)).gate.effect is Effect.FAIL
 
 
+@pytest.mark.long
 async def test_a_topic_that_is_deleted_is_never_a_pass(servers: str) -> None:
     topic, name = created(servers), uuid.uuid4().hex
     filled(servers, topic, {0: 20})
@@ -388,15 +389,15 @@ async def test_a_topic_that_is_deleted_is_never_a_pass(servers: str) -> None:
 async def test_an_open_transaction_is_lag_only_for_who_reads_uncommitted_records(servers: str) -> None:
     topic, name = created(servers), uuid.uuid4().hex
     producer = Producer({"bootstrap.servers": servers, "transactional.id": topic})
-    producer.init_transactions(30)
+    producer.init_transactions(stretched(30))
     producer.begin_transaction()
     for _ in range(5):
         producer.produce(topic, b"x", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(stretched(30)) == 0
     committed(servers, name, [TopicPartition(topic, 0, 0)])
     await Watched(servers, name, read_committed=True).until(Verdict.IDLE)
     await Watched(servers, name).until(Verdict.STOPPED)
-    producer.abort_transaction(30)
+    producer.abort_transaction(stretched(30))
 
 
 # --- the command ----------------------------------------------------------------------------------------------------------
