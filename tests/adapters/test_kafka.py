@@ -287,7 +287,7 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
 
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
     topic = created(str(secured.plain))
-    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"), seconds=2) as admin:
+    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"), seconds=stretched(3)) as admin:
         with pytest.raises(Refused, match=f"topic {topic}: .*it needs DESCRIBE and DESCRIBE_CONFIGS on it"):
             await admin.min_insync_replicas([topic])
         with pytest.raises(Refused, match=r"group g: .*it needs DESCRIBE on it"):
