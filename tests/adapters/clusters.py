@@ -5,16 +5,15 @@ compared with real Kafka in test_modes.py, not used to test itself.
 """
 
 import contextlib
-import time
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from adapters.servers import KafkaServer, ServerError, ZooKeeperServer, loopback
+from adapters.formatted import lay_out, random_id
+from adapters.servers import KafkaServer, ZooKeeperServer, loopback
+from patience import stretched, until
 from switchover.core.kraft.facts import Address
 
 COMMON = """\
@@ -52,9 +51,9 @@ class KafkaCluster:
         """`server.properties` of a broker in mode A (ZooKeeper), B (ZooKeeper and flag) or C (KRaft)."""
         server = self.brokers[broker]
         text = COMMON + f"listeners=PLAINTEXT://{server.address}\nlog.dirs={server.directory / 'data'}\n"
-        if mode in "AB":
+        if mode in "AB":                # the longest session that our ZooKeeper grants: a starved broker is not forgotten
             text += (f"broker.id={broker}\nzookeeper.connect={self.zookeeper_connect}\n"
-                     "zookeeper.session.timeout.ms=6000\ninter.broker.protocol.version=3.9\n")
+                     "zookeeper.session.timeout.ms=10000\ninter.broker.protocol.version=3.9\n")
         if mode in "BC":
             text += self._quorum()
         if mode == "B":
@@ -85,37 +84,33 @@ class KafkaCluster:
         """Format every controller and start all of them."""
         for controller, server in self.controllers.items():
             text = self.controller_properties(controller, mode)
-            server.format(cluster_id, text)
+            lay_out(server, cluster_id, text)
             server.start(text, wait=False)
         for server in self.controllers.values():
             server.wait()
 
     def start_kraft(self, extra: str = "") -> None:
         """A cluster born in KRaft mode: no ZooKeeper, brokers formatted too."""
-        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = random_id()
         self.start_controllers(cluster_id, "F")
         for broker, server in self.brokers.items():
             text = self.broker_properties(broker, "C", extra)
-            server.format(cluster_id, text)
+            lay_out(server, cluster_id, text)
             server.start(text, wait=False)
         self.wait_for_brokers()
 
-    def wait_for_brokers(self, seconds: float = 60) -> None:
+    def wait_for_brokers(self) -> None:
         """Until every broker answers and the cluster names all of them and a controller.
 
         A librdkafka client that asks earlier may wait its whole time limit for a controller (feasibility-kraft.md 10).
         """
         for server in self.brokers.values():
             server.wait()
-        deadline = time.monotonic() + seconds
-        while not self._whole():
-            if time.monotonic() > deadline:
-                raise ServerError(f"brokers {sorted(self.brokers)} do not all name each other and a controller")
-            time.sleep(0.1)
+        until(self._whole, f"brokers {sorted(self.brokers)} all name each other and a controller", pause=0.1)
 
     def _whole(self) -> bool:
         try:
-            seen = AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=10)
+            seen = AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=stretched(10))
         except KafkaException:          # for a moment the answer may be partial
             return False
         return seen.brokers.keys() == self.brokers.keys() and seen.controller_id in self.brokers
@@ -140,7 +135,7 @@ class KRaftNode(KafkaServer):
     def begin(self, settings: str = "", *, features: Mapping[str, int] | None = None) -> None:
         """Format and start it; `settings` are lines of its own, `features` levels other than those of its release."""
         properties = self.properties(settings)
-        self.format("AAAAAAAAAAAAAAAAAAAAAA", properties, features=features)
+        lay_out(self, random_id(), properties, features)
         self.start(properties)
 
     def properties(self, settings: str = "") -> str:

@@ -27,6 +27,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from adapters.eventually import eventually
+from patience import stretched
 from switchover.adapters.wire_connection import connected
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_security import security
@@ -42,7 +43,7 @@ Answer = TypeVar("Answer", bound=ResponsePayload)
 
 async def ask(node: Address, request: RequestPayload, response: type[Answer],
               properties: Mapping[str, str] | None = None) -> Answer:
-    async with connected(node, security(properties or {}), 30) as connection:
+    async with connected(node, security(properties or {}), stretched(30)) as connection:
         return await connection.ask(request, response)
 
 
@@ -194,7 +195,7 @@ def client(node: Address, topic: str, group: str, name: str, directory: Path, **
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(stretched(20))
         finally:
             process.kill()
             process.wait()

@@ -26,11 +26,12 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import Process, until
+from adapters.members import Process
 from adapters.trial import Trial, trial
 from history.events import Event, Kind, Partition
 from history.gaps import Waiting
 from history.reader import Reading
+from patience import until
 from switchover.consumer.migration_consumer import MigrationConsumer
 from switchover.coordination.mode import Mode
 

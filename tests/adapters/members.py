@@ -4,20 +4,19 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
+from adapters.admin import create_topic
 from adapters.freezing import frozen
 from history.checker import check
 from history.events import Event, Kind, Partition, parsed
 from history.reader import Reading
 from history.report import Report
+from patience import stretched
 
 SANDBOX, BUILD, OPERATOR = (Path(__file__).parents[2] / name for name in ("sandbox", "build", "operator"))
 RATE = 120
@@ -84,7 +83,7 @@ class Process:
 
     def ended(self, seconds: float = 60) -> int:
         """Its exit code, once it ends by itself."""
-        return self._process.wait(seconds)
+        return self._process.wait(stretched(seconds))
 
     @property
     def alive(self) -> bool:
@@ -115,8 +114,7 @@ class Group:
         self.processes: list[Process] = []
         self._environment = {
             "BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, "RATE": str(RATE), **environment}
-        admin = AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(60)
+        create_topic(bootstrap, self.topic, partitions)
         self.producer = self._started("producer", [sys.executable, "-m", "load", "produce"],
                                       HISTORY=str(directory / "load.json"), ACKNOWLEDGED=str(directory / "producer.jsonl"))
 
@@ -158,10 +156,3 @@ def group(bootstrap: str, directory: Path, partitions: int = 4, **environment: s
         yield made
     finally:
         made.kill()
-
-
-def until(right: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not right():
-        assert time.monotonic() < deadline, f"after {seconds:g} s still not: {what}"
-        time.sleep(0.1)

@@ -10,7 +10,6 @@ import os
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -25,15 +24,16 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
     ResourcePatternType,
     ResourceType,
 )
 
+from adapters.admin import create_topic
 from adapters.certificates import Certificates
 from adapters.clusters import COMMON
 from adapters.eventually import eventually
 from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, libraries, loopback
+from patience import Patience, stretched
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
@@ -57,7 +57,7 @@ class TlsServer(KafkaServer):
 
     def answers(self) -> bool:
         try:
-            with socket.create_connection((self.address.host, self.address.port), timeout=2):
+            with socket.create_connection((self.address.host, self.address.port), timeout=stretched(2)):
                 return True
         except OSError:
             return False
@@ -158,7 +158,7 @@ ssl.key.password=st0re
 ssl.truststore.location={self.directory / 'trust.pem'}
 ssl.truststore.type=PEM
 zookeeper.connect={self.zookeeper.address.host}:{SECURE_PORT}
-zookeeper.session.timeout.ms=6000
+zookeeper.session.timeout.ms=10000
 zookeeper.set.acl=true
 inter.broker.protocol.version=3.9
 password.encoder.secret={ENCODER_SECRET}
@@ -236,25 +236,16 @@ ssl.clientAuth=need
              "--zk-tls-config-file", tls, "--entity-type", "users", "--entity-name", user, "--alter", "--add-config",
              f"{mechanism}=[iterations=4096,password={PASSWORDS[user]}]"],
             env=os.environ | {"KAFKA_LIBS": str(libraries()), "KAFKA_HEAP_OPTS": "-Xmx96m", "KAFKA_OPTS": self.login},
-            check=False, capture_output=True, text=True, timeout=60)
+            check=False, capture_output=True, text=True, timeout=stretched(60))
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _finish(self, futures: Mapping[Any, "Future[Any]"]) -> None:
         for future in futures.values():
-            future.result(60)
+            future.result(stretched(60))
 
     def create_topic(self, name: str) -> None:
-        """Needs a working controller."""
-        deadline = time.monotonic() + 120
-        while True:
-            admin = AdminClient(self.librdkafka("switchover"))
-            made = admin.create_topics([NewTopic(name, 1, len(self.brokers), config={"min.insync.replicas": "1"})])
-            try:
-                self._finish(made)
-                return
-            except Exception:                                                   # noqa: BLE001
-                # A client that came before the controller waits in vain; a new one does not.
-                assert time.monotonic() < deadline, f"topic {name} could not be created"
+        create_topic(self.bootstrap, name, replicas=len(self.brokers), config={"min.insync.replicas": "1"},
+                     properties=self.librdkafka("switchover"))
 
     async def obeys_zookeeper(self) -> None:
         """Behind the end of a claim: every broker has heard of the new controller.
@@ -272,7 +263,7 @@ ssl.clientAuth=need
         producer = Producer({**self.librdkafka("switchover"), "acks": "all"})
         for number in range(RECORDS):
             producer.produce("before", str(self.acknowledged + number))
-        assert producer.flush(60) == 0
+        assert producer.flush(stretched(60)) == 0
         self.acknowledged += RECORDS
 
     async def change_encrypted_setting(self, name: str, password: str) -> None:
@@ -299,7 +290,7 @@ ssl.clientAuth=need
         """Records, topics' settings, rights and the encrypted setting, as the brokers serve them now."""
         await eventually(lambda: self.admin.min_insync_replicas(["before"]), lambda found: found == {"before": 1})
         assert self._records("before") == [str(number) for number in range(self.acknowledged)]
-        seen = AdminClient(self.librdkafka("alice")).list_topics("others", timeout=30).topics["others"].error
+        seen = AdminClient(self.librdkafka("alice")).list_topics("others", timeout=stretched(30)).topics["others"].error
         assert seen is not None
         assert seen.name() == "TOPIC_AUTHORIZATION_FAILED", "alice sees what she has no right to"
         await self.serves_the_changed_key()
@@ -309,9 +300,9 @@ ssl.clientAuth=need
         consumer = Consumer({**self.librdkafka("alice"), "group.id": "alice", "enable.auto.commit": False})
         consumer.assign([TopicPartition(topic, 0, 0)])
         seen: list[str] = []
-        deadline = time.monotonic() + 60
+        patience = Patience(60)
         try:
-            while len(seen) < self.acknowledged and time.monotonic() < deadline:
+            while len(seen) < self.acknowledged and not patience.over:
                 message = consumer.poll(1)
                 if message is not None and (error := message.error()) is not None:
                     raise KafkaException(error)

@@ -20,10 +20,11 @@ from functools import cache
 from pathlib import Path
 
 from adapters.freezing import frozen
+from patience import Patience, stretched
 from switchover.core.kraft.facts import Address
 
 KAFKA = Path(__file__).parents[2] / "sandbox" / "kafka"
-START_SECONDS = 90          # a start takes 2 to 4 s; two cores shared with other JVMs can stretch it
+START_SECONDS = 60          # a start takes 1 to 3 s
 STOP_SECONDS = 60           # a stop takes 1 to 6 s; a broker killed in the midst of it cannot come back for its session
 
 
@@ -33,10 +34,8 @@ class ServerError(Exception):
 
 @cache
 def libraries(version: str = "3.9") -> Path:
-    """The directory of a Kafka's jars, fetched by Maven the first time; with a class archive beside for 3.9."""
+    """The directory of a Kafka's jars, fetched by Maven the first time, with a class archive beside."""
     libs = Path(_run(["fetch", version], os.environ).strip())
-    if version != "3.9":
-        return libs             # one node starts in 2 s without an archive
     with (libs.parent / "classes.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (libs.parent / "classes.jsa").exists():
@@ -47,7 +46,7 @@ def libraries(version: str = "3.9") -> Path:
 def _run(command: list[str], environment: Mapping[str, str]) -> str:
     done = subprocess.run(
         [KAFKA / command[0], *command[1:]],
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
+        env=environment, capture_output=True, text=True, timeout=stretched(300), check=False,
     )
     if done.returncode:
         raise ServerError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
@@ -117,20 +116,20 @@ class Server:
 
     def wait(self, seconds: float = START_SECONDS) -> None:
         """Wait until it answers. Raises ServerError."""
-        deadline = time.monotonic() + seconds
+        patience = Patience(seconds)
         while not self.answers():
             if self._process is None or self._process.poll() is not None:
                 self._process = None
                 raise ServerError(f"{self.directory.name} ended while starting:\n{self.last_words()}")
-            if time.monotonic() > deadline:
+            if patience.over:
                 self.kill()
-                raise ServerError(f"{self.directory.name} did not answer within {seconds:.0f} s:\n{self.last_words()}")
+                raise ServerError(f"{self.directory.name} did not answer within {patience}:\n{self.last_words()}")
             time.sleep(0.05)
 
     def wait_exit(self, seconds: float = START_SECONDS) -> int:
         """Wait for a server that is expected to end by itself; its exit code."""
         assert self._process is not None
-        code = self._process.wait(seconds)
+        code = self._process.wait(stretched(seconds))
         self._process = None
         return code
 
@@ -139,7 +138,7 @@ class Server:
         if self._process is not None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
+                self._process.wait(stretched(seconds))
         self.kill()
 
     def kill(self) -> None:
@@ -162,8 +161,7 @@ class Server:
     def answers(self) -> bool:
         """Whether the server answers a request of its own protocol."""
         try:
-            with socket.create_connection((self.address.host, self.address.port), timeout=2) as connection:
-                connection.settimeout(2)
+            with socket.create_connection((self.address.host, self.address.port), timeout=stretched(2)) as connection:
                 connection.sendall(self.question)
                 answer = connection.recv(4)
                 return answer not in (b"", b"This")     # "This ZooKeeper instance is not currently serving requests"

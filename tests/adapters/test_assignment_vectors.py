@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 
 from adapters.clusters import KafkaCluster
 from adapters.old_members import old_java
+from patience import stretched
 from switchover.coordination import layout
 from switchover.coordination.assignment import Strategy, Text, assigned
 from switchover.coordination.layout import Layout
@@ -100,7 +101,7 @@ def test_java_assigns_as_we_do(
 def in_java(version: str, connect: str, file: Path) -> dict[str, dict[str, str]]:
     """What each member computes for itself: consumer id to partition to thread."""
     done = subprocess.run([*old_java(version, "Assignments"), str(file)], env=os.environ | {"ZOOKEEPER_CONNECT": connect},
-                          capture_output=True, text=True, timeout=500, check=False)
+                          capture_output=True, text=True, timeout=stretched(500), check=False)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {line["consumer"]: line["threads"] for line in lines}

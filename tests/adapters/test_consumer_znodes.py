@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from adapters.clusters import KafkaCluster
-from adapters.members import until
+from patience import stretched, until
 from switchover.consumer.messages import Changed, Event, OwnerFreed, OwnerGone
 from switchover.consumer.znodes import GUARD, Taken, Znodes, brokers, endpoints
 from switchover.coordination.acknowledgement import Acknowledgement
@@ -37,7 +37,7 @@ class Peer:
         return data, stat.ephemeralOwner, stat.version
 
     def hears(self) -> set[Event]:
-        found = {self.told.get(timeout=10)}
+        found = {self.told.get(timeout=stretched(10))}
         while not self.told.empty():
             found.add(self.told.get())
         return found

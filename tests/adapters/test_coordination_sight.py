@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
+from patience import stretched
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
@@ -125,14 +126,12 @@ class Group:
 @pytest.fixture
 def group(zookeeper_cluster: KafkaCluster) -> Iterator[Group]:
     name = f"orders-{uuid.uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-    for created in admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
-        created.result(30)
+    create_topic(zookeeper_cluster.bootstrap, name, PARTITIONS)
     producer = Producer({"bootstrap.servers": zookeeper_cluster.bootstrap})
     for number in range(PARTITIONS):
         for _ in range(10):
             producer.produce(name, b"record", partition=number)
-    assert producer.flush(30) == 0
+    assert producer.flush(stretched(30)) == 0
     found = Group(zookeeper_cluster, name)
     yield found
     for consumer in found.consumers.values():

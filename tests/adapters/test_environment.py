@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patience import stretched
 from switchover.core.kraft import environment
 from switchover.core.kraft.environment import FILE, NAME, WRAPPER, changes, wrapped
 from switchover.core.kraft.modes import properties
@@ -31,7 +32,7 @@ def pod(tmp_path: Path, shell: str, own: str | None, *command: str,
     assert (interpreter, flag, script, name) == ("/bin/sh", "-c", WRAPPER, NAME)
     script = script.replace(f"{environment.DIRECTORY}/", f"{tmp_path}/")
     return subprocess.run([name, flag, script, name, *rest], executable=shell, env=variables, capture_output=True,
-                          timeout=60, check=False)
+                          timeout=stretched(60), check=False)
 
 
 def environment_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, str]:

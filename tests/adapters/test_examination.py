@@ -1,6 +1,5 @@
 """What Preflight asks for itself, of a real broker and a real ZooKeeper."""
 
-import asyncio
 import shutil
 import uuid
 from pathlib import Path
@@ -11,6 +10,8 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.eventually import eventually
+from patience import stretched
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.examination import LogDirectory, ZooKeeperRights
@@ -40,7 +41,7 @@ async def test_what_the_file_says_is_told_under_a_dynamic_value(zookeeper_cluste
     def alter(operation: AlterConfigOpType) -> None:
         entry = ConfigEntry("background.threads", "3", incremental_operation=operation)
         resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
-        admin.incremental_alter_configs([resource])[resource].result(20)
+        admin.incremental_alter_configs([resource])[resource].result(stretched(20))
 
     alter(AlterConfigOpType.SET)
     try:
@@ -67,11 +68,8 @@ async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None
         assert [directory.offline for directory in told.log_directories] == [False, False]
         assert (await _state(cluster)).generated_ids
         shutil.rmtree(second)
-        for _ in range(300):
-            told = await wire.examine(server.address, 1001)
-            if any(directory.offline for directory in told.log_directories):
-                break
-            await asyncio.sleep(0.1)
+        told = await eventually(lambda: wire.examine(server.address, 1001),
+                                lambda seen: any(directory.offline for directory in seen.log_directories), 30)
         assert {directory.path: directory.offline for directory in told.log_directories} == {
             str(server.directory / "data"): False, str(second): True}
 

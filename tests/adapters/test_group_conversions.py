@@ -107,6 +107,10 @@ OFTEN = {("4.4", "bidirectional"), ("4.4", "upgrade"), ("4.0", "downgrade"), ("4
 ])
 def of_policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     version, name = request.param
+    if (version, name) == ("4.4", "bidirectional"):             # as it comes (test_wire_groups.py)
+        newest: KRaftNode = request.getfixturevalue("newest_kafka")
+        yield Node(newest.address, version, name)
+        return
     with node(tmp_path_factory.mktemp("of-policy"), version) as server:
         server.begin(policy(name))
         yield Node(server.address, version, name)
@@ -168,7 +172,7 @@ async def test_offsets_without_a_member_are_taken_along(of_policy: Node) -> None
 # --- the state in which a newcomer meets the group --------------------------------------------------------------------
 
 
-@pytest.fixture(params=["newest_kafka", "oldest_kafka_4"])
+@pytest.fixture(params=["newest_kafka", pytest.param("oldest_kafka_4", marks=pytest.mark.long)])
 async def case(request: pytest.FixtureRequest) -> Case:
     server: KRaftNode = request.getfixturevalue(request.param)
     return await Case.on(server.address)
@@ -195,7 +199,7 @@ async def test_a_newcomer_meets_a_group_whose_leader_still_assigns(case: Case) -
         await sync(case.server, case.name, leader, {leader.member_id: GIVEN})
 
 
-@pytest.mark.parametrize("silent", ["no heartbeat", "does not join again"])
+@pytest.mark.parametrize("silent", ["no heartbeat", pytest.param("does not join again", marks=pytest.mark.long)])
 async def test_a_classic_member_of_a_mixed_group_is_put_out(case: Case, silent: str) -> None:
     short, long = seconds(6), seconds(300)
     answer = await join(case.server, case.name, WANTED, session=short if silent == "no heartbeat" else long,

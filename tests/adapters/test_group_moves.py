@@ -14,7 +14,8 @@ from adapters.eventually import eventually
 from adapters.group_brokers import QUICK, Broker, Serve, one_at_a_time, policy
 from adapters.group_sight import sight
 from adapters.members import Group as Members
-from adapters.members import Process, group, java, python, until
+from adapters.members import Process, group, java, python
+from patience import until
 from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
 from switchover.core.groups.facts import Group, GroupState, GroupType, MemberProtocol
@@ -184,8 +185,8 @@ async def test_offline_there_and_back_whatever_the_policy(
         moving.judge(f"offline, {version}")
 
 
-@pytest.mark.parametrize("version", [version if version == "4.4" else pytest.param(version, marks=pytest.mark.long)
-                                     for version in VERSIONS])
+@pytest.mark.long
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_a_pattern_is_taken_along(version: str, serving: Serve, tmp_path: Path) -> None:
     """Matched by the client before, and by the brokers after: they tell it (librdkafka puts it in brackets) and no topic."""
     server = serving(Broker(version, QUICK))

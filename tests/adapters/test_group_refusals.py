@@ -203,7 +203,7 @@ ROWS: tuple[tuple[Broker, Row], ...] = (
     *((Broker(version, "group.coordinator.rebalance.protocols=classic\n"), NOT_LISTED) for version in ("4.4", "4.0")),
     (Broker("3.9", "group.coordinator.rebalance.protocols=classic,consumer\n"), PREVIEW),
 )
-OFTEN = {broker for broker, _ in ROWS if broker.version != "4.0"} - {Broker("4.4", policy("downgrade"))} | {Broker("4.0")}
+OFTEN = {broker for broker, _ in ROWS if broker.version != "4.0"} - {Broker("4.4", policy("downgrade"))}
 """Brokers that every run starts; the others are for the long list."""
 
 

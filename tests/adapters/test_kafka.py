@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     AclPermissionType,
     AdminClient,
     ConfigResource,
-    NewTopic,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -25,9 +24,12 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from adapters.admin import create_topic
 from adapters.certificates import Certificates
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
+from adapters.eventually import eventually
 from adapters.servers import loopback
+from patience import stretched, until
 from switchover.adapters import kafka, librdkafka
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire_offsets import WireOffsets
@@ -51,11 +53,10 @@ async def opened(
 def created(servers: str, partitions: int = 1, config: dict[str, str] | None = None) -> str:
     """A new topic, once the broker knows it: a KRaft broker hears of it a moment after the controller has made it."""
     name = uuid.uuid4().hex
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(name, partitions, 1, config=config or {})])[name].result(60)
-    resource, deadline = ConfigResource(ConfigResource.Type.TOPIC, name), time.monotonic() + 30
-    while admin.describe_configs([resource])[resource].exception(10) is not None:
-        assert time.monotonic() < deadline, f"the broker does not know topic {name}"
+    create_topic(servers, name, partitions, config=config)
+    admin, resource = AdminClient({"bootstrap.servers": servers}), ConfigResource(ConfigResource.Type.TOPIC, name)
+    until(lambda: admin.describe_configs([resource])[resource].exception(stretched(10)) is None,
+          f"the broker knows topic {name}")
     return name
 
 
@@ -65,7 +66,7 @@ def filled(servers: str, topic: str, records: Mapping[int, int]) -> None:
     for partition, count in records.items():
         for number in range(count):
             producer.produce(topic, str(number), partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(stretched(60)) == 0
 
 
 def committed(servers: str, group: str, offsets: list[TopicPartition]) -> None:
@@ -74,10 +75,19 @@ def committed(servers: str, group: str, offsets: list[TopicPartition]) -> None:
     consumer.close()
 
 
+@pytest.fixture(scope="module")
+def kraft(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
+    with node(tmp_path_factory.mktemp("kraft"), "3.9") as server:
+        server.begin()
+        yield server
+
+
 @pytest.fixture(params=["ZooKeeper", "KRaft"])
 def servers(request: pytest.FixtureRequest) -> str:
-    cluster: KafkaCluster = request.getfixturevalue(
-        "zookeeper_cluster" if request.param == "ZooKeeper" else "kraft_cluster")
+    if request.param == "KRaft":
+        one: KRaftNode = request.getfixturevalue("kraft")
+        return str(one.address)
+    cluster: KafkaCluster = request.getfixturevalue("zookeeper_cluster")
     return cluster.bootstrap
 
 
@@ -109,7 +119,7 @@ async def test_the_offsets_of_a_group(servers: str) -> None:
     async with opened(servers) as admin:
         sample = await admin.group_offsets(group)
         assert sample.offsets == {(topic, 0): (2, 5), (topic, 1): (7, 7), (topic, 2): (None, 0)}
-        assert abs(sample.at - time.time()) < 10
+        assert abs(sample.at - time.time()) < stretched(10)
         assert (await admin.group_offsets("nobody-" + group)).offsets == {}
 
 
@@ -129,7 +139,7 @@ async def test_an_unknown_broker_is_unreachable_in_time(servers: str) -> None:
         started = time.monotonic()
         with pytest.raises(Unreachable, match="broker 99"):
             await admin.broker_settings(99)
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < stretched(3)
 
 
 async def test_a_stopped_broker_is_unreachable_and_comes_back(
@@ -143,14 +153,14 @@ async def test_a_stopped_broker_is_unreachable_and_comes_back(
             assert await admin.min_insync_replicas([topic]) == {topic: 1}
             with cluster.brokers[1].frozen():
                 await assert_unreachable_in_time(admin, topic)
-            assert await eventually(admin, topic) == {topic: 1}
+            await back(admin, topic)
             cluster.brokers[1].stop()
             await assert_unreachable_in_time(admin, topic)
             cluster.brokers[1].start(cluster.broker_properties(1, "A"))
-            assert await eventually(admin, topic) == {topic: 1}
+            await back(admin, topic)
             cluster.brokers[1].kill()
             started = time.monotonic()
-        assert time.monotonic() - started < 2              # close, while nobody answers
+        assert time.monotonic() - started < stretched(2)              # close, while nobody answers
     assert "switchover#" not in capfd.readouterr().err     # librdkafka's name for our clients
     assert {record.levelno for record in caplog.records if "switchover#" in record.getMessage()} == {logging.DEBUG}
 
@@ -160,18 +170,12 @@ async def assert_unreachable_in_time(admin: ConfluentKafkaAdmin, topic: str) -> 
     calls = admin.min_insync_replicas([topic]), admin.broker_settings(1), admin.group_offsets("group")
     for result in await asyncio.gather(*calls, return_exceptions=True):
         assert isinstance(result, Unreachable), result
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < stretched(4)
 
 
-async def eventually(admin: ConfluentKafkaAdmin, topic: str) -> Mapping[str, int]:
-    """Once the broker is back; for a moment after its start it knows no topic."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with contextlib.suppress(Unreachable):
-            if found := await admin.min_insync_replicas([topic]):
-                return found
-        await asyncio.sleep(0.1)
-    return {}
+async def back(admin: ConfluentKafkaAdmin, topic: str) -> None:
+    """Once the broker is there again; for a moment after its start it knows no topic."""
+    await eventually(lambda: admin.min_insync_replicas([topic]), lambda found: found == {topic: 1})
 
 
 async def test_nobody_listens() -> None:
@@ -179,7 +183,7 @@ async def test_nobody_listens() -> None:
         started = time.monotonic()
         with pytest.raises(Unreachable):
             await admin.group_offsets("group")
-        assert time.monotonic() - started < 2.5
+        assert time.monotonic() - started < stretched(2.5)
 
 
 # --- Credentials and rights -------------------------------------------------------------------------------------------
@@ -216,7 +220,7 @@ class SecuredBroker:
                 AclBinding(resource, "*", ResourcePatternType.LITERAL, "User:alice", "*", operation,
                            AclPermissionType.ALLOW) for operation in operations]).values()
         for change in changes:
-            change.result(60)
+            change.result(stretched(60))
 
 
 def login(mechanism: str, user: str, password: str, more: str = "") -> str:
@@ -271,11 +275,11 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
     admin = AdminClient({"bootstrap.servers": str(secured.plain)})
     denied = AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:alice", "*", AclOperation.DESCRIBE,
                         AclPermissionType.DENY)
-    admin.create_acls([denied])[denied].result(60)
+    admin.create_acls([denied])[denied].result(stretched(60))
     offsets = WireOffsets(Access(str(secured.sasl), sasl("PLAIN", "alice", "secret")))
-    deadline = time.monotonic() + 30
-    while not (reading := (await offsets.sweep({group: Asked(frozenset({topic}))})).readings[group]).failed:
-        assert time.monotonic() < deadline                   # the ACL takes a moment
+    sweep = await eventually(lambda: offsets.sweep({group: Asked(frozenset({topic}))}),
+                             lambda found: bool(found.readings[group].failed))      # the ACL takes a moment
+    reading = sweep.readings[group]
     assert reading.offsets == {}
     assert reading.failed == {
         topic: "our user is not allowed to ask; it needs DESCRIBE on the topic (TOPIC_AUTHORIZATION_FAILED)"}
@@ -283,7 +287,7 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
 
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
     topic = created(str(secured.plain))
-    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret")) as admin:
+    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"), seconds=stretched(3)) as admin:
         with pytest.raises(Refused, match=f"topic {topic}: .*it needs DESCRIBE and DESCRIBE_CONFIGS on it"):
             await admin.min_insync_replicas([topic])
         with pytest.raises(Refused, match=r"group g: .*it needs DESCRIBE on it"):

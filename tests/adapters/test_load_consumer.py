@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from adapters.clusters import KRaftNode
-from adapters.members import until
 from load import consumer
 from load.history import History
+from patience import stretched, until
 
 
 def test_what_was_delivered_is_committed_and_by_the_end_all_of_it(newest_kafka: KRaftNode, tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_what_was_delivered_is_committed_and_by_the_end_all_of_it(newest_kafka: 
     def produce() -> None:
         for _ in range(100):
             producer.produce(topic, b"1")
-        assert producer.flush(60) == 0
+        assert producer.flush(stretched(60)) == 0
 
     def committed() -> int:
         return asking.committed([TopicPartition(topic, 0)], timeout=10)[0].offset or 0

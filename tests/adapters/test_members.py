@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from adapters.clusters import KafkaCluster, KRaftNode
-from adapters.members import Group, Process, group, java, old_python, python, until
+from adapters.members import Group, Process, group, java, old_python, python
 from history.events import Kind
 from history.findings import Loss, Overlap
+from patience import until
 
 TERMINATED = {"python": 0, "java": 143}
 """Exit codes after SIGTERM: a JVM that leaves in order says the signal all the same."""
@@ -40,7 +41,7 @@ def hand_over(all_: Group, first: Process, joining: Callable[[], Process]) -> Pr
     return second
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.long), "consumer"])
 def test_python_and_java_hand_partitions_to_each_other_in_one_group(
     protocol: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -99,7 +100,8 @@ def test_a_double_consumer_is_found(zookeeper_cluster: KafkaCluster, tmp_path: P
         until(lambda: bad.delivers(4), "bad delivers")
         good = all_.member("good", python())
         until(lambda: good.delivers(2), "good delivers its part")
-        time.sleep(2)
+        both = time.monotonic()
+        until(lambda: good.delivers(2, both) and bad.delivers(4, both), "bad delivers beside good")
         good.stop()
         bad.stop()
         report = all_.report()
@@ -110,7 +112,7 @@ def test_a_double_consumer_is_found(zookeeper_cluster: KafkaCluster, tmp_path: P
     assert all(each.ended == "release" and each.after_end for each in doubles)
 
 
-@pytest.mark.parametrize("command", [python, java])
+@pytest.mark.parametrize("command", [python, pytest.param(java, marks=pytest.mark.long)])
 def test_a_forgotten_record_is_found(
     command: Callable[[], list[str]], zookeeper_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
@@ -124,7 +126,7 @@ def test_a_forgotten_record_is_found(
     assert all(first == last and first % 10 == 9 for loss in report.losses for first, last in loss.offsets)
 
 
-@pytest.mark.parametrize("command", [python, java])
+@pytest.mark.parametrize("command", [python, pytest.param(java, marks=pytest.mark.long)])
 def test_a_stalled_partition_is_found(
     command: Callable[[], list[str]], zookeeper_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_stalled_partition_is_found(
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_an_old_librdkafka_does_not_tell_that_the_group_refuses_it(kafka4: str, tmp_path: Path) -> None:
     with group(kafka4, tmp_path) as all_:
         settled = all_.member("classic", python())
@@ -154,7 +157,7 @@ def test_an_old_librdkafka_does_not_tell_that_the_group_refuses_it(kafka4: str, 
         in_java = all_.member("java", java(), **consumer)
         until(lambda: bool(old.events()), "old has started")
         assert (new.ended(), in_java.ended()) == (1, 1)
-        time.sleep(5)                                   # a refused client asks ten times a second
+        time.sleep(3)                                   # a refused client asks ten times a second
         assert old.alive
         assert [event.kind for event in old.events()] == [Kind.START]
         [told] = new.events(Kind.FENCED)

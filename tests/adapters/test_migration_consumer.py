@@ -7,9 +7,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import python, until
+from adapters.members import python
 from adapters.trial import SESSION, trial
 from history.events import Kind
+from patience import stretched, until
 from switchover.coordination.mode import Mode
 from switchover.partition import TopicPartition
 
@@ -42,7 +43,7 @@ def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: Kafk
     assert report.deliveries == here.members.acknowledged()
 
 
-@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+@pytest.mark.parametrize("strategy", [pytest.param("range", marks=pytest.mark.long), "roundrobin"])
 def test_beside_old_consumers_in_java(strategy: str, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     """From old members to ours and back to theirs. A single partition of difference would leave all without an owner."""
     with trial(zookeeper_cluster, tmp_path) as here:
@@ -71,7 +72,7 @@ def test_beside_old_consumers_in_java(strategy: str, zookeeper_cluster: KafkaClu
     assert report.deliveries >= here.members.acknowledged()
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", [pytest.param(Mode.ZOOKEEPER, marks=pytest.mark.long), Mode.KAFKA])
 def test_a_member_that_is_killed_and_one_that_stands_still(mode: Mode, zookeeper_cluster: KafkaCluster, tmp_path: Path,
                                                            ) -> None:
     """SIGKILL costs what was not committed again; SIGSTOP for longer than the session makes no second consumer."""
@@ -105,6 +106,7 @@ def test_an_owner_node_that_a_person_deletes_is_taken_again(zookeeper_cluster: K
     assert report.faults == []
 
 
+@pytest.mark.long
 def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Path) -> None:
     with kafka_cluster(tmp_path / "cluster") as cluster:
         cluster.start_zookeeper_mode()
@@ -142,7 +144,7 @@ def test_partitions_that_are_added(mode: Mode, zookeeper_cluster: KafkaCluster, 
         here.settles({"one": 3, "two": 3})
         here.toggle(mode)
         admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-        admin.create_partitions([NewPartitions(here.members.topic, 8)])[here.members.topic].result(30)
+        admin.create_partitions([NewPartitions(here.members.topic, 8)])[here.members.topic].result(stretched(30))
         until(lambda: here.owned() == {"one": 4, "two": 4}, "both have their share of eight", 60)
         here.ends(one, two)
         report = here.members.report()
@@ -161,7 +163,7 @@ def test_the_only_broker_away_and_back(mode: Mode, tmp_path: Path) -> None:
             here.toggle(mode)
             here.settles({"one": 3, "two": 3})
             cluster.brokers[1].kill()
-            time.sleep(12)                              # longer than the session of the member in Kafka's group
+            time.sleep(12)                              # longer than the broker's session, and the member's in its group
             cluster.brokers[1].start(cluster.broker_properties(1, "A"))
             here.settles({"one": 3, "two": 3}, 90)
             here.ends(one, two)

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
-from adapters.members import OPERATOR, until
+from adapters.members import OPERATOR
+from patience import Patience, stretched, until
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import decoded
@@ -38,15 +39,14 @@ class Bench:
         self.create(self.topic)
 
     def create(self, topic: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap})
-        admin.create_topics([NewTopic(topic, 4, 1)])[topic].result(60)
+        create_topic(self._cluster.bootstrap, topic, 4)
         self.produce(topic)
 
     def produce(self, topic: str) -> None:
         producer = Producer({"bootstrap.servers": self._cluster.bootstrap})
         for number in range(4 * RECORDS):
             producer.produce(topic, str(number).encode(), partition=number % 4)
-        assert producer.flush(60) == 0
+        assert producer.flush(stretched(60)) == 0
 
     def consumer(self, **settings: Any) -> MigrationConsumer:
         made = MigrationConsumer({
@@ -66,13 +66,13 @@ class Bench:
     def in_kafka(self) -> list[int]:
         """What Kafka has of each partition; below 0 for nothing."""
         client = Consumer({"bootstrap.servers": self._cluster.bootstrap, "group.id": self.group})
-        deadline = time.monotonic() + 30
+        patience = Patience(30)
         try:
             while True:
                 try:
                     return [each.offset for each in client.committed([Place(self.topic, number) for number in range(4)], 30)]
                 except KafkaException as problem:       # the topic of offsets was made a moment ago
-                    if problem.args[0].code() != KafkaError.NOT_COORDINATOR or time.monotonic() > deadline:
+                    if problem.args[0].code() != KafkaError.NOT_COORDINATOR or patience.over:
                         raise
                     time.sleep(0.2)
         finally:
@@ -96,12 +96,12 @@ def bench(zookeeper_cluster: KafkaCluster) -> Iterator[Bench]:
         zookeeper.close()
 
 
-def taken(poll: Callable[[float], Message | None], count: int, seconds: float = 60) -> list[tuple[str, int, int]]:
+def taken(poll: Callable[[float], Message | None], count: int) -> list[tuple[str, int, int]]:
     """So many records: topic, partition, offset."""
     found: list[tuple[str, int, int]] = []
-    deadline = time.monotonic() + seconds
+    patience = Patience(60)
     while len(found) < count:
-        assert time.monotonic() < deadline, f"{len(found)} of {count} records after {seconds:g} s"
+        assert not patience.over, f"{len(found)} of {count} records after {patience}"
         if (message := poll(0.2)) is not None and message.error() is None:
             found.append((message.topic() or "", message.partition() or 0, message.offset() or 0))
     return found
@@ -241,9 +241,9 @@ def test_a_kafka_consumer_waits_for_an_application_at_work(bench: Bench, zookeep
         while time.monotonic() < busy:
             assert plain.poll(0.1) is None
             assert plain.assignment() == []
-        deadline = time.monotonic() + 30
+        patience = Patience(30)
         while not plain.assignment():
-            assert time.monotonic() < deadline, "it has nothing though the application polls again"
+            assert not patience.over, "it has nothing though the application polls again"
             assert consumer.poll(0.1) is None
             assert plain.poll(0.1) is None
         assert len(plain.assignment()) == 2
@@ -262,7 +262,7 @@ def test_the_command_prints_records_and_leaves_in_order(bench: Bench, zookeeper_
         assert process.stdout is not None
         records = [json.loads(process.stdout.readline()) for _ in range(4 * RECORDS)]
         process.terminate()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=stretched(60))
     assert (process.returncode, out) == (0, "")
     assert sorted(int(each["value"]) for each in records) == list(range(4 * RECORDS))
     assert bench.offsets() == [RECORDS] * 4

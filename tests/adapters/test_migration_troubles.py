@@ -14,10 +14,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import until
 from adapters.old_members import NEWEST, PARKED, VERSIONS
 from adapters.trial import SESSION, Trial, trial
 from history.events import Kind, Partition
+from patience import stretched, until
 from switchover.coordination.assignment import Strategy, Text, assigned
 from switchover.coordination.mode import Mode
 
@@ -66,7 +66,8 @@ def test_old_members_are_replaced_one_by_one_and_come_back(version: str, zookeep
         here.judged()
 
 
-@pytest.mark.parametrize("version", [pytest.param(each, marks=[] if each == NEWEST else [long]) for each in VERSIONS])
+@long
+@pytest.mark.parametrize("version", VERSIONS)
 def test_an_old_member_is_killed_beside_ours(version: str, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     """It costs what it had not committed."""
     with trial(zookeeper_cluster, tmp_path) as here:
@@ -245,7 +246,7 @@ def test_the_coordinator_is_killed_while_the_mode_changes(tmp_path: Path) -> Non
             for mode in (Mode.KAFKA, Mode.ZOOKEEPER):
                 written = here.write(mode)
                 cluster.brokers[1].kill()
-                time.sleep(8)                           # until ZooKeeper has forgotten the broker
+                time.sleep(12)                          # until ZooKeeper has forgotten the broker
                 cluster.brokers[1].start(cluster.broker_properties(1, "A"))
                 here.follow(mode, written)
                 here.settles(owned[mode], 90)
@@ -290,12 +291,12 @@ def test_partitions_that_are_added_beside_others(mode: Mode, zookeeper_cluster: 
         share = {Mode.ZOOKEEPER: "z", Mode.KAFKA: ""}[mode]
         here.settles({"one": 3, share: 3})
         admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-        admin.create_partitions([NewPartitions(topic, 8)])[topic].result(30)
+        admin.create_partitions([NewPartitions(topic, 8)])[topic].result(stretched(30))
         until(lambda: here.owned() == {"one": 4, share: 4}, "both have their share of eight")
         producer = Producer({"bootstrap.servers": zookeeper_cluster.bootstrap})
         for partition in added:
             producer.produce(topic, b"late", partition=partition.number)
-        assert producer.flush(30) == 0
+        assert producer.flush(stretched(30)) == 0
         until(lambda: {event.partition for each in (one, stranger) for event in each.events(Kind.DELIVERED)} >= set(added),
               "what is in the new partitions is delivered")
         assert here.members.producer.stop() == 0

@@ -10,10 +10,11 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from kazoo.protocol.states import ZnodeStat
 
 from adapters.clusters import KafkaCluster
-from adapters.members import Process, until
+from adapters.members import Process
 from adapters.old_members import NEWEST, PARKED, TERMINATED, VERSIONS, OldGroup, old_group, old_java
 from history.events import Kind, Partition
 from history.findings import Loss
+from patience import stretched, until
 from switchover.coordination.registration import Registration
 from switchover.partition import TopicPartition
 
@@ -100,7 +101,7 @@ def test_a_member_that_lost_all_its_attempts_is_parked_and_an_empty_registration
         blocker = all_.znodes.owner(TopicPartition(all_.members.topic, 4))
         all_.zookeeper.create(blocker, b"stranger-0")
         admin = AdminClient({"bootstrap.servers": zookeeper_cluster.bootstrap})
-        admin.create_partitions([NewPartitions(all_.members.topic, 5)])[all_.members.topic].result(30)
+        admin.create_partitions([NewPartitions(all_.members.topic, 5)])[all_.members.topic].result(stretched(30))
         until(lambda: PARKED in a.log.read_text(), "a has given up")
         all_.zookeeper.delete(blocker)
         time.sleep(2)
@@ -119,6 +120,7 @@ def test_a_member_that_lost_all_its_attempts_is_parked_and_an_empty_registration
     assert report.losses == []
 
 
+@pytest.mark.long
 def test_a_member_that_cannot_begin_ends_with_the_reason(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 2) as all_:
         all_.zookeeper.create(
@@ -131,6 +133,7 @@ def test_a_member_that_cannot_begin_ends_with_the_reason(zookeeper_cluster: Kafk
         assert all_.owners() == ["", "stranger-0"]
 
 
+@pytest.mark.long
 def test_a_frozen_member_loses_what_its_session_held(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 4) as all_:
         a, b = started(all_, "a"), started(all_, "b")
@@ -151,6 +154,7 @@ def test_a_frozen_member_loses_what_its_session_held(zookeeper_cluster: KafkaClu
     assert report.losses == []
 
 
+@pytest.mark.long
 def test_a_forgotten_record_is_found(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 2) as all_:
         a = started(all_, "a", FORGET="10")
@@ -170,7 +174,7 @@ def test_offsets_in_kafka_alone_are_not_in_the_history(zookeeper_cluster: KafkaC
 
         def in_kafka() -> list[int]:
             [found] = admin.list_consumer_group_offsets(request).values()
-            return [each.offset for each in found.result(30).topic_partitions]
+            return [each.offset for each in found.result(stretched(30)).topic_partitions]
 
         until(lambda: len(in_kafka()) == 2 and min(in_kafka()) > 0, "the offsets in Kafka move")
         a.stop()
@@ -179,7 +183,8 @@ def test_offsets_in_kafka_alone_are_not_in_the_history(zookeeper_cluster: KafkaC
         assert a.events(Kind.COMMIT) == []
 
 
-@pytest.mark.parametrize(("pattern", "strategy"), [("WHITELIST", "roundrobin"), ("BLACKLIST", "range")])
+@pytest.mark.parametrize(("pattern", "strategy"), [
+    ("WHITELIST", "roundrobin"), pytest.param("BLACKLIST", "range", marks=pytest.mark.long)])
 def test_topics_by_a_pattern(pattern: str, strategy: str, zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with old_group(zookeeper_cluster, tmp_path, 2) as all_:
         topic = all_.members.topic

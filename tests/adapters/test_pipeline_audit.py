@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from adapters.admin import create_topic
 from adapters.clusters import KRaftNode
+from patience import Patience
 from switchover.pipeline.audit.job import run
 from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.config import Config, Spark
@@ -33,8 +34,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def topic(newest_kafka: KRaftNode) -> str:
     name = f"audited-{uuid.uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": str(newest_kafka.address)})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    create_topic(str(newest_kafka.address), name)
     return name
 
 
@@ -46,9 +46,9 @@ def commit(server: KRaftNode, topic: str, group: str, *, protocol: str | None) -
         consumer.assign([TopicPartition(topic, 0)])
     else:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + 60
+        patience = Patience(60)
         while not consumer.assignment():
-            assert time.monotonic() < deadline, "it never got its partition"
+            assert not patience.over, "it never got its partition"
             consumer.poll(0.2)
     for offset in BACK:
         consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)

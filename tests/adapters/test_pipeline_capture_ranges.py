@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from adapters.admin import commit_for
 from adapters.clusters import KRaftNode, node
+from patience import stretched, until
 from switchover.pipeline.capture import source
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.facts import Cluster
@@ -60,19 +62,8 @@ def captured(broker: KRaftNode, store: Path, inputs: Mapping[str, Any], *, plann
 
 
 def commit(broker: KRaftNode, group: str, *offsets: int) -> None:
-    """Of partition 0 of a topic, by a client that joins nothing. The coordinator may have to be made first."""
-    admin = AdminClient({"bootstrap.servers": str(broker.address)})
     for offset in offsets:
-        asked = [ConsumerGroupTopicPartitions(group, [TopicPartition("orders", 0, offset)])]
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                if admin.alter_consumer_group_offsets(asked)[group].result(30).topic_partitions[0].error is None:
-                    break
-            except KafkaException:
-                pass
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        commit_for(str(broker.address), group, "orders", offset)
 
 
 def of(found: Captured, group: str) -> list[int]:
@@ -84,14 +75,14 @@ def orders(broker: KRaftNode) -> None:
     """A topic to commit for, and `__consumer_offsets` made by a first commit."""
     producer = Producer({"bootstrap.servers": str(broker.address)})
     producer.produce("orders", b"1")
-    assert producer.flush(60) == 0
+    assert producer.flush(stretched(60)) == 0
     commit(broker, "first", 1)
 
 
 def transaction(broker: KRaftNode, group: str, offset: int) -> Producer:
     """A transaction under way that has committed an offset."""
     producer = Producer({"bootstrap.servers": str(broker.address), "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(60)
+    producer.init_transactions(stretched(60))
     producer.begin_transaction()
     consumer = Consumer({"bootstrap.servers": str(broker.address), "group.id": group})
     producer.send_offsets_to_transaction([TopicPartition("orders", 0, offset)], consumer.consumer_group_metadata(), 60)
@@ -101,15 +92,15 @@ def transaction(broker: KRaftNode, group: str, offset: int) -> Producer:
 
 def test_an_aborted_commit_never_was_one_and_markers_at_the_end_are_no_wait(broker: KRaftNode, tmp_path: Path) -> None:
     group = uuid.uuid4().hex
-    transaction(broker, group, 5).abort_transaction(60)
-    transaction(broker, group, 6).commit_transaction(60)
+    transaction(broker, group, 5).abort_transaction(stretched(60))
+    transaction(broker, group, 6).commit_transaction(stretched(60))
     log = Cluster(configuration(str(broker.address), None)).log()
     assert log is not None
     began = time.monotonic()
     found = captured(broker, tmp_path, {})
     assert (found.errors, of(found, group)) == ([], [6])
     assert found.inputs["offsets"]["next"] == {str(number): end for number, (_, end) in log.watermarks.items()}
-    assert time.monotonic() - began < source.SILENT_SECONDS / 2
+    assert time.monotonic() - began < stretched(source.SILENT_SECONDS / 2)
 
 
 def test_behind_an_open_transaction_nothing_is_read_yet_and_later_everything(broker: KRaftNode, tmp_path: Path) -> None:
@@ -119,7 +110,7 @@ def test_behind_an_open_transaction_nothing_is_read_yet_and_later_everything(bro
     commit(broker, group, 8)                      # the same partition of the log, behind it
     during = captured(broker, tmp_path, before.inputs)
     assert (during.errors, of(during, group)) == ([], [])
-    producer.commit_transaction(60)
+    producer.commit_transaction(stretched(60))
     after = captured(broker, tmp_path, during.inputs)
     assert of(after, group) == [7, 8]
 
@@ -145,7 +136,7 @@ def configure(broker: KRaftNode, properties: Mapping[str, str]) -> None:
     resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in properties.items()])
     admin = AdminClient({"bootstrap.servers": str(broker.address)})
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(stretched(30))
 
 
 def start(broker: KRaftNode, partition: int) -> int:
@@ -163,10 +154,7 @@ def test_a_log_cut_before_it_was_read_is_a_hole_and_cut_while_it_is_read_an_erro
     late = plan(before.inputs, log)
     here = next(each for each in late.ranges if each.end - each.begin >= 4)
     configure(broker, {"cleanup.policy": "delete", "retention.ms": "1"})
-    deadline = time.monotonic() + 60
-    while start(broker, here.partition) < here.end:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: start(broker, here.partition) >= here.end, "the log is cut")
     configure(broker, {"cleanup.policy": "compact", "retention.ms": "604800000"})
     commit(broker, group, 5)
     found = captured(broker, tmp_path, before.inputs)
@@ -180,11 +168,9 @@ def test_a_log_cut_before_it_was_read_is_a_hole_and_cut_while_it_is_read_an_erro
 def test_a_topic_deleted_and_made_again_is_read_from_its_start(broker: KRaftNode, tmp_path: Path) -> None:
     before, group = captured(broker, tmp_path, {}), uuid.uuid4().hex
     admin = AdminClient({"bootstrap.servers": str(broker.address)})
-    admin.delete_topics([TOPIC])[TOPIC].result(30)
+    admin.delete_topics([TOPIC])[TOPIC].result(stretched(30))
     cluster = Cluster(configuration(str(broker.address), None))
-    deadline = time.monotonic() + 30
-    while cluster.log() is not None:
-        assert time.monotonic() < deadline
+    until(lambda: cluster.log() is None, "the topic is gone")
     commit(broker, group, 9)
     found = captured(broker, tmp_path, before.inputs)
     assert (found.errors, of(found, group)) == ([], [9])

@@ -1,16 +1,14 @@
 """What a capture may read, on a real Kafka 4.4 with SASL and an authorizer, right after right."""
 
 import json
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import javaproperties
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
+from adapters.admin import commit_for
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
@@ -32,17 +30,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
 
 
 def commit(server: KRaftNode, group: str) -> None:
-    admin = AdminClient({"bootstrap.servers": str(server.address), **librdkafka.configuration(user("admin"))})
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            asked = [ConsumerGroupTopicPartitions(group, [TopicPartition("orders", 0, 5)])]
-            if admin.alter_consumer_group_offsets(asked)[group].result(30).topic_partitions[0].error is None:
-                return
-        except KafkaException:                     # its coordinator is not there yet
-            pass
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    commit_for(str(server.address), group, "orders", 5, librdkafka.configuration(user("admin")))
 
 
 async def comes_to(question: Callable[[], object], answer: object) -> None:

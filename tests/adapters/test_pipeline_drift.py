@@ -9,9 +9,9 @@ from typing import Any
 
 import duckdb
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from fakes.metadata_sides import config as config_node
@@ -75,9 +75,8 @@ async def run(told: Config) -> Outcome:
 async def in_dual_write(cluster: KafkaCluster) -> None:
     cluster.start_zookeeper_mode()
     create = {"orders": {"retention.ms": "100000", "cleanup.policy": "compact"}, "payments": {"retention.ms": "5"}}
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    for future in admin.create_topics([NewTopic(name, 3, 1, config=values) for name, values in create.items()]).values():
-        future.result(30)
+    for name, values in create.items():
+        create_topic(cluster.bootstrap, name, 3, config=values)
     tree = KazooZooKeeper(Access(cluster.zookeeper_connect))
     cluster.start_controllers((await tree.state()).cluster_id)
     await tree.close()

@@ -24,6 +24,7 @@ from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
 from adapters.servers import libraries
+from patience import stretched
 from switchover.core.kraft.facts import Address
 from switchover.pipeline.records import commits, groups
 from switchover.pipeline.tables import COMMITS, OWNERSHIP
@@ -53,7 +54,7 @@ class Source:
     log: Sequence[Logged]
 
 
-@pytest.fixture(scope="module", params=["3.9", "4.0", "4.4"])
+@pytest.fixture(scope="module", params=["3.9", pytest.param("4.0", marks=pytest.mark.long), "4.4"])
 def source(request: pytest.FixtureRequest) -> Source:
     version: str = request.param
     if version == "3.9":
@@ -134,7 +135,7 @@ def partitions_of(answer: Any) -> int:
 def delete(broker: Address, group: str) -> None:
     client = AdminClient({"bootstrap.servers": str(broker)})        # its calls end with it
     for done in client.delete_consumer_groups([group]).values():
-        done.result(30)
+        done.result(stretched(30))
 
 
 def log_of(broker: Address) -> Iterator[Logged]:
@@ -142,7 +143,7 @@ def log_of(broker: Address) -> Iterator[Logged]:
     consumer = Consumer({"bootstrap.servers": str(broker), "group.id": "not-used", "enable.auto.commit": False,
                          "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest"})
     name = "__consumer_offsets"
-    left = set(consumer.list_topics(name, 30).topics[name].partitions)
+    left = set(consumer.list_topics(name, stretched(30)).topics[name].partitions)
     consumer.assign([TopicPartition(name, partition, 0) for partition in left])
     while left:
         message = consumer.poll(30)
@@ -159,7 +160,7 @@ def asked(version: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[R
     """What Kafka's classes read."""
     lines = "".join(f"{key.hex() or '00'} {'-' if value is None else value.hex() or '00'}\n" for key, value in records)
     done = subprocess.run(["java", "-XX:TieredStopAtLevel=1", "-cp", f"{libraries(version)}/*", ORACLE], input=lines,
-                          capture_output=True, text=True, encoding="utf-8", timeout=120, check=False)
+                          capture_output=True, text=True, encoding="utf-8", timeout=stretched(120), check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(records)

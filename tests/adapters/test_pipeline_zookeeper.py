@@ -13,9 +13,9 @@ from kazoo.exceptions import NoNodeError, RolledBackError
 from kazoo.security import make_acl
 
 from adapters.clusters import KafkaCluster
-from adapters.members import until
 from adapters.old_members import old_group, old_java
 from adapters.servers import ZooKeeperServer, libraries
+from patience import stretched, until
 from switchover.pipeline.capture.transactions import Log
 from switchover.pipeline.capture.zookeeper import capture_zookeeper
 from switchover.pipeline.config import Config
@@ -84,7 +84,7 @@ def by_toolkit(file: Path) -> tuple[list[int], list[Brief]]:
     done = subprocess.run(
         ["java", "-Dfile.encoding=UTF-8", "-Duser.language=en", "-cp", f"{libraries()}/*",
          "org.apache.zookeeper.server.persistence.TxnLogToolkit", "-d", str(file)],
-        capture_output=True, encoding="utf-8", timeout=60, check=True)
+        capture_output=True, encoding="utf-8", timeout=stretched(60), check=True)
     zxids, found = [], []
     lines = re.split(r"^(?=\S+, \S+ [AP]M \S+ session 0x)", done.stdout, flags=re.MULTILINE)[1:]
     for line in lines:
@@ -137,7 +137,7 @@ def test_every_operation_is_what_zookeepers_own_tool_tells(server: ZooKeeperServ
     told = subprocess.run(
         ["java", "-cp", f"{libraries()}/*", "org.apache.zookeeper.ZooKeeperMain", "-server", str(server.address)],
         input="create -c /consumers/box\ncreate /consumers/box/in\ndelete /consumers/box/in\n"
-              "create -t 500 /consumers/brief\nquit\n", capture_output=True, text=True, timeout=60, check=False)
+              "create -t 500 /consumers/brief\nquit\n", capture_output=True, text=True, timeout=stretched(60), check=False)
     assert "Created /consumers/brief" in told.stdout + told.stderr
     until(lambda: not client.exists("/consumers/box") and not client.exists("/consumers/brief"), "their time is over")
     client.delete("/consumers/g/offsets/t/0")

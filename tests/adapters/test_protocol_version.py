@@ -4,15 +4,16 @@ Upstream promises the way up only. The way back is what RaiseProtocolVersion und
 nothing in ZooKeeper mode that an older protocol version of the same binaries could not read.
 """
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
+from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
+from patience import Patience, stretched, until
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
 from switchover.ports import Access
@@ -51,31 +52,29 @@ class Rolling:
             self.write(f"{version} on broker {broker}")
 
     def create(self, topic: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
-        admin.create_topics([NewTopic(topic, 1, 2, config={"min.insync.replicas": "1"})])[topic].result(60)
+        create_topic(self.cluster.bootstrap, topic, replicas=2, config={"min.insync.replicas": "1"})
 
     def wait_for_sync(self) -> None:
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
-        deadline = time.monotonic() + 90
-        while True:
-            partitions = [partition for topic in admin.list_topics(timeout=30).topics.values()
+
+        def whole() -> bool:
+            partitions = [partition for topic in admin.list_topics(timeout=stretched(30)).topics.values()
                           for partition in topic.partitions.values()]
-            if partitions and all(set(each.isrs) == set(each.replicas) and each.leader >= 0 for each in partitions):
-                return
-            assert time.monotonic() < deadline, "the replicas do not come back in sync"
-            time.sleep(0.2)
+            return bool(partitions) and all(set(each.isrs) == set(each.replicas) and each.leader >= 0 for each in partitions)
+
+        until(whole, "the replicas are back in sync", 90)
 
     def write(self, mark: str) -> None:
         """Records as they are, and a transaction: its log and the group's offsets are read by other brokers, too."""
         plain = Producer({"bootstrap.servers": self.cluster.bootstrap, "acks": "all", "enable.idempotence": True})
         for number in range(RECORDS):
             plain.produce("before", f"{mark}/{number}")
-        assert plain.flush(60) == 0
+        assert plain.flush(stretched(60)) == 0
         transactional = Producer({"bootstrap.servers": self.cluster.bootstrap, "transactional.id": "one"})
-        transactional.init_transactions(60)
+        transactional.init_transactions(stretched(60))
         transactional.begin_transaction()
         transactional.produce("before", f"{mark}/transaction")
-        transactional.commit_transaction(60)
+        transactional.commit_transaction(stretched(60))
         self.written += [*(f"{mark}/{number}" for number in range(RECORDS)), f"{mark}/transaction"]
         self._read_and_commit()
 
@@ -99,8 +98,8 @@ class Rolling:
 
     def _read(self, consumer: Consumer, count: int) -> list[str]:
         found: list[str] = []
-        deadline = time.monotonic() + 60
-        while len(found) < count and time.monotonic() < deadline:
+        patience = Patience(60)
+        while len(found) < count and not patience.over:
             found += [(each.value() or b"").decode() for each in consumer.consume(count, 1) if each.error() is None]
         return found
 
@@ -125,7 +124,7 @@ def rolling(tmp_path: Path) -> Iterator[Rolling]:
         yield Rolling(cluster)
 
 
-@pytest.mark.parametrize("old", [OLDEST, NEWEST])
+@pytest.mark.parametrize("old", [OLDEST, pytest.param(NEWEST, marks=pytest.mark.long)])
 async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling, old: str) -> None:
     rolling.begin(old)
     rolling.write("begin")

@@ -18,6 +18,7 @@ from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.secured import ENCODER_SECRET, LISTENER, SecuredCluster
 from adapters.way_back import end_claim
+from patience import stretched
 from switchover.core.kraft import listener
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.modes import properties
@@ -87,7 +88,7 @@ async def seen_by_the_pipeline(cluster: SecuredCluster) -> None:
     async def told(job: str) -> dict[str, Any]:
         ran = await asyncio.to_thread(
             subprocess.run, [sys.executable, "-m", "switchover.pipeline", job, "--config", config],
-            capture_output=True, text=True, check=False, timeout=240)
+            capture_output=True, text=True, check=False, timeout=stretched(240))
         assert ran.returncode == 0, ran.stdout + ran.stderr
         outcome: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
         return outcome

@@ -59,6 +59,7 @@ def asking(server: KRaftNode) -> WireGroups:
     return WireGroups(Access(str(server.address)))
 
 
+@pytest.mark.long
 async def test_all_are_held_and_the_gate_counts_them(server: KRaftNode) -> None:
     groups = asking(server)
     async with (

@@ -272,9 +272,10 @@ async def test_a_log_that_is_not_the_one_read_before_is_read_from_its_start(why:
 
 @dataclass
 class Trimmed(Leader):
-    """A log that begins at `start` of epoch 1, with a snapshot of what was before, sent in parts of `part` bytes."""
+    """A log that begins at `start`, with a snapshot of what was before, sent in parts of `part` bytes."""
 
     start: int = 5
+    start_epoch: int = 1
     snapshot: bytes = b""
     part: int = 1 << 20
     positions: list[int] = field(default_factory=list)
@@ -289,14 +290,14 @@ class Trimmed(Leader):
             request, _ = entity_reader(FetchRequest)(body, 1)
             wanted = request.topics[0].partitions[0]
             older = wanted.fetch_offset < self.start or (wanted.fetch_offset, wanted.last_fetched_epoch) == (self.start, 0)
-            known = fetch_v13.SnapshotId(epoch=i32(1), end_offset=i64(self.start))
+            known = fetch_v13.SnapshotId(epoch=i32(self.start_epoch), end_offset=i64(self.start))
             self.change = {"snapshot_id": known} if older else {}
         return super().__call__(api_key, body)
 
     def _part(self, request: FetchSnapshotRequest) -> Any:
         assert request.replica_id == -1
         wanted = request.topics[0].partitions[0]
-        assert (wanted.snapshot_id.end_offset, wanted.snapshot_id.epoch) == (self.start, 1)
+        assert (wanted.snapshot_id.end_offset, wanted.snapshot_id.epoch) == (self.start, self.start_epoch)
         assert wanted.current_leader_epoch == self.epoch
         self.positions.append(wanted.position)
         error, self.error = self.error, ErrorCode.none
@@ -306,7 +307,7 @@ class Trimmed(Leader):
             topics=(snapshot_v0.TopicSnapshot(name=TopicName("__cluster_metadata"), partitions=(
                 snapshot_v0.PartitionSnapshot(
                     index=i32(0), error_code=error,
-                    snapshot_id=snapshot_v0.SnapshotId(end_offset=i64(self.start), epoch=i32(1)),
+                    snapshot_id=snapshot_v0.SnapshotId(end_offset=i64(self.start), epoch=i32(self.start_epoch)),
                     current_leader=snapshot_v0.LeaderIdAndEpoch(leader_id=BrokerId(NODE), leader_epoch=i32(self.epoch)),
                     size=i64(len(self.snapshot)), position=wanted.position, unaligned_records=cast(Records, data),
                 ),),),),

@@ -28,6 +28,7 @@ from adapters.eventually import eventually
 from adapters.servers import loopback
 from adapters.test_kafka import committed, created, filled
 from adapters.test_wire_faults import Node
+from patience import Patience, stretched
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire_connection import Connection
@@ -123,7 +124,7 @@ async def test_deleted_records_and_commits_beyond_the_end_are_not_beautified(ser
 def delete_records(servers: str, topic: str, offset: int) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
-        future.result(30)
+        future.result(stretched(30))
 
 
 async def test_the_end_of_a_group_that_reads_committed_records_is_the_last_stable_offset(servers: str) -> None:
@@ -137,12 +138,12 @@ async def test_the_end_of_a_group_that_reads_committed_records_is_the_last_stabl
         return [read(sweep, group)[Named(topic, 0)] for group in (reads, peeks)]
 
     producer = Producer({"bootstrap.servers": servers, "transactional.id": topic})
-    producer.init_transactions(30)
+    producer.init_transactions(stretched(30))
     for end, finish in ((4, producer.commit_transaction), (8, producer.abort_transaction)):     # three records and a marker
         producer.begin_transaction()
         for _ in range(3):
             producer.produce(topic, b"x", partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(stretched(30)) == 0
         assert await both() == [(3, end - 4, 0, end - 1), (3, end - 1, 0, end - 1)]
         finish(30)
         await eventually(both, lambda found, end=end: found == [(3, end, 0, end)] * 2)          # markers come a moment later
@@ -180,7 +181,7 @@ async def test_a_broker_that_hangs_spoils_only_what_it_coordinates_and_leads(tmp
         with cluster.brokers[2].frozen():
             began = time.monotonic()
             sweep = await offsets.sweep(dict.fromkeys(groups, Asked()))
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < stretched(5)
         lost = {group: reading for group, reading in sweep.readings.items() if reading.why}
         assert 0 < len(lost) < len(groups)
         silent = f"{cluster.brokers[2].address}: no complete answer within 1.5 s"
@@ -292,8 +293,8 @@ class Watched:
 
     async def until(self, *verdicts: Verdict, gate: Effect | None = None, seconds: float = 60) -> Assessment:
         """Until every expected partition has one of these verdicts, and the gate says that."""
-        deadline, last = time.monotonic() + seconds, None
-        while time.monotonic() < deadline:
+        patience, last = Patience(seconds), None
+        while not patience.over:
             last = await self.poll()
             rows = [row for row, each in enumerate(last.partitions) if each in last.group.expected]
             if (rows and not last.evaluation.missing and {last.judged.verdict[row] for row in rows} <= set(verdicts)
@@ -347,9 +348,9 @@ async def test_a_new_member_is_another_generation(servers: str, group: tuple[str
     before = await watched.until(Verdict.OK, gate=Effect.PASS)
     second = Member(servers, name, topic)
     try:
-        deadline = time.monotonic() + 30
+        patience = Patience(30)
         while len(watched.membership.assigned) < 2 or not (after := await watched.poll()).group.stable:
-            assert time.monotonic() < deadline
+            assert not patience.over
             after = await watched.poll()
         assert after.group.generation != before.group.generation
         assert after.gate.effect is not Effect.PASS
@@ -366,6 +367,7 @@ async def test_records_deleted_before_they_were_consumed_are_lost(servers: str) 
     assert (await Watched(servers, name).until(Verdict.LOST)).gate.effect is Effect.FAIL
 
 
+@pytest.mark.long
 async def test_a_topic_that_is_deleted_is_never_a_pass(servers: str) -> None:
     topic, name = created(servers), uuid.uuid4().hex
     filled(servers, topic, {0: 20})
@@ -374,11 +376,8 @@ async def test_a_topic_that_is_deleted_is_never_a_pass(servers: str) -> None:
         watched = Watched(servers, name)
         await watched.until(Verdict.OK, Verdict.IDLE, gate=Effect.PASS)
         admin = AdminClient({"bootstrap.servers": servers})
-        admin.delete_topics([topic])[topic].result(30)
-        deadline = time.monotonic() + 60
-        while (found := await watched.poll()).evaluation.effect is not Effect.INCONCLUSIVE:
-            assert time.monotonic() < deadline
-            await asyncio.sleep(POLL)
+        admin.delete_topics([topic])[topic].result(stretched(30))
+        found = await eventually(watched.poll, lambda seen: seen.evaluation.effect is Effect.INCONCLUSIVE)
         for _ in range(8):
             assert found.gate.effect is Effect.INCONCLUSIVE
             await asyncio.sleep(POLL)
@@ -390,15 +389,15 @@ async def test_a_topic_that_is_deleted_is_never_a_pass(servers: str) -> None:
 async def test_an_open_transaction_is_lag_only_for_who_reads_uncommitted_records(servers: str) -> None:
     topic, name = created(servers), uuid.uuid4().hex
     producer = Producer({"bootstrap.servers": servers, "transactional.id": topic})
-    producer.init_transactions(30)
+    producer.init_transactions(stretched(30))
     producer.begin_transaction()
     for _ in range(5):
         producer.produce(topic, b"x", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(stretched(30)) == 0
     committed(servers, name, [TopicPartition(topic, 0, 0)])
     await Watched(servers, name, read_committed=True).until(Verdict.IDLE)
     await Watched(servers, name).until(Verdict.STOPPED)
-    producer.abort_transaction(30)
+    producer.abort_transaction(stretched(30))
 
 
 # --- the command ----------------------------------------------------------------------------------------------------------
@@ -453,7 +452,7 @@ def test_an_interrupted_watch_ends_cleanly_with_the_last_verdict(servers: str, g
         else:
             assert command.stderr.readline()
         command.send_signal(signal.SIGINT)
-        _, errors = command.communicate(timeout=30)
+        _, errors = command.communicate(timeout=stretched(30))
         assert command.returncode == code
         assert "Traceback" not in errors
 

@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 
 from adapters.certificates import Certificates
 from adapters.clusters import KafkaCluster
+from patience import stretched
 from switchover.adapters.wire import KafkaWire
 from switchover.core.kraft.facts import Address
 from switchover.ports import Refused, Unreachable
@@ -37,7 +38,7 @@ async def test_every_protocol_and_mechanism(own_cluster: KafkaCluster, tmp_path:
     ]
     admin = AdminClient({"bootstrap.servers": str(broker.address)})
     for done in admin.alter_user_scram_credentials(changes).values():
-        done.result(30)
+        done.result(stretched(30))
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem.authority}
     ada = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{PLAIN} username="ada" password="love lace";'}
     wrong = {**ada, "sasl.jaas.config": ada["sasl.jaas.config"].replace("love", "hate")}

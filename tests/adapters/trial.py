@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adapters.clusters import KafkaCluster
-from adapters.members import Process, migrating, python, until
+from adapters.members import Process, migrating, python
 from adapters.old_members import NEWEST, TERMINATED, OldGroup, old_group, old_java
 from history.events import Event, Kind, Partition
 from history.report import Report
+from patience import until
 from switchover.consumer.reading import read_world
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
