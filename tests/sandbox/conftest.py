@@ -41,11 +41,13 @@ class Told:
 
 @pytest.fixture(scope="session")
 def together(request: pytest.FixtureRequest, audit_log: Path) -> Iterator[Mapping[ModuleType, Told]]:
-    """The stories of all modules with a NAMESPACE, begun at once in one sandbox: they wait more than they work.
+    """The stories of all modules here with a NAMESPACE, begun at once in one sandbox: they wait more than they work.
 
     Such a module has `tell(cluster, audit_log)`, which gives the story.
     """
-    modules = sorted({item.module for item in request.session.items if hasattr(item.module, "NAMESPACE")}, key=str)
+    here = Path(__file__).parent
+    modules = sorted({item.module for item in request.session.items
+                      if item.path.parent == here and hasattr(item.module, "NAMESPACE")}, key=str)
     take_down(TOGETHER)                 # what a run that was killed has left
     sandbox = bring_up(TOGETHER, sorted({image for module in modules for image in module.IMAGES}), NODES)
 
