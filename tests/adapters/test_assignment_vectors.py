@@ -23,7 +23,7 @@ from switchover.coordination.layout import Layout
 from switchover.coordination.registration import Registration, Subscribed, decoded, differs_in_java
 from switchover.partition import TopicPartition
 
-GROUPS, SEED = 1000, 2026
+SEED = 2026
 TOPICS: Mapping[str, int] = {
     "orders": 12, "orders.eu": 7, "orders.us": 5, "orders-dead_letters": 1, "pay": 4, "pay2": 21, "Payments.v1": 3,
     "audit": 11, "empty-yet": 0, "__consumer_offsets": 5, "__transaction_state": 3,
@@ -41,10 +41,10 @@ class RandomGroup:
     members: Mapping[str, Registration]
 
 
-def random_groups() -> list[RandomGroup]:
+def random_groups(count: int) -> list[RandomGroup]:
     chance = random.Random(SEED)
     groups = []
-    for number in range(GROUPS):
+    for number in range(count):
         names = chance.sample(NAMES, chance.randint(1, 4))
         groups.append(RandomGroup(f"group-{number}", chance.choice(list(Strategy)), {
             f"group-{number}_{name}": registration(chance) for name in names}))
@@ -60,16 +60,16 @@ def registration(chance: random.Random) -> Registration:
     return Registration({chance.choice(PATTERNS): chance.choice(streams)}, by, 1_700_000_000_000)
 
 
-@pytest.fixture(scope="module")
-def registered(zookeeper_cluster: KafkaCluster) -> Iterator[tuple[str, list[RandomGroup]]]:
+@pytest.fixture(scope="module", params=[150, pytest.param(1000, marks=pytest.mark.long)])
+def registered(request: pytest.FixtureRequest, zookeeper_cluster: KafkaCluster) -> Iterator[tuple[str, list[RandomGroup]]]:
     """The groups, and the connect string of a chroot that has nothing else."""
-    address, chroot = str(zookeeper_cluster.zookeeper.address), "/vectors"
+    address, chroot = str(zookeeper_cluster.zookeeper.address), f"/vectors-{request.param}"
     zookeeper = KazooClient(address)
     zookeeper.start()
     try:
         zookeeper.ensure_path(chroot + layout.TOPICS)
         zookeeper.chroot = chroot
-        groups = random_groups()
+        groups = random_groups(request.param)
         for topic, count in TOPICS.items():
             content = {"version": 3, "partitions": {str(number): [1] for number in reversed(range(count))}}
             zookeeper.create(layout.topic(topic), json.dumps(content).encode())
@@ -95,7 +95,7 @@ def test_java_assigns_as_we_do(
     differing = [group for group in groups
                  if in_python(group, text) != {name: theirs[name] for name in group.members}]
     assert differing == []
-    assert sum(len(threads) for threads in theirs.values()) > 20 * GROUPS, "hardly anything was assigned"
+    assert sum(len(threads) for threads in theirs.values()) > 20 * len(groups), "hardly anything was assigned"
 
 
 def in_java(version: str, connect: str, file: Path) -> dict[str, dict[str, str]]:
@@ -121,4 +121,4 @@ def told(found: Mapping[TopicPartition, str], member: str) -> dict[str, str]:
 
 def test_the_patterns_are_those_that_both_languages_read_alike() -> None:
     assert not any(map(differs_in_java, PATTERNS))
-    assert {each.by for group in random_groups() for each in group.members.values()} == set(Subscribed)
+    assert {each.by for group in random_groups(150) for each in group.members.values()} == set(Subscribed)
