@@ -7,7 +7,7 @@ that stands for "by now something is broken" is one of this file; what is part o
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 REFERENCE_SECONDS = 0.0142
@@ -52,6 +52,13 @@ class Patience:
         self._left -= (now - self._asked) / self._slow()
         self._asked = now
         return self._left <= 0
+
+    def looks(self) -> Iterator[int]:
+        """Numbers from 0 until it is over, one at least: for a loop that looks, and sleeps, and looks again."""
+        number = 0
+        while not self.over or not number:
+            yield number
+            number += 1
 
     def __str__(self) -> str:
         """How long it waited, as an error says it."""

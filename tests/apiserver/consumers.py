@@ -78,7 +78,7 @@ async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None
 
 async def tried(workloads: KubernetesWorkloads, effect: Callable[[], Awaitable[Effect | None]]) -> None:
     """As the operator does where the status of an object moves between reading and writing: read again, try again."""
-    for _ in range(50):
+    for _ in Patience(30).looks():
         try:
             await perform(workloads, await effect())
         except Fenced:

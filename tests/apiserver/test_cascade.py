@@ -8,7 +8,7 @@ from typing import Any
 import pytest_asyncio
 import yaml
 
-from patience import stretched
+from patience import Patience, stretched
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -104,7 +104,7 @@ async def test_a_foreground_cascade_leaves_everything(
     kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all([*USERS_OWN, migration]))
     uid = kubectl("-n", namespace, "get", "kafkamigration", "main", "-o", "jsonpath={.metadata.uid}").stdout
     await touch_everything(server, uid)
-    for _ in range(100):
+    for _ in Patience(30).looks():
         before = found(kubectl, namespace)
         if {kind: set(items) for kind, items in before.items()} == KINDS:
             break

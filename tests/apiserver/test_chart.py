@@ -12,7 +12,7 @@ import pytest
 import yaml
 from kubernetes import client
 
-from patience import stretched, until
+from patience import Patience, stretched, until
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -237,7 +237,7 @@ async def everything(server: ApiServer) -> None:
         assert await workloads.manifest(other["apiVersion"], other["kind"], other["metadata"]["name"]) is not None
     replicas = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}}]
     await workloads.patch("apps/v1", "StatefulSet", "kafka", replicas)
-    for _ in range(150):
+    for _ in Patience(30).looks():
         found = await workloads.stateful_set("kafka")
         if found is not None and len(found.pods) == 2:
             break

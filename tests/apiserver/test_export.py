@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from patience import Patience
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -91,7 +92,7 @@ class Finalized:
 
     async def live(self, name: str) -> dict[str, Any]:
         """A StatefulSet once its controller has seen what was last written."""
-        for _ in range(100):
+        for _ in Patience(30).looks():
             found = await self.server.get(self.server.path("apps/v1", "StatefulSet", name))
             if found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]:
                 return found

@@ -14,7 +14,7 @@ import yaml
 
 from apiserver.consumers import FINAL, LABELS, deployment, perform, read, stateful_set, tried, until, up
 from apiserver.kubelet import budget
-from patience import stretched
+from patience import Patience, stretched
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -51,7 +51,7 @@ async def exchange(server: ApiServer, workloads: KubernetesWorkloads, rising: st
                    total: int) -> int:
     """One batch from the one to the other; the fewest pods Ready that there were at any moment."""
     fewest = total
-    for _ in range(50):
+    for _ in Patience(30).looks():
         up_now, down_now = await up(server, workloads, name=rising), await up(server, workloads, name=falling)
         fewest = min(fewest, sum(pod.ready for each in (up_now, down_now) for pod in each.pods.values()))
         if replicas.is_exchanged(up_now, down_now, moved, total):

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from patience import Patience
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -169,7 +170,7 @@ async def test_a_policy_refuses_in_its_own_words(
 
 async def refusal(survey: KubernetesSurvey, operations: Any) -> str:
     """The words of a refusal; the API server learns of a policy after a moment."""
-    for _ in range(100):
+    for _ in Patience(30).looks():
         try:
             await survey.try_patch("kafka", operations)
         except Refused as refused:
@@ -248,7 +249,7 @@ async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorklo
         run("apply", "-f", "-", manifest={
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
             "spec": {**rule, "selector": {"matchLabels": LABELS}}})
-    for _ in range(200):
+    for _ in Patience(30).looks():
         found = await read(workloads)
         if found.strict_budgets:
             break

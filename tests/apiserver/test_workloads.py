@@ -15,6 +15,7 @@ import yaml
 
 from apiserver.examples import documented
 from apiserver.kubelet import budget, run_as_kubelet
+from patience import Patience
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
@@ -82,7 +83,7 @@ def stateful_set(apply: Callable[..., None]) -> None:
 
 async def pods_of(workloads: KubernetesWorkloads, count: int = 2) -> dict[str, Pod]:
     """The pods of `kafka`, once the StatefulSet controller has made them."""
-    for _ in range(100):
+    for _ in Patience(30).looks():
         found = await workloads.stateful_set("kafka")
         assert found is not None
         if len(found.pods) == count:
@@ -93,7 +94,7 @@ async def pods_of(workloads: KubernetesWorkloads, count: int = 2) -> dict[str, P
 
 async def allowed_disruptions(server: ApiServer, wanted: int) -> None:
     """Wait until the disruption controller has counted."""
-    for _ in range(100):
+    for _ in Patience(30).looks():
         found = await server.get(server.path("policy/v1", "PodDisruptionBudget", "kafka"))
         status = found.get("status") or {}
         counted = status.get("observedGeneration") == found["metadata"]["generation"]
@@ -274,7 +275,7 @@ async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_
     assert is_ours(ours, brokers)
     assert {name: pod.uid for name, pod in ours.pods.items()} == before, "a pod was replaced"
     await workloads.delete_pod("kafka-0", ours.pods["kafka-0"].uid)
-    for _ in range(100):
+    for _ in Patience(30).looks():
         pods = await pods_of(workloads)
         if pods["kafka-0"].uid != before["kafka-0"]:
             break
@@ -427,7 +428,7 @@ async def test_a_broken_pod_is_deleted_by_its_uid(workloads: KubernetesWorkloads
     await workloads.delete_pod("kafka-0", "another")
     assert (await pods_of(workloads))["kafka-0"].uid == pods["kafka-0"].uid
     await workloads.delete_pod("kafka-0", pods["kafka-0"].uid)
-    for _ in range(100):
+    for _ in Patience(30).looks():
         found = await workloads.stateful_set("kafka")
         assert found is not None
         if "kafka-0" in found.pods and found.pods["kafka-0"].uid != pods["kafka-0"].uid:

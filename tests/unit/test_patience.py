@@ -49,6 +49,16 @@ def test_only_the_time_in_which_the_machine_is_slow_counts_less() -> None:
     assert str(wait) == "304 s, 60 s of a quiet machine"
 
 
+def test_one_looks_until_patience_is_over_and_once_at_least() -> None:
+    machine = Machine()
+    seen = []
+    for number in machine.wait(10).looks():
+        seen.append(number)
+        machine.now += 4
+    assert seen == [0, 1, 2]
+    assert list(machine.wait(0).looks()) == [0]
+
+
 @pytest.mark.parametrize(("told", "slow"), [
     ("0.10 0.20 0.30 1/200 999", 1.0),
     ("2.00 0.20 0.30 1/200 999", 1.0),
