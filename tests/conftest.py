@@ -81,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
 
 
 class Begun:
-    """Names every file as a worker begins it; beside workers pytest prints dots alone."""
+    """Names every file as a worker begins it, and every failure as it comes; beside workers pytest prints dots alone."""
 
     def __init__(self, reporter: pytest.TerminalReporter) -> None:
         self._reporter = reporter
@@ -92,6 +92,12 @@ class Begun:
         if file not in self._files:
             self._files.add(file)
             self._reporter.write(f"\n{file} ")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = crash.message.splitlines()[0] if crash is not None else "told at the end"
+            self._reporter.write(f"\n{report.nodeid}: {report.when} failed: {why}\n")
 
 
 @pytest.fixture
