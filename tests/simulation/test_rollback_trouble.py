@@ -69,6 +69,7 @@ def test_a_copy_that_throws_is_undone_after_one_restart_of_the_controllers(world
     again(world)
 
 
+@pytest.mark.long
 def test_controllers_that_merely_hung_are_restarted_and_the_copy_is_repeated(world: MigrationWorld) -> None:
     hung: list[str] = []
 
@@ -114,6 +115,7 @@ def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWo
 # --- trouble on the way back ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_broker_that_is_down_is_brought_back(world: MigrationWorld) -> None:
     assert not world.live(
         lambda: False, kill_when=lambda: opened(world, "MoveBrokers") and world.status["progress"]["batch"] == 2)
@@ -137,6 +139,7 @@ def many_elections(world: MigrationWorld) -> None:
     assert world.kafka.tree.partition_epoch > world.kafka.tree.controller_epoch
 
 
+@pytest.mark.long
 def test_elections_work_after_many_elections_of_the_quorum(world: MigrationWorld) -> None:
     """KAFKA-20488: the epoch is raised before ZooKeeper rules; without it the next broker that stops has no successor."""
     many_elections(world)
@@ -145,6 +148,7 @@ def test_elections_work_after_many_elections_of_the_quorum(world: MigrationWorld
     assert_as_before(world)
 
 
+@pytest.mark.long
 def test_without_the_raise_the_jury_cries(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     many_elections(world)
     monkeypatch.setattr(way_back, "RaiseEpoch", lambda epoch, expected: way_back.DeleteZNode("/migration", -1, -1))
@@ -158,6 +162,7 @@ def leaders_evicted(world: MigrationWorld, since: int) -> list[str]:
     return [write.text for write in world.api.writes[since:] if "eviction" in write.text and "controller" in write.text]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_leader_that_writes_nothing_to_zookeeper_any_more_is_made_to_hand_on(
         world: MigrationWorld, goes_on: bool) -> None:
@@ -182,6 +187,7 @@ def several_changes_in_one_write(world: MigrationWorld) -> None:
     world.kafka.tree.behind = {("orders", 0): 2}
 
 
+@pytest.mark.long
 def test_a_leader_that_knows_more_changes_than_zookeeper_counted_is_believed_again(world: MigrationWorld) -> None:
     several_changes_in_one_write(world)
     assert world.roll_back()
@@ -189,6 +195,7 @@ def test_a_leader_that_knows_more_changes_than_zookeeper_counted_is_believed_aga
     assert_as_before(world)
 
 
+@pytest.mark.long
 def test_without_that_the_jury_cries(
         world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     several_changes_in_one_write(world)
@@ -221,6 +228,7 @@ def test_metadata_that_never_reached_zookeeper_is_not_given_up(world: MigrationW
     assert_as_before(world)
 
 
+@pytest.mark.long
 def test_a_change_that_is_lost_makes_the_jury_cry(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     to_step(world, "DualWrite")
     monkeypatch.setattr(back_gates, "check_dual_write", lambda picture: passed())
@@ -232,7 +240,8 @@ def test_a_change_that_is_lost_makes_the_jury_cry(world: MigrationWorld, monkeyp
         world.roll_back()
 
 
-@pytest.mark.parametrize("step", ["MoveBrokers", pytest.param("EnableMigration", marks=LONG)])
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["MoveBrokers", "EnableMigration"])
 def test_zookeeper_out_of_sight_stops_the_way_back(world: MigrationWorld, step: str) -> None:
     to_step(world, "Soak")
     world.want("RolledBack")
@@ -282,7 +291,8 @@ def standing_still(effect: int, seconds: float) -> Any:
     return stopped_before
 
 
-@pytest.mark.parametrize("effect", [pytest.param(n, marks=LONG) for n in range(20, 40)])
+@pytest.mark.long
+@pytest.mark.parametrize("effect", range(20, 40))
 def test_an_operator_that_slept_through_a_whole_attempt_does_no_harm(world: MigrationWorld, effect: int) -> None:
     """It wakes up in the next attempt, right before an effect of the way back: claims bear the same names again."""
     to_batch(world, "MoveBrokers", 1)
@@ -300,6 +310,7 @@ def test_an_operator_that_slept_through_a_whole_attempt_does_no_harm(world: Migr
     assert_as_never_turned(world)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", ["MoveBrokers", "EnableMigration"])
 def test_a_template_put_back_on_the_way_back(world: MigrationWorld, moment: str) -> None:
     """A GitOps tool applies the user's own template, strategy and all: no pod is rolled by Kubernetes, and it goes on."""
@@ -336,6 +347,7 @@ def test_no_secret_stays_behind(world: MigrationWorld) -> None:
 # --- there and back, and back again -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_wish_to_go_on_that_comes_too_late_to_turn_is_heard_at_the_end(world: MigrationWorld) -> None:
     to_step(world, "MoveBrokers")
     world.want("RolledBack")
