@@ -85,7 +85,7 @@ apiserver: binaries venv ## one layer of tests: a real control plane without nod
 # More workers than cores: servers, pods and stories are waited for.
 test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest --numprocesses 4 -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest --numprocesses 3 -m 'not long' --budgets $(LAYERS:%=tests/%)
 
 test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)

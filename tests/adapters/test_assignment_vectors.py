@@ -83,7 +83,8 @@ def registered(request: pytest.FixtureRequest, zookeeper_cluster: KafkaCluster) 
         zookeeper.close()
 
 
-@pytest.mark.parametrize(("version", "text"), [("1.1.1", Text.SINCE_1_0), ("0.11.0.3", Text.UP_TO_0_11)])
+@pytest.mark.parametrize(("version", "text"), [
+    ("1.1.1", Text.SINCE_1_0), pytest.param("0.11.0.3", Text.UP_TO_0_11, marks=pytest.mark.long)])
 def test_java_assigns_as_we_do(
     version: str, text: Text, registered: tuple[str, list[RandomGroup]], tmp_path: Path
 ) -> None:

@@ -147,7 +147,8 @@ def test_topics_ends_and_groups_are_what_the_brokers_say(servers: str, tmp_path:
     assert (groups[group]["state"], groups[group]["members"]) == ("Empty", [])
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [1, 3])
 def test_killed_again_and_again_it_loses_and_doubles_nothing(kills: int, wide_kafka: KRaftNode, tmp_path: Path) -> None:
     """Each round commits more, and is killed at another moment; the last one may end."""
     servers, group = str(wide_kafka.address), uuid.uuid4().hex

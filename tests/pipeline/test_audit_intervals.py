@@ -92,6 +92,7 @@ def _seeded(spark: SparkSession, count: int, keys: int) -> DataFrame:
         (number % 7).cast("int").alias("partition"), start.alias("s"), (step * 100 + 100).alias("e"))
 
 
+@pytest.mark.long
 def test_a_million_intervals_as_duckdb_finds_them(spark: SparkSession, tmp_path: Path) -> None:
     names = ["group", "topic", "partition"]
     _seeded(spark, 1_000_000, 7 * 3000).write.parquet(str(tmp_path / "data"))

@@ -31,6 +31,7 @@ os._exit(0)                    # the count will never end
 """
 
 
+@pytest.mark.long
 def test_a_job_without_executors_says_so(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXECUTORS], capture_output=True, text=True, check=False, timeout=stretched(120),
