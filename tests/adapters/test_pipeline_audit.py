@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from adapters.admin import create_topic
 from adapters.clusters import KRaftNode
 from patience import Patience
+from pipeline.few_rows import FEW_ROWS
 from switchover.pipeline.audit.job import run
 from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.config import Config, Spark
@@ -20,13 +21,12 @@ from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 
 BACK = (100, 200, 150, 300)
-QUICK = {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false"}
-"""Rows are few here: to compile code for them takes longer than to go without."""
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    started = session(Spark(memory="600m", options={"spark.local.dir": str(tmp_path_factory.mktemp("spark"))}), "audit")
+    options = {**FEW_ROWS, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
+    started = session(Spark(memory="600m", options=options), "audit")
     yield started
     started.stop()
 
@@ -58,7 +58,7 @@ def commit(server: KRaftNode, topic: str, group: str, *, protocol: str | None) -
 def audited(server: KRaftNode, store: Path, spark: SparkSession, topic: str, protocol: str | None) -> Outcome:
     group = uuid.uuid4().hex
     config = Config.model_validate({"cluster": "test", "store": store, "kafka": {"bootstrapServers": str(server.address)},
-                                    "spark": {"options": QUICK}})
+                                    "spark": {"options": FEW_ROWS}})
     Capture(config, spark, Progress()).once()
     since = int(time.time() * 1000)
     commit(server, topic, group, protocol=protocol)

@@ -15,6 +15,7 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from fakes.metadata_sides import config as config_node
+from pipeline.few_rows import FEW_ROWS
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import LogImage, MigrationState
@@ -37,7 +38,7 @@ def cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
 async def test_a_real_cluster_in_dual_write(cluster: KafkaCluster, tmp_path: Path) -> None:
     await in_dual_write(cluster)
     told = Config(
-        cluster="one", store=tmp_path / "store", spark=Spark(memory="600m"),
+        cluster="one", store=tmp_path / "store", spark=Spark(memory="600m", options=FEW_ROWS),
         kafka=Kafka(bootstrap_servers=cluster.bootstrap), zookeeper=ZooKeeper(connect=cluster.zookeeper_connect),
         drift=DriftSettings(quorum_voters=f"3000@{cluster.controllers[3000].address}", pause_seconds=2))
     clean = await run(told)

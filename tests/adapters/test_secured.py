@@ -19,6 +19,7 @@ from adapters.finalized import finalized
 from adapters.secured import ENCODER_SECRET, LISTENER, SecuredCluster
 from adapters.way_back import end_claim
 from patience import stretched
+from pipeline.few_rows import FEW_ROWS
 from switchover.core.kraft import listener
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.modes import properties
@@ -74,7 +75,7 @@ async def seen_by_the_pipeline(cluster: SecuredCluster) -> None:
     secrets = cluster.directory / "secrets"
     config = cluster.directory / "pipeline.yaml"
     config.write_text(yaml.safe_dump({
-        "cluster": "secured", "store": str(cluster.directory / "store"), "spark": {"memory": "600m"},
+        "cluster": "secured", "store": str(cluster.directory / "store"), "spark": {"memory": "600m", "options": FEW_ROWS},
         "kafka": {"bootstrapServers": cluster.bootstrap,
                   "commandConfig": mounted(secrets / "kafka", cluster.client("switchover"))},
         "zookeeper": {"connect": cluster.tree_access.servers,

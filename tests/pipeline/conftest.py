@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.few_rows import FEW_ROWS
 from switchover.pipeline.config import Spark
 from switchover.pipeline.session import session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """`local[2]` with few shuffle partitions and without a UI."""
-    options = {"spark.sql.shuffle.partitions": "2", "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
-               "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}      # few rows: C2 costs more than it saves
+    """`local[2]` for few rows, without a UI."""
+    options = {**FEW_ROWS, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
     started = session(Spark(memory="700m", options=options), "tests")
     yield started
     started.stop()

@@ -228,11 +228,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     expected = tell(captures)
     store = captures.file(tmp_path_factory.mktemp("store"), UNTIL)
     settings = AuditSettings(groups=tuple(AuditedGroup(name=name) for name in expected), since=T)
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")             # rows are few, and to compile takes long
-    try:
-        report = judge(spark, store, settings, Range(T, T + UNTIL, BAND), Progress())
-    finally:
-        spark.conf.unset("spark.sql.codegen.wholeStage")
+    report = judge(spark, store, settings, Range(T, T + UNTIL, BAND), Progress())
     latest = store.latest("audit")
     assert latest is not None
     rows = spark.read.parquet(str(latest / "evidence.parquet")).collect()

@@ -47,7 +47,7 @@ def test_acknowledged_offsets_are_recorded_and_unknown_ones_are_not(tmp_path: Pa
     stop, file = threading.Event(), io.BytesIO()
     monkeypatch.setattr(producer, "Producer", lambda _: Broker(stop, [0, 1, -1001, 3]))
     monkeypatch.setattr(History, "keep_writing", lambda _: None)
-    producer.produce("nowhere", "orders", 1000, 50, History("producer", tmp_path / "h"), Recorder(file, "producer"), stop)
+    producer.produce("nowhere", "orders", 1000, 0.01, History("producer", tmp_path / "h"), Recorder(file, "producer"), stop)
     events = [parsed(line) for line in file.getvalue().splitlines()]
     ranges = [each for event in events if event.kind is Kind.ACKNOWLEDGED for each in event.ranges]
     assert [offset for first, last in ranges for offset in range(first, last + 1)] == [0, 1, 3]

@@ -25,7 +25,8 @@ def main() -> int:
     parser.add_argument("--topic", default=os.environ.get("TOPIC", "orders"))
     parser.add_argument("--group", default=os.environ.get("GROUP", "orders"))
     parser.add_argument("--rate", type=int, default=int(os.environ.get("RATE", "600")), help="records a second")
-    parser.add_argument("--linger", type=int, default=int(os.environ.get("LINGER_MS", "50")), help="milliseconds")
+    parser.add_argument("--every", type=int, default=int(os.environ.get("EVERY_MS", "20")),
+                        help="milliseconds between two times that `produce` sends what is due")
     parser.add_argument("--history", type=Path, default=Path(os.environ.get("HISTORY", "/data/history.json")))
     parser.add_argument("--acknowledged", default=os.environ.get("ACKNOWLEDGED", os.devnull),
                         help="where `produce` writes what python -m history needs")
@@ -49,7 +50,7 @@ def main() -> int:
     try:
         if given.command == "produce":
             recorder = Recorder(opened(given.acknowledged), history.name)
-            produce(given.bootstrap, given.topic, given.rate, given.linger, history, recorder, stop)
+            produce(given.bootstrap, given.topic, given.rate, given.every / 1000, history, recorder, stop)
         else:
             consume(given.bootstrap, given.topic, given.group, history, stop)
     except BrokersLost as problem:

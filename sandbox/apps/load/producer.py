@@ -15,10 +15,10 @@ class TopicForgotten(Exception):
 
 
 def produce(
-    bootstrap: str, topic: str, rate: int, linger: int, history: History, recorder: Recorder, stop: threading.Event
+    bootstrap: str, topic: str, rate: int, every: float, history: History, recorder: Recorder, stop: threading.Event
 ) -> None:
-    """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set. Each waits `linger`
-    milliseconds for others: few, larger requests, since the load must not be what the machine is busy with.
+    """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set; what is due is sent `every`
+    so many seconds. Seldom means few, larger requests, where the load must not be what the machine is busy with.
 
     `recorder` gets the offset of every acknowledged record, for the oracle of consumer histories.
 
@@ -26,7 +26,7 @@ def produce(
     know the topic any more is replaced by a new one, as an application would restart; no number is used again. Raises
     BrokersLost.
     """
-    load = _Load(topic, rate, linger, history, recorder, stop)
+    load = _Load(topic, rate, every, history, recorder, stop)
     try:
         while not stop.is_set():
             producer = Producer(
@@ -35,7 +35,7 @@ def produce(
                     "client.id": history.name,
                     "acks": "all",
                     "enable.idempotence": True,
-                    "linger.ms": linger,
+                    "linger.ms": 50,
                     "topic.metadata.refresh.interval.ms": 10_000,
                     "error_cb": lambda error: history.error(error.name()),
                 }
@@ -57,10 +57,10 @@ class _Load:
     """The numbered records of one run, whatever client sends them."""
 
     def __init__(
-        self, topic: str, rate: int, linger: int, history: History, recorder: Recorder, stop: threading.Event
+        self, topic: str, rate: int, every: float, history: History, recorder: Recorder, stop: threading.Event
     ) -> None:
         self._topic, self._rate, self._history, self._recorder, self._stop = topic, rate, history, recorder, stop
-        self._pause = max(0.02, linger / 4000)              # seconds; what is due would wait for others anyway
+        self._every = every
         self._numbers: dict[int, int] = {}
         self._sent, self._begun = 0, 0.0
 
@@ -90,7 +90,8 @@ class _Load:
                     raise TopicForgotten from None
                 self._numbers[partition] += 1
                 self._sent += 1
-            producer.poll(self._pause)
+            producer.poll(0)
+            self._stop.wait(self._every)        # poll() would end it with the first answer
             self._recorder.tick()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
