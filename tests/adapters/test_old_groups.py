@@ -114,6 +114,7 @@ async def test_a_sweep_is_bounded_and_says_how_many_groups_it_left(
     assert idle.unread == 15
 
 
+@pytest.mark.long
 async def test_other_questions_are_answered_during_a_sweep_over_many_dead_groups(
     zookeeper: KazooZooKeeper, client: KazooClient, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,7 +66,8 @@ def audited(server: KRaftNode, store: Path, spark: SparkSession, topic: str, pro
     return run(Config.model_validate({**config.model_dump(by_alias=True), "audit": audit}), Progress())
 
 
-@pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_member_may_have_sent_an_older_commit_again(
         newest_kafka: KRaftNode, topic: str, tmp_path: Path, spark: SparkSession, protocol: str) -> None:
     outcome = audited(newest_kafka, tmp_path, spark, topic, protocol)

@@ -7,6 +7,7 @@ lines that a mode does not touch, comments too, stay as they are.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from javaproperties import PropertiesFile
 
@@ -78,9 +79,10 @@ class Voters:
         return ",".join(f"{node_id}@{address}" for node_id, address in sorted(self.addresses.items()))
 
 
-def properties(text: str) -> dict[str, str]:
+@lru_cache(maxsize=64)
+def properties(text: str) -> Mapping[str, str]:
     """The properties of a file, the last of a key winning as in Java. Raises ValueError for a malformed escape."""
-    return dict(PropertiesFile.loads(text))
+    return MappingProxyType(dict(PropertiesFile.loads(text)))
 
 
 def release_of(version: str) -> str:
