@@ -96,6 +96,7 @@ async def test_such_a_group_is_converted_in_its_first_generation(
 # --- F2: a mixed group whose last member of the consumer protocol leaves, under policy `upgrade` --------------------------
 
 
+@pytest.mark.long
 async def test_from_4_3_on_its_partitions_have_no_owner_until_a_member_restarts(serving: Serve, tmp_path: Path) -> None:
     server = serving(Broker("4.4", QUICK + policy("upgrade")))
     groups = WireGroups(Access(str(server)))

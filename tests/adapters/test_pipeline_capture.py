@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, KRaftNode, node
 from patience import Patience, stretched, until
+from pipeline.few_rows import FEW_ROWS
 from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import reader
 from switchover.pipeline.capture.job import Capture
@@ -36,7 +37,8 @@ COMMITS, PARTITIONS = 40, 3
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    started = session(Spark(memory="600m", options={"spark.local.dir": str(tmp_path_factory.mktemp("spark"))}), "capture")
+    options = {**FEW_ROWS, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
+    started = session(Spark(memory="600m", options=options), "capture")
     yield started
     started.stop()
 

@@ -138,6 +138,7 @@ async def there_and_back(cluster: SecuredCluster) -> None:
     await back_to_zookeeper(cluster)
 
 
+@pytest.mark.long
 async def test_a_secured_broker_goes_there_and_back(tmp_path: Path, clusters: list[SecuredCluster]) -> None:
     cluster = SecuredCluster(tmp_path, brokers=1, controllers=1)
     clusters.append(cluster)

@@ -188,6 +188,7 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
     assert final == replace(await KafkaWire({}).log(voters(own_cluster)), offset=final.offset)
 
 
+@pytest.mark.long
 async def test_a_log_begun_anew_is_read_anew(own_cluster: KafkaCluster) -> None:
     """A quorum wiped and formatted again has offsets and epochs that the old one had too."""
     wire = KafkaWire({})

@@ -1,5 +1,5 @@
-"""Spark as tests have it: for few rows, to compile code takes longer than to go without. The capture's adapter tests and the
-jobs in pods run as a user's do."""
+"""Spark as tests have it: for few rows, to compile code takes longer than to go without. The jobs in pods run as
+a user's do."""
 
 FEW_ROWS = {
     "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",

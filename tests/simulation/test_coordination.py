@@ -11,7 +11,7 @@ from simulation.coordination.prototype import holes
 from simulation.coordination.story import Story
 
 SEEDS, SHARES = 10_000, 4
-ORDINARY = 800
+ORDINARY = 400
 """Seeds of an ordinary run; `long` takes them all."""
 SEARCHED = 300
 """Seeds in which every hole of the prototype must show."""

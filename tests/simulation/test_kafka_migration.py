@@ -62,6 +62,7 @@ def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     counted(f"{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
 
 
+@pytest.mark.long
 def test_brokers_that_are_configured_by_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """There, back from the middle of MoveBrokers, and there again; every pod runs its wrapped command in a real shell."""
     world = MigrationWorld(monkeypatch, by_environment=True)

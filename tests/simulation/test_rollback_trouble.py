@@ -358,7 +358,8 @@ def test_a_wish_to_go_on_that_comes_too_late_to_turn_is_heard_at_the_end(world: 
     assert_as_never_turned(world)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=LONG) for n in range(2, 40))])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 40))
 def test_turning_round_and_round(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Minds are changed at random moments, the operator dies at random, and metadata changes; then it comes to an end."""
     chance = random.Random(seed)
