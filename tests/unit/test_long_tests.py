@@ -9,6 +9,8 @@ import pytest
 import ledger
 from unit import inner_pytest
 
+pytestmark = pytest.mark.long           # each begins pytest several times
+
 QUICK = """
 import os
 import pytest
