@@ -138,6 +138,7 @@ def nothing_is_left(sandbox: Sandbox, namespaces: set[str]) -> None:
     until(lambda: not sandbox.leftovers(namespaces), f"{sandbox.name} has left nothing", 5)
 
 
+@pytest.mark.long
 def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) -> None:
     sandbox = make("three", 3)
     settings_before = settings()
@@ -202,6 +203,7 @@ def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) 
     assert "already on all 3 nodes" in sandbox.run("load-image", IMAGE).stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.4, 1.5])
 def test_a_start_that_was_killed_is_cleaned_by_the_next(make: Callable[[str, int], Sandbox], seconds: float) -> None:
     sandbox = make("killed", 1)
@@ -224,6 +226,7 @@ def test_a_start_that_was_killed_is_cleaned_by_the_next(make: Callable[[str, int
     nothing_is_left(sandbox, namespaces)
 
 
+@pytest.mark.long
 def test_two_side_by_side(make: Callable[[str, int], Sandbox]) -> None:
     one, plane = make("one", 1), make("plane", 0)
     one.run("up")
@@ -236,6 +239,7 @@ def test_two_side_by_side(make: Callable[[str, int], Sandbox]) -> None:
     assert plane.kubectl("get", "--raw", "/readyz").stdout == "ok"
 
 
+@pytest.mark.long
 def test_up_again_changes_nothing_and_another_size_is_refused(make: Callable[[str, int], Sandbox]) -> None:
     sandbox = make("again", 0)
     sandbox.run("up")
