@@ -11,7 +11,7 @@ from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.servers import ZooKeeperServer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """ZooKeeper and broker 1 in mode A. Leave them running; nobody migrates this cluster."""
     with kafka_cluster(tmp_path_factory.mktemp("zookeeper-cluster")) as cluster:
@@ -19,7 +19,7 @@ def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kraft_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Broker 1 in mode C and controllers 3000–3002 in mode F, born in KRaft mode. Leave them running."""
     with kafka_cluster(tmp_path_factory.mktemp("kraft-cluster"), controllers=(3000, 3001, 3002)) as cluster:
@@ -34,7 +34,7 @@ def own_cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
     """One node of Kafka 4.4 as it comes: consumer protocol on, groups may be converted both ways. Leave it running."""
     with node(tmp_path_factory.mktemp("kafka-4.4"), "4.4") as server:
@@ -42,7 +42,7 @@ def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def oldest_kafka_4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
     """One node of Kafka 4.0 as it comes. Leave it running."""
     with node(tmp_path_factory.mktemp("kafka-4.0"), "4.0") as server:

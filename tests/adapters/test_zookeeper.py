@@ -46,7 +46,7 @@ def writer(connect: str) -> Iterator[KazooClient]:
         client.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(zookeeper_cluster: KafkaCluster) -> ZooKeeperServer:
     return zookeeper_cluster.zookeeper
 

@@ -35,7 +35,7 @@ def sandbox(command: str, *arguments: str) -> str:
     ).stdout.strip()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubeconfig() -> Iterator[Path]:
     """The kubeconfig of the API server's administrator."""
     given = os.environ.get("SWITCHOVER_APISERVER_KUBECONFIG")
@@ -52,7 +52,7 @@ def kubeconfig() -> Iterator[Path]:
             sandbox("down")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubectl(kubeconfig: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs kubectl with these arguments; the test fails when kubectl does, unless check=False."""
     program = Path(sandbox("build", "k8s")) / "kubectl"
@@ -67,14 +67,14 @@ def kubectl(kubeconfig: Path) -> Callable[..., subprocess.CompletedProcess[str]]
     return run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api_client(kubeconfig: Path) -> Iterator[client.ApiClient]:
     """A client of the official library, as administrator."""
     with config.new_client_from_config(str(kubeconfig)) as api:
         yield api
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def crds(api_client: client.ApiClient, kubectl: Callable[..., object]) -> list[dict]:
     """The CRDs of crds/, applied and Established, as the API server now has them."""
     kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))

@@ -30,7 +30,7 @@ Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def helm(kubeconfig: Path) -> Helm:
     """Runs the sandbox's helm; the test fails when helm does, unless check=False."""
     built = subprocess.run([ROOT / "sandbox" / "build", "k8s"], check=True, stdout=subprocess.PIPE, text=True)

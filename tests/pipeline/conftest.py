@@ -10,7 +10,7 @@ from switchover.pipeline.config import Spark
 from switchover.pipeline.session import session
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """`local[2]` for few rows, without a UI."""
     options = {**FEW_ROWS, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}

@@ -39,7 +39,7 @@ class Told:
     story: Future[Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def together(request: pytest.FixtureRequest, audit_log: Path) -> Iterator[Mapping[ModuleType, Told]]:
     """The stories of all modules here with a NAMESPACE, begun at once in one sandbox: they wait more than they work.
 
@@ -78,7 +78,7 @@ def stage(request: pytest.FixtureRequest, together: Mapping[ModuleType, Told]) -
     return together[request.module].stage
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def audit_log() -> Path:
     """The API server's audit log, of all stories that were told side by side."""
     return TOGETHER / "audit.log"
