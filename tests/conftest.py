@@ -21,7 +21,7 @@ hypothesis.settings.load_profile("busy")
 
 BUDGETS = {
     "sandbox": 1300, "apiserver": 900, "adapters": 3200, "pipeline": 1200, "simulation": 1500, "packaging": 140, "unit": 900}
-"""Seconds for each layer, its fixtures included, of three workers on two cores; in the order of running: the stories take
+"""Seconds for each layer, its fixtures included, of two workers on two cores; in the order of running: the stories take
 longest, what waits runs beside them, what computes after them."""
 
 WHOLE = {"pipeline", "apiserver", "stories"}
