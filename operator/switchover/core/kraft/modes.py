@@ -90,11 +90,10 @@ def release_of(version: str) -> str:
     return ".".join(version.strip().split("-")[0].split(".")[:2])
 
 
-@lru_cache(maxsize=16)
 def is_too_old(text: str) -> bool:
     """Whether a file names a protocol version with which no migration can begin; without one it is Kafka's own."""
     try:
-        return _is_too_old(PropertiesFile.loads(text))
+        return _is_too_old(properties(text))
     except ValueError:                             # no properties file names no version; others tell of it
         return False
 
