@@ -82,10 +82,10 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest -m 'not long' tests/$@
 
-# As many workers as cores: with a third, pods, servers and Spark fight for the same two, which costs more than it fills.
+# One worker more than cores: it is nice, and computes in the time that the others wait (tests/conftest.py).
 test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest --numprocesses 2 -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' --budgets $(LAYERS:%=tests/%)
 
 test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)

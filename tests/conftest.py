@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from budgets import COUNTED, TOO_SLOW, Budgets
 
@@ -21,11 +22,14 @@ hypothesis.settings.load_profile("busy")
 
 BUDGETS = {
     "sandbox": 1300, "apiserver": 900, "adapters": 3200, "pipeline": 1200, "simulation": 1500, "packaging": 140, "unit": 900}
-"""Seconds for each layer, its fixtures included, of two workers on two cores; in the order of running: the stories take
-longest, what waits runs beside them, what computes after them."""
+"""Seconds for each layer, its fixtures included, in all workers on two cores; in the order of running: the stories take
+longest, what waits runs beside them, what computes fills the time that both leave."""
 
 WHOLE = {"pipeline", "apiserver", "stories"}
 """What one worker takes whole, since it shares one Spark, one control plane, one sandbox. The rest it takes file by file."""
+
+COMPUTING = {"pipeline", "simulation", "packaging", "unit"}
+"""Layers that wait for nothing: what a spare worker takes as long as there is any."""
 
 ROOT = Path(__file__).parent
 
@@ -41,7 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell's background job ignores an interrupt, and so would every process that tests start and interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        if spare(config.workerinput["workerid"]):
+            os.nice(10)
+    else:
         budgets = Budgets(BUDGETS, lambda file: layer(ROOT.parent / file), enforced=config.getoption("--budgets"))
         config.pluginmanager.register(budgets, "layer-budgets")
     if config.getoption("numprocesses"):
@@ -69,6 +76,11 @@ def layer(path: Path) -> str:
     return path.relative_to(ROOT).parts[0]
 
 
+def spare(worker: str) -> bool:
+    """Whether a worker is one more than there are cores: it computes in the time that the others leave."""
+    return int(worker.removeprefix("gw")) >= (os.cpu_count() or 1)
+
+
 class Units(LoadScopeScheduling):
     """What a worker of `make test` takes at once, in the order of collection: the layer that takes longest comes first."""
 
@@ -77,6 +89,12 @@ class Units(LoadScopeScheduling):
         found = layer(ROOT.parent / file)
         unit = "stories" if found == "sandbox" and Path(file).name != "test_sandbox_lifecycle.py" else found
         return unit if unit in WHOLE else file
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if spare(node.workerinput["workerid"]):
+            for unit in [unit for unit in self.workqueue if unit.removeprefix("tests/").split("/")[0] in COMPUTING][:1]:
+                self.workqueue.move_to_end(unit, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
