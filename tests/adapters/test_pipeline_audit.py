@@ -12,23 +12,20 @@ from pyspark.sql import SparkSession
 from adapters.admin import create_topic
 from adapters.clusters import KRaftNode
 from patience import Patience
-from pipeline.few_rows import FEW_ROWS
+from pipeline.few_rows import FEW_ROWS, small_session
 from switchover.pipeline.audit.job import run
 from switchover.pipeline.capture.job import Capture
-from switchover.pipeline.config import Config, Spark
+from switchover.pipeline.config import Config
 from switchover.pipeline.job import Outcome
 from switchover.pipeline.progress import Progress
-from switchover.pipeline.session import session
 
 BACK = (100, 200, 150, 300)
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    options = {**FEW_ROWS, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
-    started = session(Spark(memory="600m", options=options), "audit")
-    yield started
-    started.stop()
+    with small_session(tmp_path_factory.mktemp("spark")) as started:
+        yield started
 
 
 @pytest.fixture

@@ -22,14 +22,13 @@ from pyspark.sql import SparkSession
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, KRaftNode, node
 from patience import Patience, stretched, until
-from pipeline.few_rows import FEW_ROWS
+from pipeline.few_rows import small_session
 from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import reader
 from switchover.pipeline.capture.job import Capture
-from switchover.pipeline.config import Config, Spark
+from switchover.pipeline.config import Config
 from switchover.pipeline.job import JobFailed
 from switchover.pipeline.progress import Progress
-from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 
 COMMITS, PARTITIONS = 40, 3
@@ -37,10 +36,8 @@ COMMITS, PARTITIONS = 40, 3
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    options = {**FEW_ROWS, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
-    started = session(Spark(memory="600m", options=options), "capture")
-    yield started
-    started.stop()
+    with small_session(tmp_path_factory.mktemp("spark")) as started:
+        yield started
 
 
 def address(server: KafkaCluster | KRaftNode) -> str:

@@ -18,6 +18,7 @@ import yaml
 from kubernetes import client, config, utils
 
 from patience import stretched
+from switchover.adapters import api_server
 from switchover.adapters.api_server import ApiServer, connect
 
 Kubectl = Callable[..., Any]
@@ -50,6 +51,12 @@ def kubeconfig() -> Iterator[Path]:
             yield STATE / "kubeconfig"
         finally:
             sandbox("down")
+
+
+@pytest.fixture(autouse=True)
+def patient_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a starved API server takes longer than the product grants it is no finding of these tests."""
+    monkeypatch.setattr(api_server, "SECONDS_PER_CALL", stretched(30))
 
 
 @pytest.fixture(scope="package")

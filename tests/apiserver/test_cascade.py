@@ -1,15 +1,13 @@
 """Deleting the migration takes nothing away, not even with a foreground cascade (promise 7)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pytest_asyncio
 import yaml
 
 from patience import Patience, stretched
-from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import KafkaMigrationSpec
@@ -53,13 +51,6 @@ KINDS = {
     "persistentvolumeclaim": {f"data-kafka-controller-{n}" for n in range(3)},
     "pod": {*(f"kafka-{n}" for n in range(3)), *(f"kafka-controller-{n}" for n in range(3))},
 }
-
-
-@pytest_asyncio.fixture
-async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
-    connected = await connect(namespace, str(kubeconfig))
-    yield connected
-    await connected.close()
 
 
 async def touch_everything(server: ApiServer, uid: str) -> None:

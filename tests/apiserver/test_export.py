@@ -6,7 +6,7 @@ the same pods.
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest_asyncio
 import yaml
 
 from patience import Patience
-from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
@@ -98,13 +98,6 @@ class Finalized:
                 return found
             await asyncio.sleep(0.1)
         raise AssertionError(f"the StatefulSet controller does not look at {name}")
-
-
-@pytest_asyncio.fixture
-async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
-    connected = await connect(namespace, str(kubeconfig))
-    yield connected
-    await connected.close()
 
 
 @pytest_asyncio.fixture(params=[CLIENT_SIDE, SERVER_SIDE], ids=["applied client-side", "applied server-side"])

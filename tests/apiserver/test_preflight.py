@@ -2,17 +2,15 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 import yaml
 
 from patience import Patience
-from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.survey import KubernetesSurvey
@@ -45,13 +43,6 @@ def stateful_set(**annotations: str) -> dict[str, Any]:
             "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}},
         },
     }
-
-
-@pytest_asyncio.fixture
-async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
-    connected = await connect(namespace, str(kubeconfig))
-    yield connected
-    await connected.close()
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
 """The one change of a brokers' template and its way back, on a real API server."""
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
 import yaml
 
-from switchover.adapters.api_server import ApiServer, connect
+from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import BrokerSet
@@ -29,13 +27,6 @@ def stateful_set() -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "kafka"}, "spec": {
         "serviceName": "kafka", "replicas": 2, "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": pod}}}
-
-
-@pytest_asyncio.fixture
-async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
-    connected = await connect(namespace, str(kubeconfig))
-    yield connected
-    await connected.close()
 
 
 async def read(workloads: KubernetesWorkloads) -> Workload:
