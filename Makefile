@@ -82,7 +82,7 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest -m 'not long' tests/$@
 
-# One worker more than cores: it is nice, and computes in the time that the others wait (tests/conftest.py).
+# One worker more than cores: it computes in the time that the others wait (tests/conftest.py).
 test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' --budgets $(LAYERS:%=tests/%)

@@ -67,12 +67,13 @@ class Patience:
         return f"{waited:.0f} s" if quiet else f"{waited:.0f} s, {self.seconds:g} s of a quiet machine"
 
 
-def until(right: Callable[[], object], what: str, seconds: float = 60, *, pause: float = 0.2) -> None:
-    """Back once `right()` is true. Raises AssertionError, naming `what` was waited for, when patience is over first."""
+def until(right: Callable[[], object], what: str | Callable[[], str], seconds: float = 60, *, pause: float = 0.2) -> None:
+    """Back once `right()` is true. Raises AssertionError when patience is over first, naming `what` was waited for; called
+    then, it can say how things stand."""
     patience = Patience(seconds)
     while not right():
         if patience.over:
-            raise AssertionError(f"after {patience} still not: {what}")
+            raise AssertionError(f"after {patience} still not: {what if isinstance(what, str) else what()}")
         time.sleep(pause)
 
 

@@ -45,10 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell's background job ignores an interrupt, and so would every process that tests start and interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(config, "workerinput"):
-        if spare(config.workerinput["workerid"]):
-            os.nice(10)
-    else:
+    if not hasattr(config, "workerinput"):
         budgets = Budgets(BUDGETS, lambda file: layer(ROOT.parent / file), enforced=config.getoption("--budgets"))
         config.pluginmanager.register(budgets, "layer-budgets")
     if config.getoption("numprocesses"):

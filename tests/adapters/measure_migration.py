@@ -114,7 +114,7 @@ def shares(partitions: int, threads: int, streams: list[int]) -> list[int]:
 
 def settle(here: Trial, members: list[Process], owned: list[int]) -> None:
     expected = {process.name: count for process, count in zip(members, owned, strict=True)}
-    until(lambda: here.owned() == expected, f"{expected} instead of {here.owned()}", 120)
+    until(lambda: here.owned() == expected, lambda: f"{expected} instead of {here.owned()}", 120)
 
 
 # --- hand-over --------------------------------------------------------------------------------------------------------

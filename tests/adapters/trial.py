@@ -75,7 +75,7 @@ class Trial:
 
     def settles(self, owned: dict[str, int], seconds: float = 40) -> None:
         """Until these members own so many, and deliver as many after it."""
-        until(lambda: self.owned() == owned, f"{owned} instead of {self.owned()}", seconds)
+        until(lambda: self.owned() == owned, lambda: f"{owned} instead of {self.owned()}", seconds)
         now = time.monotonic()
         for process in self.members.processes:
             until(lambda process=process: process.delivers(owned.get(process.name, 0), now),  # type: ignore[misc]

@@ -115,6 +115,23 @@ def test_a_refused_claim_waits_for_the_owner_to_go() -> None:
     assert set(driver.take(m.Claim).threads) == {P[3]}
 
 
+def test_a_change_while_the_group_is_read_is_read_too() -> None:
+    """The watch that told of it is gone: what came after it would be seen half a minute later."""
+    driver = fetching(Mode.ZOOKEEPER)
+    read = driver.tell(m.Changed()).take(m.ReadWorld)
+    driver.tell(m.Changed(), m.WorldRead(read.number, world(ME, owners=ours(*P))))
+    driver.sees(world(ME, PEER, owners=ours(*P)))
+    assert driver.take(m.Stop).partitions == {P[2], P[3]}
+    assert not driver.has(m.ReadWorld)
+
+
+def test_after_a_lost_session_zookeeper_mode_is_begun_anew() -> None:
+    """Its acknowledgement went with the session, so the group may have gone over to Kafka without it."""
+    driver = fetching(Mode.ZOOKEEPER).tell(m.Expired()).registered().sees(world(ME, mode=Mode.KAFKA))
+    assert (driver.member.mode, driver.has(m.Claim)) == (None, False)
+    assert driver.tell(m.GroupAssigned(frozenset(P))).member.mode is Mode.KAFKA
+
+
 def test_what_is_let_go_is_drained_committed_and_kept_a_moment_for_old_members() -> None:
     driver = fetching(Mode.ZOOKEEPER)
     driver.tell(m.Changed()).sees(world(ME, old=["g_zoo"], owners=ours(*P)))

@@ -291,11 +291,14 @@ class Member:
             self.waits = f"cannot ask Kafka who is in the group, and goes to {Mode.ZOOKEEPER} mode only with that knowledge"
 
     def _expire(self) -> None:
-        """Every ephemeral node of ours is gone. The mode stays: what forbids to leave it holds all the same."""
+        """Every ephemeral node of ours is gone. Kafka mode stays: what forbids to leave it holds all the same. Zookeeper
+        mode is begun anew: nobody waits for an acknowledgement that is gone, so KafkaConsumers may have come meanwhile."""
         self._abandon(self.holdings.keys())
         self.holdings.clear()
         self._refused.clear()
         self.session, self.world, self.registered, self.suspended = None, None, False, False
+        if self.mode is Mode.ZOOKEEPER and self.rules.enabled:
+            self.mode = None
         self._reading = self._registering = 0
         self._told = None
 
@@ -331,7 +334,8 @@ class Member:
 
     def _see(self, world: World) -> None:
         self.world = world
-        self._read_due = self._now + (AUDIT_WITH_OLD if world.old else AUDIT)
+        if world.old:                                       # what has changed since it was asked for is not overridden
+            self._read_due = min(self._read_due, self._now + AUDIT_WITH_OLD)
         self._known |= world.acknowledgements.keys()
         if self.rules.consumer_id not in world.registrations:
             self.registered = False
@@ -452,7 +456,7 @@ class Member:
                 self._registering = self._next()
                 self._ask(Register(self._registering))
         elif not self._reading and self._read_due <= self._now:
-            self._reading = self._next()
+            self._reading, self._read_due = self._next(), self._now + AUDIT
             self._ask(ReadWorld(self._reading))
         if self.world is not None and self.registered:
             self._follow(self.world)

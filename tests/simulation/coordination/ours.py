@@ -107,7 +107,9 @@ class Ours:
         self._sync()            # it believes what it believed, until somebody tells it: the lease has to stop it
         for event in pending:
             self._tell(event)
-        if self.paused and self._reaches():
+        if not self.zookeeper.is_up:
+            self.outage(self.zookeeper.down_until - self.loop.now)
+        elif self.paused and self._reaches():
             self._tell(m.Resumed())
 
     def _hear_expiry(self) -> None:

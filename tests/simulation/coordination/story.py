@@ -92,24 +92,29 @@ class Story:
             self.old.append(Old(self.name("old"), self.loop, self.zookeeper, self.oracle, TOPICS))
             self._tell(f"start {self.old[-1].name}")
 
-    def start_ours(self, slow: float | None = None) -> None:
+    def start_ours(self, slow: float | None = None, enabled: bool = False) -> None:
         if len(self._alive(self.ours)) < 4:
             random = self.loop.random
             delay = slow if slow is not None else 10.0 if random.random() < 0.1 else 0.0
-            enabled = random.random() < 0.93 or bool(self._alive(self.kafka))
+            enabled = random.random() < 0.93 or bool(self._alive(self.kafka)) or enabled
             self.ours.append(self.shell(
                 self.name("our" if enabled else "plain"), self.loop, self.zookeeper, self.coordinator, self.oracle, TOPICS,
                 enabled=enabled, slow=delay, made=self.made))
             self._tell(f"start {self.ours[-1].name}{' slow' if delay else ''}")
 
     def start_kafka(self) -> None:
-        """The operator's gate: every member has acknowledged kafka mode, and no old one is there."""
+        """The operator's gates: every member has acknowledged kafka mode, and no old one is there; members hold what Kafka
+        assigns them, and Kafka's offsets are not behind ZooKeeper's."""
         world = self.zookeeper.world()
         acknowledged = all(
             told is not None and told.mode is Mode.KAFKA and told.mode_version == world.mode_version and not told.waits
             for told in world.acknowledgements.values())
-        fits = (world.mode is Mode.KAFKA and not world.old and world.acknowledgements and acknowledged
-                and not self._turned_back)
+        shares, offsets = self.coordinator.shares(), self.coordinator.offsets
+        converged = all(told is not None and told.owned == shares.get(name, frozenset())
+                        for name, told in world.acknowledgements.items())
+        reached = all(offsets.get(partition, -1) >= offset for partition, offset in self.zookeeper.offsets.items())
+        fits = (world.mode is Mode.KAFKA and not world.old and world.acknowledgements and acknowledged and converged
+                and reached and not self._turned_back)
         if len(self._alive(self.kafka)) < 2 and (fits or not self.admits):
             self._add_kafka()
 
@@ -188,8 +193,9 @@ class Story:
             self.loop.after(self.loop.between(0.1, 5.0), self.coordinator.metadata)
 
     def delete_owner(self) -> None:
-        """By hand; of one of ours, since nothing tells an old member."""
-        sessions = {each._session.number for each in self._alive(self.ours) if each._session is not None}
+        """By hand; of one of ours that is told of it: not of an old member, nor of one that stands still or is cut off."""
+        sessions = {each._session.number for each in self._alive(self.ours)
+                    if each._session is not None and each.connected and not each.frozen}
         nodes = [each for each, owner in self.zookeeper.owners.items() if owner.session in sessions]
         if nodes and self.zookeeper.is_up:
             partition = self.loop.random.choice(nodes)
@@ -261,8 +267,9 @@ class Story:
             self._tell("whoever knows nothing of KIP-125 is ended: KafkaConsumers run")
             for each in self._alive(self.old) + [each for each in self._alive(self.ours) if not each.member.rules.enabled]:
                 each.close()
-        if not self._alive(self.kafka) and all(each.closing for each in self._alive(self.ours)):
-            self.start_ours(slow=0.0)
+        if not self._alive(self.kafka) and all(
+                each.closing or not each.member.rules.enabled for each in self._alive(self.ours)):
+            self.start_ours(slow=0.0, enabled=True)         # guards go with a migration-enabled member alone
         def decide() -> None:
             world = self.zookeeper.world()
             data = b"kafka" if self._alive(self.kafka) or (world.mode is Mode.KAFKA and not world.old) else b"zookeeper"
