@@ -19,19 +19,26 @@ from kio.schema.fetch.v13 import FetchRequest, FetchResponse
 from kio.schema.fetch.v13 import response as fetch_v13
 from kio.schema.fetch_snapshot.v0 import FetchSnapshotRequest, FetchSnapshotResponse
 from kio.schema.fetch_snapshot.v0 import response as snapshot_v0
+from kio.schema.find_coordinator.v4 import response as find_coordinator_v4
+from kio.schema.metadata.v9 import response as metadata_v9
+from kio.schema.offset_fetch.v8 import response as offset_fetch_v8
 from kio.schema.request_header.v1.header import RequestHeader
-from kio.schema.types import BrokerId, TopicName
+from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
 
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_log import MetadataLog
+from switchover.adapters.wire_offsets import WireOffsets
 from switchover.core.kraft.facts import Address
+from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
-from switchover.ports import Refused, Unreachable
+from switchover.ports import Access, Refused, Unreachable
 
 API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT = 18, 1, 55, 59
+METADATA, OFFSET_FETCH, FIND_COORDINATOR = 3, 9, 10
 NODE = 3000
 
 NO_OP = bytes.fromhex("01140000")
@@ -177,6 +184,30 @@ async def test_missing_rights_are_a_refusal_that_names_them() -> None:
     async with reading(Leader({}, 0, change={"error_code": denied})) as log:
         with pytest.raises(Refused, match="may not read the metadata log; grant it ClusterAction on the Cluster"):
             await log()
+
+
+async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence() -> None:
+    """Not of a cluster without brokers, nor of topics that do not exist, nor of ones without compression."""
+    def script(api_key: int, body: bytes) -> Any:
+        if api_key == OFFSET_FETCH:
+            return offset_fetch_v8.OffsetFetchResponse(throttle_time=i32Timedelta.parse(timedelta()), groups=(
+                offset_fetch_v8.OffsetFetchResponseGroup(group_id=GroupId("g"), topics=(), error_code=ErrorCode.none),))
+        if api_key == FIND_COORDINATOR:
+            return find_coordinator_v4.FindCoordinatorResponse(throttle_time=i32Timedelta.parse(timedelta()), coordinators=(
+                find_coordinator_v4.Coordinator(key="g", node_id=BrokerId(1), host=node.address.host, port=i32(
+                    node.address.port), error_code=ErrorCode.none, error_message=None),))
+        assert api_key == METADATA
+        return metadata_v9.MetadataResponse(throttle_time=i32Timedelta.parse(timedelta()), brokers=(), topics=(
+            metadata_v9.MetadataResponseTopic(error_code=ErrorCode.unknown_topic_or_partition, name=TopicName("t"),
+                                              partitions=()),))
+
+    async with Node(script) as node:
+        access = Access(str(node.address))
+        groups = WireGroups(access)
+        for question in (groups.cluster(), groups.partitions(["t"]), groups.offsets_topic(), KafkaWire({}).metadata(
+                node.address), WireOffsets(access).sweep({"g": Asked(frozenset({"t"}))})):
+            with pytest.raises(Unreachable, match=f"{node.address}: has just started, and knows of no broker yet"):
+                await question
 
 
 async def test_of_two_that_claim_to_lead_the_later_epoch_counts() -> None:

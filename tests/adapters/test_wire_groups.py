@@ -153,7 +153,7 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         cluster.start_zookeeper_mode("offsets.topic.replication.factor=2\noffsets.topic.num.partitions=2\n")
         addresses = {number: broker.address for number, broker in cluster.brokers.items()}
         groups = WireGroups(Access(f"{loopback(9092)},{cluster.bootstrap}"))
-        assert (await groups.cluster()).brokers == addresses
+        await eventually(groups.cluster, lambda found: found.brokers == addresses)
         seen = await eventually(lambda: groups.describe("a"), lambda _: True)
         assert seen.state is GroupState.DEAD
         names = {(await groups.describe(name)).coordinator: name for name in ("a", "b", "c", "d", "e")}

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
 from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
-from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 from kio.static.primitive import i32
 
 from switchover.adapters.wire_broker import examine_broker
 from switchover.adapters.wire_connection import connected, succeeded
 from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
+from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_security import security
 from switchover.adapters.wire_versions import api_versions
 from switchover.core.kraft.examination import BrokerExamination
@@ -50,12 +50,7 @@ class KafkaWire:
     async def metadata(self, broker: Address) -> BrokerView:
         """Metadata v9 of all topics, internal ones too."""
         async with connected(broker, self._security, self._seconds) as connection:
-            answer = await connection.ask(MetadataRequest(
-                topics=None,
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            ), MetadataResponse)
+            answer = await metadata(broker, connection, None)
         return BrokerView(
             cluster_id=answer.cluster_id or "",
             controller_id=answer.controller_id,

@@ -12,9 +12,7 @@ from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3 import FindCoordinatorRequest, FindCoordinatorResponse
-from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
-from kio.schema.metadata.v9.request import MetadataRequestTopic
-from kio.schema.types import TopicName
+from kio.schema.metadata.v9 import MetadataResponse
 
 from switchover.adapters.group_answers import changing, classic_group, consumer_group, group_type, other_group
 from switchover.adapters.wire_broker import cluster_operations
@@ -26,6 +24,7 @@ from switchover.adapters.wire_coordinator import (
     Coordinator,
     answered,
 )
+from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_security import security
 from switchover.adapters.wire_versions import api_versions
 from switchover.core.groups.facts import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
@@ -62,7 +61,7 @@ class WireGroups:
 
     async def cluster(self) -> Cluster:
         """Metadata of one broker."""
-        answer = await self._any(lambda _, connection: connection.ask(_metadata(()), MetadataResponse))
+        answer = await self._any(lambda node, connection: metadata(node, connection, ()))
         return Cluster(
             answer.cluster_id or "", {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers})
 
@@ -129,7 +128,7 @@ class WireGroups:
     async def offsets_topic(self) -> OffsetsTopic:
         """Metadata, the topic's settings, and every broker's compression codec for it."""
         async def read(node: Address, connection: Connection) -> tuple[MetadataResponse, int]:
-            answer = await connection.ask(_metadata((OFFSETS_TOPIC,)), MetadataResponse)
+            answer = await metadata(node, connection, (OFFSETS_TOPIC,))
             [topic] = answer.topics
             if topic.error_code is ErrorCode.unknown_topic_or_partition:
                 raise Unreachable(f"{node}: there is no {OFFSETS_TOPIC} yet: no group has ever been there")
@@ -154,7 +153,7 @@ class WireGroups:
         asked = tuple(topics)
 
         async def read(node: Address, connection: Connection) -> dict[str, int]:
-            answer = await connection.ask(_metadata(asked), MetadataResponse)
+            answer = await metadata(node, connection, asked)
             found = {str(topic.name): topic for topic in answer.topics
                      if topic.error_code is not ErrorCode.unknown_topic_or_partition}
             for name, topic in found.items():
@@ -203,15 +202,6 @@ class WireGroups:
 def _address(server: str) -> Address:
     host, _, port = server.strip().rpartition(":")
     return Address(host, int(port))
-
-
-def _metadata(topics: Iterable[str]) -> MetadataRequest:
-    return MetadataRequest(
-        topics=tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
 
 
 async def _describe(coordinator: Coordinator, node_id: int, group: str) -> Group:

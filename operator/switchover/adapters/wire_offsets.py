@@ -14,14 +14,13 @@ from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
 from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
 from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsTopic
-from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
-from kio.schema.metadata.v9.request import MetadataRequestTopic
 from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
 from switchover.adapters.wire_connection import Connection, connected
+from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_security import security
 from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
@@ -68,7 +67,7 @@ class WireOffsets:
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
         """Read them all. Raises Unreachable when no bootstrap server answers, Refused when one does not accept us."""
         found = _Sweep(asked)
-        await self._any(found.find_coordinators)
+        await self._any(lambda _, connection: found.find_coordinators(connection))
         await self._each(found.coordinators, found.fetch_commits, found.groups_failed)
         await self._any(found.find_leaders)
         await self._each(found.leaders, found.list_ends, found.partitions_failed)
@@ -77,13 +76,13 @@ class WireOffsets:
     async def close(self) -> None:
         """Nothing is kept open between two sweeps."""
 
-    async def _any(self, ask: Callable[[Connection], Awaitable[None]]) -> None:
+    async def _any(self, ask: Callable[[Address, Connection], Awaitable[None]]) -> None:
         """Ask the bootstrap servers in turn, beginning with the last one that answered."""
         errors = []
         for server in tuple(self._servers):
             try:
                 async with connected(server, self._security, self._seconds) as connection:
-                    await ask(connection)
+                    await ask(server, connection)
             except Unreachable as error:
                 errors.append(str(error))
             else:
@@ -165,17 +164,12 @@ class _Sweep:
 
     # --- ends -------------------------------------------------------------------------------------------------------------
 
-    async def find_leaders(self, broker: Connection) -> None:
+    async def find_leaders(self, node: Address, broker: Connection) -> None:
         self.leaders = defaultdict(list)
         topics = sorted({topic for group in self._commits for topic in self._topics(group)})
         if not topics:
             return
-        answer = await broker.ask(MetadataRequest(
-            topics=tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        ), MetadataResponse)
+        answer = await metadata(node, broker, topics)
         brokers = {known.node_id: Address(known.host, known.port) for known in answer.brokers}
         for topic in answer.topics:
             if topic.error_code is ErrorCode.unknown_topic_or_partition:

@@ -1,0 +1,28 @@
+"""Metadata as a broker tells it: who the brokers are, and which topics there are and who leads them."""
+
+from collections.abc import Iterable
+
+from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v9.request import MetadataRequestTopic
+from kio.schema.types import TopicName
+
+from switchover.adapters.wire_connection import Connection
+from switchover.core.kraft.facts import Address
+from switchover.ports import Unreachable
+
+
+async def metadata(node: Address, connection: Connection, topics: Iterable[str] | None) -> MetadataResponse:
+    """Of these topics, or of all for None; nothing is created.
+
+    Raises Unreachable for a broker that knows of none, not even of itself: it has just started, and does not know of the
+    topics either.
+    """
+    answer = await connection.ask(MetadataRequest(
+        topics=None if topics is None else tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    ), MetadataResponse)
+    if not answer.brokers:
+        raise Unreachable(f"{node}: has just started, and knows of no broker yet")
+    return answer
