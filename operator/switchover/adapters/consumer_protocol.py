@@ -7,18 +7,12 @@ from kio.schema.consumer_protocol_subscription.v0 import ConsumerProtocolSubscri
 from kio.schema.consumer_protocol_subscription.v1 import ConsumerProtocolSubscription as SubscriptionV1
 from kio.schema.consumer_protocol_subscription.v2 import ConsumerProtocolSubscription as SubscriptionV2
 from kio.schema.consumer_protocol_subscription.v3 import ConsumerProtocolSubscription as SubscriptionV3
-from kio.serial import entity_reader
-from kio.serial.errors import SerialError
 
+from switchover.adapters import wire_bounds
 from switchover.lag.group import TopicPartition
 
 PROTOCOL_TYPE = "consumer"
 NO_GENERATION = -1
-
-_read_v0, _read_v1 = entity_reader(SubscriptionV0), entity_reader(SubscriptionV1)
-_read_v2, _read_v3 = entity_reader(SubscriptionV2), entity_reader(SubscriptionV3)
-_read_assignment = entity_reader(ConsumerProtocolAssignment)      # the same in all of its versions, 0 to 3
-_UNREADABLE = (SerialError, ValueError, TypeError)                # a list of length -1 is read as None
 
 
 class Malformed(Exception):
@@ -49,17 +43,17 @@ def subscription(data: bytes) -> Subscription:
     try:
         match _version(data):
             case 0:
-                read, _ = _read_v0(data, 2)
+                read, _ = wire_bounds.read(SubscriptionV0, data, 2)
             case 1:
-                read, _ = _read_v1(data, 2)
+                read, _ = wire_bounds.read(SubscriptionV1, data, 2)
             case 2:
-                read, _ = _read_v2(data, 2)
+                read, _ = wire_bounds.read(SubscriptionV2, data, 2)
             case _:         # a newer one begins as version 3 does, and what follows is to be passed over
-                read, _ = _read_v3(data, 2)
+                read, _ = wire_bounds.read(SubscriptionV3, data, 2)
         generation = read.generation_id if isinstance(read, SubscriptionV2 | SubscriptionV3) else NO_GENERATION
         return Subscription(frozenset(read.topics), generation)
-    except _UNREADABLE as error:
-        raise Malformed(f"its subscription cannot be read: {error!r}") from error
+    except (wire_bounds.Unreadable, ValueError) as error:
+        raise Malformed(f"its subscription cannot be read: {error}") from error
 
 
 def assignment(data: bytes) -> Assignment:
@@ -68,11 +62,11 @@ def assignment(data: bytes) -> Assignment:
         return Assignment(frozenset(), 0)
     try:
         _version(data)
-        read, _ = _read_assignment(data, 2)
+        read, _ = wire_bounds.read(ConsumerProtocolAssignment, data, 2)     # the same in all of its versions, 0 to 3
         partitions = (TopicPartition(each.topic, number) for each in read.assigned_partitions for number in each.partitions)
         return Assignment(frozenset(partitions), len(read.user_data or b""))
-    except _UNREADABLE as error:
-        raise Malformed(f"its assignment cannot be read: {error!r}") from error
+    except (wire_bounds.Unreadable, ValueError) as error:
+        raise Malformed(f"its assignment cannot be read: {error}") from error
 
 
 def _version(data: bytes) -> int:

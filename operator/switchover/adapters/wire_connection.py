@@ -12,12 +12,12 @@ from typing import TypeVar
 from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
+from kio.serial import entity_writer
 from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 from scramp import ScramClient, ScramException
 
+from switchover.adapters import wire_bounds
 from switchover.adapters.sasl import Credentials
 from switchover.adapters.wire_security import Security
 from switchover.core.kraft.facts import Address
@@ -99,10 +99,10 @@ class Connection:
     def parse(self, answer: bytes, response: type[Response]) -> Response:
         """Read what `exchange` returned."""
         try:
-            _, size = entity_reader(response.__header_schema__)(answer, 0)
-            result, _ = entity_reader(response)(answer, size)
-        except (SerialError, ValueError) as error:
-            raise Unreachable(f"{self._node}: unreadable answer: {error!r}") from error
+            _, begin = wire_bounds.read(response.__header_schema__, answer)
+            result, _ = wire_bounds.read(response, answer, begin)
+        except wire_bounds.Unreadable as error:
+            raise Unreachable(f"{self._node}: unreadable answer: {error}") from error
         return result
 
     async def exchange(self, request: RequestPayload) -> bytes:

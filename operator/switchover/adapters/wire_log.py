@@ -22,6 +22,7 @@ from kio.schema.fetch_snapshot.v0 import FetchSnapshotRequest, FetchSnapshotResp
 from kio.schema.fetch_snapshot.v0.request import PartitionSnapshot, SnapshotId, TopicSnapshot
 from kio.schema.fetch_snapshot.v0.response import PartitionSnapshot as SnapshotPart
 from kio.schema.types import TopicName
+from kio.serial.errors import SerialError
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from switchover.adapters.wire_connection import Connection, succeeded
@@ -236,7 +237,7 @@ def _batches(leader: Address, data: bytes) -> Iterator[tuple[RecordBatch, int]]:
                           "which Kafka 3.9 never does; such a log cannot be read")
         try:
             batch, size = read_batch(data, position)
-        except ValueError as error:
+        except (SerialError, ValueError, OverflowError, OSError) as error:      # OSError: a time that the platform has not
             raise Unreachable(f"{leader}: damaged batch at offset {offset} of the metadata log: {error}") from error
         position += size
         yield batch, position
