@@ -23,9 +23,11 @@ from kio.schema.find_coordinator.v4 import response as find_coordinator_v4
 from kio.schema.metadata.v9 import response as metadata_v9
 from kio.schema.offset_fetch.v8 import response as offset_fetch_v8
 from kio.schema.request_header.v1.header import RequestHeader
+from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kio.schema.sasl_handshake.v1 import SaslHandshakeResponse
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
-from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
+from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64, i64Timedelta
 
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_connection import Connection
@@ -37,7 +39,7 @@ from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
 from switchover.ports import Access, Refused, Unreachable
 
-API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT = 18, 1, 55, 59
+API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 18, 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR = 3, 9, 10
 NODE = 3000
 
@@ -208,6 +210,22 @@ async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence()
                 node.address), WireOffsets(access).sweep({"g": Asked(frozenset({"t"}))})):
             with pytest.raises(Unreachable, match=f"{node.address}: has just started, and knows of no broker yet"):
                 await question
+
+
+async def test_a_node_that_wants_a_password_hashed_for_minutes_is_refused() -> None:
+    def script(api_key: int, body: bytes) -> Any:
+        if api_key == SASL_HANDSHAKE:
+            return SaslHandshakeResponse(error_code=ErrorCode.none, mechanisms=("SCRAM-SHA-256",))
+        nonce = entity_reader(SaslAuthenticateRequest)(body, 0)[0].auth_bytes.partition(b"r=")[2]
+        return SaslAuthenticateResponse(error_code=ErrorCode.none, error_message=None, session_lifetime=i64Timedelta.parse(
+            timedelta()), auth_bytes=b"r=" + nonce + b"x,s=MTIzNDU2Nzg5MDEy,i=3000000")
+
+    login = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="p";'
+    wire = KafkaWire({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": login},
+                     seconds=10)
+    async with Node(script) as node:
+        with pytest.raises(Refused, match="wants the password hashed 3,000,000 times, and no Kafka wants more than 16,384"):
+            await wire.api_versions(node.address)
 
 
 async def test_of_two_that_claim_to_lead_the_later_epoch_counts() -> None:

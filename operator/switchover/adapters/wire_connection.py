@@ -29,6 +29,8 @@ NOT_AUTHORIZED = frozenset({
 })
 LARGEST_ANSWER = 64 * 1024 * 1024       # bytes; Kafka's raft layer sends up to 8 MiB of the metadata log at once
 
+MOST_ITERATIONS = 16_384                # of SCRAM: what Kafka grants to a credential at most (ScramMechanism.java)
+
 Response = TypeVar("Response", bound=ResponsePayload)
 
 
@@ -143,6 +145,9 @@ class Connection:
         try:
             client = ScramClient([credentials.mechanism], credentials.username, credentials.password)
             client.set_server_first(await self._token(credentials, client.get_client_first()))
+            if (iterations := int(client.iterations)) > MOST_ITERATIONS:
+                raise Refused(f"{self._node}: wants the password hashed {iterations:,} times, and no Kafka wants more"
+                              f" than {MOST_ITERATIONS:,}")
             # The node chooses how often the password is hashed: not for the event loop to wait for.
             proof = await asyncio.to_thread(client.get_client_final)
             client.set_server_final(await self._token(credentials, proof))
