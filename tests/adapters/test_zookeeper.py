@@ -396,7 +396,7 @@ async def test_a_name_that_stands_for_several_servers_counts_them_all(
 
 
 @pytest.mark.parametrize(("answer", "error", "words"), [
-    (b"srvr is not executed because it is not in the whitelist.\n", Refused, "does not tell its connections: .*white"),
+    (b"srvr is not executed because it is not in the whitelist.\n", Refused, "does not tell its connections: .*forbids it"),
     (b"", Refused, "does not tell its connections"),                                # as a TLS port does
     (b"This ZooKeeper instance is not currently serving requests\n", Unreachable, "not serving requests now"),
 ])

@@ -36,6 +36,7 @@ from switchover.ports import Access, Fenced, Refused, Unreachable
 EPOCH = "/controller_epoch"
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
 WRITES = 100                # of one node in one transaction
+LONGEST_WORDS = 65_536       # bytes of an answer to a four-letter word
 
 T = TypeVar("T")
 
@@ -267,6 +268,8 @@ def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: floa
         answer = b""
         while part := connection.recv(4096):
             answer += part
+            if len(answer) > LONGEST_WORDS or time.monotonic() > deadline:
+                raise Unreachable(f"ZooKeeper server {server}: its answer to srvr does not end")
             connection.settimeout(left(deadline))
     return answer.decode(errors="replace")
 
@@ -293,7 +296,8 @@ def _told(server: Address, answer: str, wanted: str) -> str:
             return value.strip()
     if "not currently serving" in answer:
         raise Unreachable(f"ZooKeeper server {server} is not serving requests now")
-    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: srvr was answered {answer[:200]!r}")
+    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: what answers to srvr there is"
+                  " not ZooKeeper's, or something before it forbids it")
 
 
 def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:

@@ -12,6 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
     ConnectionClosedError,
+    ConnectionDropped,
     ConnectionLoss,
     KazooException,
     NoAuthError,
@@ -29,6 +30,7 @@ from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
 
 SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
+LARGEST_ANSWER = 8 * 1024 * 1024    # bytes; ZooKeeper's own client refuses more than 1 MiB (jute.maxbuffer)
 BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
 
 T = TypeVar("T")
@@ -59,6 +61,7 @@ class ZooKeeperSession:
         self._identities = znode_rights.identities(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
+        self._too_large = ""                # what the server announced
         self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
@@ -115,6 +118,9 @@ class ZooKeeperSession:
                 self._discard()
                 raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
             except (ConnectionLoss, ConnectionClosedError, SessionExpiredError, KazooTimeoutError) as error:
+                if self._too_large:                 # and will be the next time
+                    self._discard()
+                    raise Refused(f"ZooKeeper at {self._named}: {self._too_large}") from error
                 if left(deadline) < 0.1:
                     # The next call starts afresh: servers that lost their history refuse a client that saw more of it.
                     self._discard()
@@ -129,17 +135,31 @@ class ZooKeeperSession:
     def _connected(self, deadline: float) -> KazooClient:
         """The client once it has a session; it goes on connecting when this call has given up."""
         if self._client is None:
-            self._handler = TlsHandler(self._tls)
+            self._handler, self._too_large = TlsHandler(self._tls), ""
             self._client = KazooClient(
                 hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
+            self._limit(self._client)
             self._live = self._client.start_async()
         if not self._live.wait(left(deadline)):
-            if self._handler.distrust:
-                raise Refused(f"ZooKeeper at {self._named}: {self._handler.distrust}")
+            if distrust := self._too_large or self._handler.distrust:
+                raise Refused(f"ZooKeeper at {self._named}: {distrust}")
             raise KazooTimeoutError("no connection")
         return self._client
+
+    def _limit(self, client: KazooClient) -> None:
+        """kazoo sets aside what a server announces, and goes on reading when the call has long ended."""
+        read = client._connection._read
+
+        def limited(length: int, timeout: float) -> Any:
+            if not 0 <= length <= LARGEST_ANSWER:
+                self._too_large = (f"it announces an answer of {length:,} bytes, and {LARGEST_ANSWER:,} are the most that is"
+                                   " read; zookeeper.ssl.client.enable may not fit the port")
+                raise ConnectionDropped(self._too_large)
+            return read(length, timeout)
+
+        client._connection._read = limited
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None

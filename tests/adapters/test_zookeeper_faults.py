@@ -1,0 +1,97 @@
+"""Servers that say what no ZooKeeper says: what they announce is not set aside, and what does not end is given up."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from patience import stretched
+from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.core.kraft.facts import Address
+from switchover.ports import Access, Refused, Unreachable
+
+GRANTED = bytes.fromhex("00000024 00000000 00000fa0 0000000000000001 00000010") + bytes(16)
+"""The answer to a request for a session: 4 s, id 1, a password of zeros."""
+BLOCK = bytes(65_536)
+MEMORY = 64 * 1024 * 1024
+
+
+@contextlib.contextmanager
+def hostile(serve: Callable[[socket.socket], None]) -> Iterator[Address]:
+    """Answers every connection with `serve`, until the block ends."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+        def answer(connection: socket.socket) -> None:
+            with connection, contextlib.suppress(OSError):
+                serve(connection)
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield Address(*listening.getsockname())
+        with contextlib.suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+def stream(connection: socket.socket) -> None:
+    for _ in range(16_384):                             # a gigabyte, then it ends by itself
+        connection.sendall(BLOCK)
+
+
+def resident() -> int:
+    """Bytes of memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+async def test_what_a_server_announces_is_not_set_aside() -> None:
+    def announces(connection: socket.socket) -> None:
+        connection.recv(4096)
+        connection.sendall(GRANTED + bytes.fromhex("7ffffff0"))
+        stream(connection)
+
+    before = resident()
+    with hostile(announces) as address:
+        zookeeper = KazooZooKeeper(Access(str(address)), seconds=3)
+        with pytest.raises(Refused, match=f"{address}: it announces an answer of 2,147,483,632 bytes"):
+            await zookeeper.state()
+        await asyncio.sleep(1)                           # what went on behind the call went on here
+        assert resident() - before < MEMORY
+        await zookeeper.close()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.0005], ids=["at once", "slowly"])
+async def test_an_answer_to_a_four_letter_word_that_does_not_end(pause: float) -> None:
+    def goes_on(connection: socket.socket) -> None:
+        connection.recv(4)
+        while True:
+            connection.sendall(b"a" if pause else BLOCK)
+            time.sleep(pause)
+
+    with hostile(goes_on) as address:
+        zookeeper = KazooZooKeeper(Access(str(address)), seconds=2)
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match=f"{address}: its answer to srvr does not end"):
+            await zookeeper.connections(address)
+        assert time.monotonic() - began < stretched(4)
+        await zookeeper.close()
+
+
+async def test_what_some_other_service_says_is_not_repeated() -> None:
+    def other(connection: socket.socket) -> None:
+        connection.recv(4)
+        connection.sendall(b"220 secret-host ESMTP")
+
+    with hostile(other) as address:
+        zookeeper = KazooZooKeeper(Access(str(address)), seconds=2)
+        with pytest.raises(Refused) as refused:
+            await zookeeper.connections(address)
+        await zookeeper.close()
+    assert "secret" not in str(refused.value)
