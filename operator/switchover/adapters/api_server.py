@@ -5,7 +5,6 @@ Built on `kubernetes.aio.dynamic`, whose plain dictionaries cost 64 MiB of memor
 """
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from kubernetes.aio.config import load_incluster_config, load_kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 from kubernetes.aio.dynamic import DynamicClient
 
+from switchover import documents
 from switchover.ports import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
@@ -190,7 +190,7 @@ _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "pat
 
 def _status(body: str | None) -> dict[str, Any]:
     try:
-        status = json.loads(body or "")
+        status = documents.parsed(body or "")
     except ValueError:
         return {}
     return status if isinstance(status, dict) else {}

@@ -1,9 +1,9 @@
 """Whose manifest has the template that Switchover made: the proof that Git was brought up to date (feasibility-modes.md)."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from switchover import documents
 from switchover.core.kraft import names
 from switchover.core.kraft.export import LAST_APPLIED
 from switchover.core.kraft.template import VOLUME
@@ -38,6 +38,6 @@ def _has(manifest: Any) -> bool:
 
 def _last_applied(text: str) -> Any:
     try:
-        return json.loads(text or "{}")
+        return documents.parsed(text or "{}")
     except ValueError:                             # anybody may write an annotation
         return {}

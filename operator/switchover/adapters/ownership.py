@@ -1,10 +1,10 @@
 """Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, the controller that owns it."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from switchover import documents
 from switchover.core.gitops import MARKS
 from switchover.core.workloads import Manager
 
@@ -41,7 +41,7 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "strategy": "f:updateStrategy" in fields,
         "replicas": "f:replicas" in fields,
     }
-    own = {f"{field} of {json.loads(key[2:])['name']}" for key, container in named.items() if key.startswith("k:")
+    own = {f"{field} of {documents.parsed(key[2:])['name']}" for key, container in named.items() if key.startswith("k:")
            for field in ("image", "env", "args") if f"f:{field}" in container}
     return frozenset(part for part, owns in owned.items() if owns) | own
 

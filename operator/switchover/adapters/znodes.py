@@ -56,7 +56,7 @@ def endpoints(data: bytes) -> Mapping[str, Address]:
         listener, separator, location = str(endpoint).partition("://")
         parts = urlsplit(f"//{location}")
         if not separator or not parts.hostname or parts.port is None:
-            raise ValueError(f"endpoint {endpoint!r} is not LISTENER://host:port")
+            raise ValueError(f"endpoint {str(endpoint)[:100]!r} is not LISTENER://host:port")
         found[listener] = Address(parts.hostname, parts.port)
     return found
 

@@ -27,7 +27,7 @@ def manifest(run: Run, config: Path, launcher: Launcher, schedule: str) -> str:
         content = yaml.safe_load(text)
     except OSError as error:
         raise NotUsable(f"{config}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise NotUsable(f"{config} is not YAML: {error}") from None
     if not isinstance(content, dict) or content.get("store") != STORE:
         raise NotUsable(f"{config}: store must be {STORE}, where the pod has the volume claim")

@@ -1,12 +1,12 @@
 """Reads what a group looks like in ZooKeeper. Requests of one kind are sent at once: a round trip, not one for each node."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+from switchover import documents
 from switchover.coordination import acknowledgement, mode, registration
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import TOPICS, Layout, topic
@@ -69,7 +69,7 @@ def _topics(client: KazooClient, registrations: Collection[Registration]) -> Map
     by_name = {name for each in registrations if each.by is Subscribed.STATIC for name in each.subscription}
     lists = any(each.by is not Subscribed.STATIC for each in registrations)
     paths = {name: topic(name) for name in (_children(client, TOPICS) if lists else by_name)}
-    return {name: sorted(map(int, json.loads(data)["partitions"])) for name, (data, _) in _data(client, paths)}
+    return {name: sorted(map(int, documents.parsed(data)["partitions"])) for name, (data, _) in _data(client, paths)}
 
 
 def _children(client: KazooClient, path: str) -> Sequence[str]:

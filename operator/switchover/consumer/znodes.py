@@ -4,13 +4,13 @@ Our owner node is created and set once more to the same value in one transaction
 takes a node with its own value for its own whatever made it, and only the version tells the two apart in a later check.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError, RolledBackError
 
+from switchover import documents
 from switchover.consumer.messages import Changed, Event, OwnerFreed, OwnerGone, Partitions
 from switchover.consumer.offsets import parsed
 from switchover.consumer.reading import ANSWER, read_world
@@ -264,7 +264,7 @@ def brokers(client: KazooClient) -> str:
             data, _ = client.get_async(f"{BROKERS}/{broker}").get(timeout=ANSWER)
         except NoNodeError:
             continue
-        servers += endpoints(json.loads(data))
+        servers += endpoints(documents.parsed(data))
     return ",".join(sorted(servers))
 
 

@@ -7,6 +7,7 @@ every member has acknowledged the version of the mode znode that the operator wr
 import json
 from dataclasses import dataclass
 
+from switchover import documents
 from switchover.coordination.mode import Mode
 from switchover.partition import TopicPartition
 
@@ -39,7 +40,7 @@ class Acknowledgement:
 def decoded(data: bytes | None) -> Acknowledgement | None:
     """A member's account; None for what is not one, such as the node of another implementation of KIP-125."""
     try:
-        content = json.loads(data or b"")
+        content = documents.parsed(data or b"")
         return Acknowledgement(
             Mode(content["mode"]), int(content["modeVersion"]), int(content["generation"]),
             frozenset(TopicPartition(topic, int(each)) for topic, numbers in content["owned"].items() for each in numbers),

@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from switchover import documents
 from switchover.lag.samples import NONE, Ints
 from switchover.lag.thresholds import Baseline
 from switchover.partition import TopicPartition
@@ -136,8 +137,8 @@ def _head(line: str, group: str) -> int:
     if version != str(_VERSION):
         raise ValueError(f"it is of version {version[:20]!r}, and this operator reads version {_VERSION}")
     try:
-        told = json.loads(head)
-    except (ValueError, RecursionError):
+        told = documents.parsed(head)
+    except ValueError:
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("group"), str) or type(told.get("until")) is not int:
         raise ValueError(f"its first line does not name a group and a time: {line[:60]!r}")

@@ -1,14 +1,15 @@
 """Reading JSON documents as Kafka writes them into ZooKeeper: every function raises ValueError with the reason."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from switchover import documents
 
 
 def document(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:      # UnicodeDecodeError is a ValueError
+        found = documents.parsed(data)
+    except ValueError as error:      # UnicodeDecodeError is a ValueError
         raise ValueError("not JSON" if data else "empty") from error
     if not isinstance(found, dict):
         raise ValueError("not a JSON object")

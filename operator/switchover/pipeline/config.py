@@ -76,7 +76,7 @@ def load(file: Path) -> Config:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadConfig(f"{file}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise BadConfig(f"{file} is not YAML: {error}") from None
     if not isinstance(content, dict):
         raise BadConfig(f"{file} must hold fields such as `cluster` and `store`")

@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from switchover import documents
 from switchover.pipeline.job import JobFailed
 from switchover.pipeline.tables import SCHEMAS
 
@@ -183,7 +184,7 @@ class Store:
     @staticmethod
     def _read(path: Path) -> Manifest:
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = documents.parsed(path.read_text(encoding="utf-8"))
             return Manifest(**{**content, "notes": tuple(content["notes"]),
                                "files": tuple(File(**file) for file in content["files"])})
         except (ValueError, TypeError, KeyError) as error:

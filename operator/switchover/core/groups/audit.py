@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from switchover import documents
 from switchover.api.meta import API_VERSION
 from switchover.core import launch, names
 from switchover.core.effects import Create, Effect
@@ -62,7 +63,7 @@ def _config(picture: Picture) -> dict[str, Any]:
 def told(message: str) -> Told:
     """The outcome in a termination message. One that is none of ours is its reason."""
     try:
-        content = json.loads(message)
+        content = documents.parsed(message)
     except ValueError:
         return Told("", (), message.strip()[-300:])
     if not isinstance(content, Mapping):

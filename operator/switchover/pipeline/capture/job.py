@@ -1,6 +1,5 @@
 """The job `capture`."""
 
-import json
 import signal
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from switchover import documents
 from switchover.pipeline.capture import facts
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.plan import HOLES, TOPIC, Log, Plan, following, plan, splits
@@ -183,9 +183,9 @@ class Capture:
             except (PySparkException, Py4JError) as error:
                 raise JobFailed(f"{TOPIC} could not be read: {cause(error)}") from error
             for row in rows:
-                files += [File(**file) for file in json.loads(row.files)]
-                counts.update(json.loads(row.counts))
-                reached |= {int(key): value for key, value in json.loads(row.reached).items()}
+                files += [File(**file) for file in documents.parsed(row.files)]
+                counts.update(documents.parsed(row.counts))
+                reached |= {int(key): value for key, value in documents.parsed(row.reached).items()}
             if errors := [row.error for row in rows if row.error]:
                 raise JobFailed(errors[0])
         wanted = {each.partition for part in parts for each in part}

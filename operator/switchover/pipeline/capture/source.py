@@ -18,6 +18,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from switchover import documents
 from switchover.pipeline.capture import client
 from switchover.pipeline.capture.plan import TOPIC, Range
 from switchover.pipeline.job import BadConfig
@@ -56,7 +57,7 @@ class Reading:
 
     @staticmethod
     def of(options: Mapping[str, str]) -> "Reading":
-        content = json.loads(options["reading"])
+        content = documents.parsed(options["reading"])
         splits = tuple(tuple(Range(**each) for each in part) for part in content.pop("splits"))
         return Reading(**content, splits=splits)
 

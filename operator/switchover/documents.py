@@ -1,0 +1,36 @@
+"""JSON that others wrote: the only place that reads it. Whatever it holds, it is a value or a ValueError with the reason."""
+
+import json
+import math
+from typing import Any, NoReturn
+
+DEEPEST = 64
+"""Levels of lists and objects in each other. Nothing that Kafka, Kubernetes or we write comes near; Python's own reader, and
+whoever walks what it read, ends with a RecursionError at some depth below a thousand."""
+
+
+def parsed(text: str | bytes) -> Any:
+    """The value of a JSON document. Raises ValueError: for what is no JSON, which NaN and Infinity are not either, for a
+    number that no float holds, and for what nests deeper than DEEPEST."""
+    try:
+        found = json.loads(text, parse_constant=_no_number, parse_float=_number)
+    except RecursionError:
+        raise ValueError(f"nests deeper than {DEEPEST} levels") from None
+    level = [found]
+    for _ in range(DEEPEST + 1):
+        inner = [each for each in level if isinstance(each, dict | list)]
+        if not inner:
+            return found
+        level = [value for each in inner for value in (each.values() if isinstance(each, dict) else each)]
+    raise ValueError(f"nests deeper than {DEEPEST} levels")
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _number(word: str) -> float:
+    number = float(word)
+    if math.isinf(number):
+        raise ValueError(f"{word[:20]} is too large a number")
+    return number
