@@ -1,10 +1,11 @@
 """The controllers of a `KafkaMigration`: the quorum that Switchover creates."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from switchover.api.affinity import Affinity
 from switchover.api.meta import SecretRef
 from switchover.api.schema import Model, Must, ObjectName, Rule, WorkloadName, matches
 
@@ -128,10 +129,8 @@ class ControllerTemplate(Model):
     """Labels that a node must have."""
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=32)] = ()
     """Taints that are tolerated."""
-    affinity: Annotated[
-        dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    ] = Field(default_factory=dict)
-    """Kubernetes' own affinity. Empty: spread over nodes and zones."""
+    affinity: Affinity | None = None
+    """Kubernetes' own affinity. Absent: spread over nodes and zones."""
     labels: Labels = Field(default_factory=dict)
     """Further labels of the pods; none that a broker's Service or StatefulSet selects."""
     annotations: Annotations = Field(default_factory=dict)

@@ -7,9 +7,10 @@ rules come with the fields and models they speak of; those that compare the old 
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from switchover.api.consumer_group_migration import (
@@ -83,6 +84,41 @@ def without_defaults(schema: Schema) -> Schema:
     return result
 
 
+Told = Annotated[str, Field(max_length=32_768)] | None
+
+
+class HandlerProgress(Model):
+    """How far Kopf is with one handler (kopf's ProgressRecord)."""
+
+    started: Told = None
+    """When it began."""
+    stopped: Told = None
+    """When it ended."""
+    delayed: Told = None
+    """When it is tried again."""
+    purpose: Told = None
+    """What it is called for."""
+    retries: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
+    """How often it was tried."""
+    success: bool | None = None
+    """Whether it succeeded."""
+    failure: bool | None = None
+    """Whether it failed for good."""
+    message: Told = None
+    """Its last error."""
+    subrefs: Annotated[tuple[Annotated[str, Field(max_length=512)], ...], Field(max_length=64)] | None = None
+    """Handlers below it."""
+
+
+class Bookkeeping(Model):
+    """Kopf's own bookkeeping while a deletion takes long."""
+
+    dummy: Told = None
+    """What it changes to be called again."""
+    progress: Annotated[dict[Annotated[str, Field(max_length=512)], HandlerProgress], Field(max_length=64)] | None = None
+    """By handler."""
+
+
 def frozen(spec: type[MigrationSpec]) -> list[Rule]:
     """One rule for each part of a spec that may not change any more once a plan is on record."""
     recorded = "has(oldSelf.status) && has(oldSelf.status.planHash) && oldSelf.status.planHash != ''"
@@ -103,14 +139,9 @@ def frozen(spec: type[MigrationSpec]) -> list[Rule]:
 
 def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[MigrationStatus]) -> Schema:
     """The `openAPIV3Schema` of a resource."""
-    kopf = {
-        "type": "object",
-        "description": "Kopf's own bookkeeping while a deletion takes long.",
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
     status_schema = without_defaults(_json_schema(status))
     status_schema["properties"]["observedGeneration"]["default"] = -1
-    status_schema["properties"]["kopf"] = kopf
+    status_schema["properties"]["kopf"] = _json_schema(Bookkeeping)
     schema: Schema = {
         "type": "object",
         "description": model.__doc__,

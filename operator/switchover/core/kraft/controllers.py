@@ -171,8 +171,8 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         pod["nodeSelector"] = dict(template.node_selector)
     if template.tolerations:
         pod["tolerations"] = [toleration.manifest() for toleration in template.tolerations]
-    if template.affinity:
-        pod["affinity"] = template.affinity
+    if template.affinity is not None:
+        pod["affinity"] = template.affinity.manifest()
     else:
         pod["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
             {"weight": 100, "podAffinityTerm": {
