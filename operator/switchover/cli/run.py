@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import time
 
 import kopf
@@ -22,10 +23,15 @@ from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Connect, Reconciler
 from switchover.settings import Settings
 
+DEEPEST = 100_000
+"""Python frames in each other. The API server takes objects of 10,000 levels (managedFields are free-form on any of them);
+Kopf's watch of all objects ends of one that cannot be read, and what walks it takes three frames a level."""
+
 
 async def run_operator(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises Refused when the API server's credentials cannot be read."""
     log_as(settings)
+    sys.setrecursionlimit(DEEPEST)
     clock = WallClock()
     server = await connect(settings.namespace, settings.kubeconfig)
     metrics_registry = CollectorRegistry()
