@@ -47,7 +47,7 @@ def operator(kubeconfig: Path, namespace: str, crds: object, tmp_path: Path) -> 
     environment = {**os.environ, "POD_NAMESPACE": namespace, "POD_NAME": "operator-0", "KUBECONFIG": str(kubeconfig),
                    "PROBE_PORT": str(port()), "METRICS_PORT": str(port()), "LOG_FORMAT": "text"}
     with (tmp_path / "log").open("w") as log, subprocess.Popen(
-            [sys.executable, "-m", "switchover", "run"], env=environment, stderr=log, text=True) as process:
+            [Path(sys.executable).with_name("switchover"), "run"], env=environment, stderr=log, text=True) as process:
         yield process
         process.kill()
 
