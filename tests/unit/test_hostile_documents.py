@@ -1,6 +1,7 @@
 """Whatever somebody writes into a znode, an annotation or a termination message: a value, or the documented error."""
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from switchover import documents
 from switchover.adapters import applied, znodes
+from switchover.cli.run import DEEPEST
 from switchover.coordination import acknowledgement, registration
 from switchover.coordination.mode import parsed as mode
 from switchover.coordination.registration import Malformed, Registration, Subscribed
@@ -105,6 +107,17 @@ def test_every_reader_answers_or_says_why_not(read: Callable[[bytes], Any], righ
 def test_what_is_no_document(text: str | bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         documents.parsed(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 1_000_000, '{"a":' * 1_000_000, '{"a":[' * 29_000 + "]}" * 29_000])
+def test_the_reader_stays_on_its_stack_however_deep_the_operator_lets_it(text: str) -> None:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEEPEST)
+    try:
+        with pytest.raises(ValueError, match="nests deeper"):
+            documents.parsed(text)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_what_is_one() -> None:
