@@ -15,6 +15,10 @@ from pathlib import Path
 CHANGES = "+changes"
 """Behind the commit of a tree that holds more than the commit does: what ran there has run on no commit."""
 
+PAPER = ("docs/long-tests.md", "docs/measurements.md", "CHANGELOG.md", "tests/long_seconds.json")
+"""What no long test reads: the ledger's own table and figures, and what is written down beside them. A commit of these alone
+counts as the one before it."""
+
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 STORIES = "tests/sandbox/"
@@ -46,13 +50,19 @@ def place(environment: Mapping[str, str]) -> Path:
 
 
 def tree(root: Path) -> str:
-    """The commit that is checked out at `root`, with CHANGES behind it when the tree is not just that."""
-    told = subprocess.run(["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"],
-                          capture_output=True, text=True)
-    heads = [line.removeprefix("# branch.oid ") for line in told.stdout.splitlines() if line.startswith("# branch.oid ")]
-    if told.returncode or heads in ([], ["(initial)"]):
+    """The last commit at `root` that changed more than PAPER, with CHANGES behind it when the tree holds more than it."""
+    tested = (".", *(f":(exclude){path}" for path in PAPER))
+    head, changes = _git(root, "rev-list", "-1", "HEAD", "--", *tested), _git(root, "status", "--porcelain", "--", *tested)
+    if not head:
+        raise Unusable(f"the ledger tells what ran on which commit, and git knows none at {root}")
+    return head + (CHANGES if changes else "")
+
+
+def _git(root: Path, *words: str) -> str:
+    told = subprocess.run(["git", "--no-optional-locks", "-C", str(root), *words], capture_output=True, text=True)
+    if told.returncode:
         raise Unusable(f"the ledger tells what ran on which commit, and git knows none at {root}: {told.stderr.strip()}")
-    return heads[0] + (CHANGES if any(not line.startswith("#") for line in told.stdout.splitlines()) else "")
+    return told.stdout.strip()
 
 
 def short(commit: str) -> str:

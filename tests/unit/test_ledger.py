@@ -77,9 +77,18 @@ def test_the_tree_is_its_commit_or_has_changes(tmp_path: Path) -> None:
     git("init")
     with pytest.raises(Unusable, match="git knows none"):
         ledger.tree(tmp_path)
-    git("commit", "--allow-empty", "--message", "one")
+    (tmp_path / "old.py").touch()
+    git("add", ".")
+    git("commit", "--message", "one")
     commit = git("rev-parse", "HEAD").strip()
     assert ledger.tree(tmp_path) == commit
+    for written in ("CHANGELOG.md", "docs/long-tests.md"):          # what no long test reads
+        (tmp_path / written).parent.mkdir(exist_ok=True)
+        (tmp_path / written).touch()
+        assert ledger.tree(tmp_path) == commit
+    git("add", ".")
+    git("commit", "--message", "two")
+    assert ledger.tree(tmp_path) == commit != git("rev-parse", "HEAD").strip()
     (tmp_path / "new.py").touch()
     assert ledger.tree(tmp_path) == f"{commit}+changes"
     assert ledger.short(ledger.tree(tmp_path)) == f"{commit[:10]}+changes"
