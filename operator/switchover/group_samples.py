@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
 from switchover.ask import known
 from switchover.both_stores import BothStores
 from switchover.collector import LagCollector
@@ -13,6 +14,7 @@ from switchover.core.groups.gates.convergence import expected
 from switchover.core.groups.gates.lag import POLL, thresholds
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.samples import keep, span
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
@@ -23,8 +25,6 @@ from switchover.ports import Clock, GroupOffsets, ZooKeeperGroups
 
 READ_SECONDS = 10.0
 """How long a sweep may take."""
-WINDOW_SECONDS = 300.0
-"""How far the samples of the group reach back."""
 FRESH_SECONDS = 4 * POLL / 1000
 """How old the last reading of both stores may be: what starts next goes on from there."""
 
@@ -79,8 +79,7 @@ class GroupSamples:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0,
-                   picture.spec.gates.quiet_seconds)
+        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0, picture.spec.gates)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -90,15 +89,15 @@ class GroupSamples:
             name, own, None if opened is None else round(opened * 1000),
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
-    def _keep(self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, watched: int) -> None:
+    def _keep(
+        self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, gates: ConsumerGroupMigrationGates
+    ) -> None:
         found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
                  for partition, each in sweep.readings[name].offsets.items()}
-        self._samples.append(GroupSample(now, epoch, found))
-        while now - self._samples[0].at > WINDOW_SECONDS:
-            self._samples.popleft()
+        keep(self._samples, GroupSample(now, epoch, found), span(gates.max_stall_seconds))
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
-            while len(self._stores) > 2 and now - self._stores[1].at >= watched:
+            while len(self._stores) > 2 and now - self._stores[1].at >= gates.quiet_seconds:
                 self._stores.popleft()
 
 

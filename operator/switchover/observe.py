@@ -26,6 +26,7 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.samples import keep, span
 from switchover.examine import Examiner
 from switchover.leftovers import leftovers
 from switchover.metadata.parity import TreeReading
@@ -45,8 +46,6 @@ GROUP_SECONDS = 4.0
 """How long a sweep over one group may take."""
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps over a group."""
-WINDOW_SECONDS = 600.0
-"""How far the samples of a group reach back."""
 
 BROKER_SETTINGS_IN = ("Preflight", "RaiseProtocolVersion", "ProvisionControllers")
 RAISED_BROKERS_IN = ("EnableMigration", "CopyMetadata")
@@ -327,19 +326,17 @@ class Observer:
         return found
 
     async def _groups(self, spec: KafkaMigrationSpec) -> dict[str, Observed[tuple[GroupSample, ...]]]:
-        groups = [group.name for group in spec.gates.groups]
-        found = await asyncio.gather(*(self._group(name) for name in groups))
-        return dict(zip(groups, found, strict=True))
+        groups = spec.gates.groups
+        found = await asyncio.gather(*(self._group(group.name, group.max_stall_seconds) for group in groups))
+        return dict(zip((group.name for group in groups), found, strict=True))
 
-    async def _group(self, name: str) -> Observed[tuple[GroupSample, ...]]:
+    async def _group(self, name: str, max_stall: float) -> Observed[tuple[GroupSample, ...]]:
         samples, now = self._samples.setdefault(name, deque()), self._clock.now()
         if not samples or now - samples[-1].at >= SAMPLE_SECONDS:
             sample = await self._known(self._admin.group_offsets(name), GROUP_SECONDS)
             if not isinstance(sample, Known):
                 return replace(sample, why=f"group {name}: {sample.why}")
-            samples.append(sample.value)
-        while samples[0].at < now - WINDOW_SECONDS:
-            samples.popleft()
+            keep(samples, sample.value, span(max_stall))
         return Known(tuple(samples), samples[-1].at)
 
     async def _controller(self, address: Address) -> NodeAnswer:

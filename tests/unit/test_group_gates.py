@@ -8,6 +8,7 @@ baseline of lag and rebalances); of P19 only the probe.
 import ast
 import importlib
 import pkgutil
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
 from switchover.api.status import Direction, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Gate, Verdict
@@ -35,6 +37,7 @@ from switchover.core.groups.preflight.size import conversion_bytes
 from switchover.core.groups.refusals import POLICY
 from switchover.core.groups.workloads import Autoscaler
 from switchover.core.observed import Known, Unknown
+from switchover.core.samples import keep, span
 from switchover.core.workloads import Manager
 from switchover.lag.group import TopicPartition
 from unit.group_pictures import (
@@ -599,6 +602,18 @@ def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
         assert seen.subject == finding.subject
     assert finding.cure in seen.unblocks
     assert seen.unblocks
+
+
+def test_the_largest_limit_of_a_standstill_is_still_one():
+    [longest] = [each.le for each in ConsumerGroupMigrationGates.model_fields["max_stall_seconds"].metadata
+                 if hasattr(each, "le")]
+    kept = deque()
+    for sample in samples(count=(longest + 600) // 3, stands=frozenset({FIRST})):
+        keep(kept, sample, span(longest))
+    patient = specced(gates={"maxStallSeconds": longest})(sampled(*kept)(mixed()))
+    assert GATES["GoesOn"].check(patient).reason == "PartitionStalled"
+    well = specced(gates={"maxStallSeconds": longest})(mixed())
+    assert GATES["GoesOn"].check(well).outcome is Outcome.PASS
 
 
 def test_the_table_has_every_verdict_that_a_gate_can_give():

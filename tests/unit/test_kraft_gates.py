@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from switchover.api.meta import GroupHealth
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict
@@ -33,6 +35,7 @@ from switchover.core.kraft.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Unknown
+from switchover.core.samples import MOST, keep, span
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.cluster import Difference
@@ -490,6 +493,8 @@ FINDINGS = [
             "orders orders-0"),
     Finding("GroupsHealthy", "a group that never committed", samples(GroupSample(NOW, {})), W, "GroupHasNoCommits",
             "orders"),
+    Finding("GroupsHealthy", "a partition with records and no commit", samples(sweep(0, None, 50)), W, "GroupNeverCommitted",
+            "orders orders-0"),
     Finding("GroupsHealthy", "a group that cannot be sampled", silent("groups", "orders"), U, "GroupUnknown", "orders"),
     Finding("NoPhantomCopy", "a copy of which the log knows nothing", migration_node(offset=OFFSET + 2), W,
             "StaleMigrationNode", "/migration"),
@@ -709,9 +714,34 @@ def test_a_group_stands_still_only_since_there_is_something_to_commit():
     assert outcome("GroupsHealthy", fresh(to_b())) is Outcome.PASS
 
 
-def test_a_partition_never_committed_does_not_make_a_group_unhealthy():
-    partly = GroupSample(NOW, {("orders", 0): (99, 100), ("orders", 1): (None, 50)})
+def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
+    partly = GroupSample(NOW, {("orders", 0): (99, 100), ("orders", 1): (None, 0)})
     assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
+
+
+def largest(limit: str) -> int:
+    [bound] = [each.le for each in GroupHealth.model_fields[limit].metadata if hasattr(each, "le")]
+    return int(bound)
+
+
+def test_the_largest_limit_of_a_standstill_is_still_one():
+    longest = largest("max_stall_seconds")
+    kept: deque[GroupSample] = deque()
+    for ago in range(longest + 600, -1, -2):
+        keep(kept, sweep(ago, 90, 99), span(longest))
+    assert len(kept) < 2 * MOST
+    patient = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={
+        "groups": [{"name": "orders", "maxStallSeconds": longest}]})
+    assert GATES["GroupsHealthy"].check(samples(*kept)(patient)).reason == "GroupStalled"
+    kept.append(sweep(0, 91, 99))
+    assert outcome("GroupsHealthy", samples(*kept)(patient)) is Outcome.PASS
+
+
+def test_the_largest_limit_of_lag_is_still_one():
+    most = largest("max_lag")
+    patient = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={
+        "groups": [{"name": "orders", "maxLag": most}]})
+    assert GATES["GroupsHealthy"].check(samples(sweep(0, 0, most + 1))(patient)).reason == "GroupLag"
 
 
 def test_without_named_groups_there_is_nothing_to_watch():

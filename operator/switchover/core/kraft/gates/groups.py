@@ -23,9 +23,13 @@ def _group_trouble(name: str, samples: tuple[GroupSample, ...], max_lag: int, ma
         return wait("GroupHasNoCommits", f"group {name} has no committed offset", subject=name,
                     unblocks="the group consumes and commits")
     for (topic, partition), (committed, end) in sorted(newest.offsets.items()):
-        if committed is None:
-            continue
         subject = f"{name} {topic}-{partition}"
+        if committed is None:
+            if end == 0:
+                continue
+            return wait("GroupNeverCommitted", f"group {name} has never committed on {topic}-{partition}, which has records",
+                        subject=subject, observed="no commit", threshold="a commit",
+                        unblocks="the group consumes and commits there too")
         if end - committed > max_lag:
             return wait("GroupLag", f"group {name} is behind on {topic}-{partition}", subject=subject,
                         observed=f"{end - committed} records", threshold=f"{max_lag} records",
