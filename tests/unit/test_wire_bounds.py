@@ -150,6 +150,17 @@ def test_tagged_fields_that_nobody_knows_are_passed_over() -> None:
     assert (fetched.responses[0].partitions[0].snapshot_id.end_offset, end) == (9, len(frame))
 
 
+@pytest.mark.parametrize("beside", ["", "1f 01 aa"], ids=["alone", "beside another that nobody knows"])
+def test_what_nobody_knows_within_a_tagged_field_is_passed_over_too(beside: str) -> None:
+    partition = struct.pack(">ihqqq", 1, 0, 5, 4, 3) + bytes.fromhex("00 ffffffff 00")
+    snapshot = bytes.fromhex("02 11") + struct.pack(">qi", 9, 2) + bytes.fromhex("01 07 02 abcd")     # of 17 bytes, tag 2
+    frame = (bytes.fromhex("00000000 0000 00000000 02") + bytes(16) + b"\2" + partition
+             + (b"\2" if beside else b"\1") + snapshot + bytes.fromhex(beside) + b"\0\0")
+    fetched, end = wire_bounds.read(FetchResponse, frame)
+    [found] = fetched.responses[0].partitions
+    assert (found.snapshot_id.end_offset, found.snapshot_id.epoch, end) == (9, 2, len(frame))
+
+
 def test_a_tagged_field_that_lies_about_its_length() -> None:
     partition = struct.pack(">ihqqq", 1, 0, 5, 4, 3) + bytes.fromhex("00 ffffffff 00")
     lying = b"\1" + bytes.fromhex("02 0e") + struct.pack(">qi", 9, 2) + b"\0\0"

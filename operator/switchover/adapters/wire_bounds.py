@@ -36,7 +36,7 @@ def read(entity: type[E], data: bytes, offset: int = 0) -> tuple[E, int]:
     walk = _Walk(data, offset)
     end = _entity(entity)(walk, offset)
     try:
-        found, _ = entity_reader(entity)(*walk.known(end))
+        found, _ = entity_reader(entity)(*((walk.known(end), 0) if walk.changed else (data, offset)))
     except (SerialError, ValueError, OverflowError) as error:       # a value that the schema's type does not have
         raise Unreadable(repr(error)) from error
     return found, end
@@ -48,13 +48,16 @@ class _Walk:
     def __init__(self, data: bytes, begin: int) -> None:
         self.data = data
         self._kept: list[bytes] = []
-        self._begin = self._next = begin
+        self._next = begin
 
-    def known(self, end: int) -> tuple[bytes, int]:
-        """What is kept of all up to `end`, and where it begins."""
-        if not self._kept:
-            return self.data, self._begin
-        return b"".join((*self._kept, self.data[self._next:end])), 0
+    @property
+    def changed(self) -> bool:
+        """Whether anything is taken out."""
+        return bool(self._kept)
+
+    def known(self, end: int) -> bytes:
+        """What is kept of all up to `end`."""
+        return b"".join((*self._kept, self.data[self._next:end]))
 
     def replace(self, begin: int, end: int, by: bytes) -> None:
         self._kept += (self.data[self._next:begin], by)
@@ -99,22 +102,25 @@ def _entity(entity: type[Entity]) -> _Skip:
 
 
 def _tagged(walk: _Walk, at: int, known: dict[int, _Skip]) -> int:
-    """The tagged fields at the end of an entity; those that are not known go."""
+    """The tagged fields at the end of an entity: those that are not known go, and so does what is not known within one."""
     begin, (count, at) = at, walk.varint(at)
-    first, unknown = at, []
+    if not count:                               # nearly always, and for each entity
+        return at
+    kept: list[bytes] = []
     for _ in range(count):
-        start, (tag, at) = at, walk.varint(at)
-        size, at = walk.varint(at)
-        end = walk.skip(at, size)
+        start, (tag, sized) = at, walk.varint(at)
+        size, content = walk.varint(sized)
+        at = walk.skip(content, size)
         if tag not in known:
-            unknown.append((start, end))
-        elif known[tag](walk, at) != end:
+            continue
+        inner = _Walk(walk.data, content)
+        if known[tag](inner, content) != at:
             raise Unreadable(f"the tagged field {tag} at byte {start} has not the length that it says")
-        at = end
-    if unknown:
-        walk.replace(begin, first, _varint(count - len(unknown)))
-        for start, end in unknown:
-            walk.replace(start, end, b"")
+        found = inner.known(at)
+        kept += (walk.data[start:sized], _varint(len(found)), found)
+    all_of_it = b"".join((_varint(len(kept) // 3), *kept))
+    if all_of_it != walk.data[begin:at]:
+        walk.replace(begin, at, all_of_it)
     return at
 
 
