@@ -89,7 +89,8 @@ class Units(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if spare(node.workerinput["workerid"]):
-            for unit in [unit for unit in self.workqueue if unit.removeprefix("tests/").split("/")[0] in COMPUTING][:1]:
+            computing = (unit for unit in self.workqueue if unit.removeprefix("tests/").split("/")[0] in COMPUTING)
+            if (unit := next(computing, None)) is not None:
                 self.workqueue.move_to_end(unit, last=False)
         super()._assign_work_unit(node)
 
