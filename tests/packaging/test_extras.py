@@ -39,9 +39,10 @@ class Installation:
     programs: Path
     directory: Path
 
-    def run(self, program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run((self.programs / program, *arguments), cwd=self.directory, env={"HOME": str(self.directory)},
-                              capture_output=True, text=True, check=False)
+    def run(self, program: str, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            (self.programs / program, *arguments), cwd=self.directory, env={"HOME": str(self.directory)} | environment,
+            capture_output=True, text=True, check=False)
 
 
 def uv(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
@@ -162,6 +163,24 @@ def test_a_consumer_is_made_of_its_extra_alone(installation: Installation) -> No
     done = installation.run("python", "-c", MEMBER)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "ZooKeeper at 127.0.0.1:1 does not answer within 0.1 s\n"
+
+
+APPS = ROOT / "sandbox/apps"
+
+
+@pytest.mark.parametrize("installation", ["consumer"], indirect=True)
+def test_the_members_of_the_clients_image_are_made_of_it_too(installation: Installation) -> None:
+    """Its Dockerfile installs what the extra locks, and copies these."""
+    copied = re.findall(r"^COPY (\w+) /opt/", (ROOT / "sandbox/images/client/Dockerfile").read_text(), re.MULTILINE)
+    modules = [".".join(file.relative_to(APPS).with_suffix("").parts)
+               for app in copied for file in sorted((APPS / app).rglob("*.py"))]
+    assert {"load.producer", "member.__main__", "zkmember.__main__"} <= set(modules)
+    done = installation.run("python", "-c", f"import {', '.join(modules)}", PYTHONPATH=str(APPS))
+    assert done.returncode == 0, done.stderr
+    done = installation.run("python", "-m", "zkmember", PYTHONPATH=str(APPS), ZOOKEEPER_CONNECT="127.0.0.1:1",
+                            CONSUMER_ZOOKEEPER_CONNECTION_TIMEOUT_MS="100")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2, "zkmember: ZooKeeper at 127.0.0.1:1 does not answer within 0.1 s")
 
 
 @pytest.mark.parametrize("installation", [BARE, "pipeline"], ids=["bare", "pipeline"], indirect=True)
