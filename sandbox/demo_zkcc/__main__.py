@@ -21,7 +21,7 @@ CALM_SECONDS = 20.0
 
 
 def main() -> int:
-    """0 only when both stories came to their ends, without a loss and without an overlap that we caused."""
+    """0 only when both stories came to their ends, without a loss and without an overlap or a rewind that we caused."""
     summary = Summary()
     return run("make demo-zkcc", OUTPUT,
                lambda cluster, screen: tell(cluster, summary, screen.say, OUTPUT / "histories"),

@@ -11,7 +11,7 @@ from demo_groups.follow import Told
 from demo_groups.histories import Span
 from demo_zkcc.stories import STORIES, TOGGLE
 from history.events import Process
-from history.findings import Overlap
+from history.findings import Overlap, Rewind
 from history.report import Report
 
 BASELINE = "baseline"
@@ -31,9 +31,10 @@ class Judged:
     old: Set[Process]
 
     @property
-    def caused_by_us(self) -> list[Overlap]:
-        """Overlaps in which a migration-enabled consumer or a KafkaConsumer took part."""
-        return [each for each in self.report.overlaps if not self._among_old(each)]
+    def caused_by_us(self) -> list[Overlap | Rewind]:
+        """Overlaps and rewinds in which a migration-enabled consumer or a KafkaConsumer took part."""
+        found: list[Overlap | Rewind] = [*self.report.overlaps, *self.report.rewinds]
+        return [each for each in found if not self._among_old(each)]
 
     def among_old(self, window: Window) -> tuple[int, int]:
         """How many overlaps of old consumers with each other began within the window, and how many outside of it."""
@@ -41,8 +42,14 @@ class Judged:
         within = sum(window[0] <= each <= window[1] for each in begun)
         return within, len(begun) - within
 
-    def _among_old(self, overlap: Overlap) -> bool:
-        return {overlap.one.by, overlap.other.by} <= self.old
+    def rewinds(self) -> tuple[int, int]:
+        """How many we caused, and how many are of old consumers among themselves."""
+        among_old = sum(map(self._among_old, self.report.rewinds))
+        return len(self.report.rewinds) - among_old, among_old
+
+    def _among_old(self, fault: Overlap | Rewind) -> bool:
+        took_part = {fault.one.by, fault.other.by} if isinstance(fault, Overlap) else {fault.before.by, fault.after.by}
+        return took_part <= self.old
 
 
 @dataclass
@@ -59,7 +66,7 @@ class Summary:
 
     @property
     def good(self) -> bool:
-        """There and back, without a loss, and without an overlap but those that old consumers have among themselves."""
+        """There and back, without a loss, and without an overlap or a rewind but those of old consumers among themselves."""
         return (self.judged is not None and not self.judged.caused_by_us and not self.judged.report.lost
                 and set(self.ends().values()) == {"Succeeded"})
 
@@ -75,12 +82,14 @@ class Summary:
             return known
         report, spans = self.judged.report, self.judged.spans
         alone, later = self.judged.among_old(self.baseline)
+        ours, theirs = self.judged.rewinds()
         return known | {
-            "overlapsCausedByUs": len(self.judged.caused_by_us),
+            "overlapsCausedByUs": len(report.overlaps) - alone - later,
             "overlapsJavaOnlyBaseline": alone,
             "overlapsJavaOnlyInMigration": later,
             "lostRecords": report.lost,
-            "rewinds": len(report.rewinds),
+            "rewindsCausedByUs": ours,
+            "rewindsJavaOnly": theirs,
             "duplicates": report.repeated,
             "duplicatesIn": {name: span.duplicates for name, span in spans.items()},
             "deliveries": report.deliveries,
@@ -106,7 +115,8 @@ class Summary:
             f"{found['deliveries']} deliveries: {found['overlapsCausedByUs']} overlaps caused by us"
             f" ({found['overlapsJavaOnlyBaseline']} of old consumers among themselves in the baseline,"
             f" {found['overlapsJavaOnlyInMigration']} outside of it), {found['lostRecords']} lost,"
-            f" {found['rewinds']} rewinds, {found['duplicates']} duplicates")
+            f" {found['rewindsCausedByUs']} rewinds caused by us ({found['rewindsJavaOnly']} of old consumers),"
+            f" {found['duplicates']} duplicates")
         return table
 
     def _toggle(self, story: str) -> float:

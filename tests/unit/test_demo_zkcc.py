@@ -167,6 +167,22 @@ def test_an_overlap_with_one_of_ours_in_it_is_our_fault_whenever_it_was(run, tmp
     assert (summary.good, summary.as_json()["result"]) == (False, "Failed")
 
 
+@pytest.mark.parametrize(("kinds", "expected"), [
+    (("old", "old"), (0, 1)), (("old", "ours"), (1, 0)), (("ours", "old"), (1, 0)), (("ours", "ours"), (1, 0))])
+def test_a_rewind_fails_it_unless_old_consumers_had_it_among_themselves(run, tmp_path, kinds, expected):
+    one, other = (getattr(run, kind)(name) for kind, name in zip(kinds, "ab", strict=True))
+    one.claim(0)
+    run.deliver(one, one, one)
+    one.commit(0, 3)
+    one.release(0)
+    run.story.wait(1)
+    other.claim(0, 3)
+    other.commit(0, 1)
+    summary = run.judged(tmp_path)
+    assert (summary.as_json()["rewindsCausedByUs"], summary.as_json()["rewindsJavaOnly"]) == expected
+    assert summary.good == (expected[0] == 0)
+
+
 def test_an_old_consumer_is_its_process_and_not_its_name(run, tmp_path):
     """A pod keeps its name when its container begins anew."""
     a, b = run.old("a"), run.old("b")
