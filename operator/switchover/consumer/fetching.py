@@ -85,11 +85,21 @@ class Positions:
             for partition in partitions:
                 self._claims.pop(partition, None)
 
-    def of(self, partitions: Partitions) -> dict[TopicPartition, int]:
+    def forget_all(self) -> None:
+        with self._lock:
+            self._claims.clear()
+
+    def claims(self, partitions: Partitions) -> dict[TopicPartition, Claim]:
+        """Those of the partitions that have one."""
+        with self._lock:
+            return {each: self._claims[each] for each in partitions if each in self._claims}
+
+    def under(self, claims: Mapping[TopicPartition, Claim]) -> dict[TopicPartition, int]:
+        """What may be committed now under these claims, of those that still are their partitions'."""
         for note in self.notes:
             note()
         with self._lock:
-            return {each: self._claims[each].done for each in partitions if each in self._claims}
+            return {partition: claim.done for partition, claim in claims.items() if self._claims.get(partition) is claim}
 
 
 class Stream:
@@ -202,12 +212,12 @@ class Stream:
             else:
                 self._finish(order)
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> Partitions:
-        """May be committed from now on; those of the partitions that are still this stream's."""
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Claim]:
+        """May be committed from now on; the claims of those of the partitions that are still this stream's."""
         self._note()                                    # else it would come after this
         claims = self._fetching
-        return frozenset(each for each, offset in offsets.items()
-                         if each in claims and self._positions.move(each, claims[each], offset))
+        return {each: claims[each] for each, offset in offsets.items()
+                if each in claims and self._positions.move(each, claims[each], offset)}
 
     def _start(self, order: _Started) -> None:
         places = [Place(*partition, claim.next) for partition, claim in sorted(order.claims.items())]
@@ -263,7 +273,7 @@ class Stream:
             claim = self._fetching[partition]
             claim.next = offset
             if self._positions.automatic:
-                claim.done = offset
+                claim.done = max(claim.done, offset)    # the application may have committed further
 
     @property
     def records(self) -> int:

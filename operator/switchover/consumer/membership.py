@@ -6,12 +6,14 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
 from switchover.consumer import messages
+from switchover.consumer.commits import Claims, Commits, Uncertain
 from switchover.consumer.fetching import Positions, Stream
 from switchover.consumer.figures import Figures
 from switchover.consumer.group import KafkaGroup
@@ -28,7 +30,7 @@ from switchover.consumer.messages import (
 )
 from switchover.consumer.sessions import Sessions, Unreachable
 from switchover.consumer.settings import Settings
-from switchover.consumer.stores import Stores, without
+from switchover.consumer.stores import Offsets, Stores
 from switchover.consumer.znodes import Znodes
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
@@ -43,6 +45,14 @@ COMMIT = 10.0
 """Seconds in which a commit that the application waits for must be answered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A commit that every store took. `since`: when it was sent, of the monotonic clock."""
+
+    since: float
+    offsets: Offsets
+
+
 class Membership:
     """`streams` are one for each of the member's threads, by number."""
 
@@ -55,11 +65,12 @@ class Membership:
         self._group = KafkaGroup(settings, bootstrap, self._events.put)
         self._member = Member(settings.rules)
         self._stores = Stores(settings.stores)
+        self._commits = Commits(positions, self._stores, lambda: self._lease.holds(time.monotonic()))
         self._doubts = 0                            # of the lease, that the member was told of
         self._sure_since: int | None = None         # the doubts after which the member made sure of what it holds
         self._said = _Said()
         self.figures = Figures()
-        self.commits: deque[Mapping[TopicPartition, int]] = deque(maxlen=1000)      # automatic ones that every store took
+        self.sent: deque[Sent] = deque(maxlen=1000)         # the member's own commits, until the application is told
         self.left = threading.Event()               # of its own accord: closed
         self.ended = False
         self._thread = threading.Thread(target=self._run, name="switchover-member", daemon=True)
@@ -88,24 +99,25 @@ class Membership:
         self._events.put(None)
         self._thread.join(2 * LEAVE)
 
-    def commit(self, offsets: Mapping[TopicPartition, int], *, wait: bool) -> None:
-        """Write positions of partitions that are held to the stores.
+    def commit(self, claims: Claims, *, wait: bool) -> None:
+        """Write the positions under these claims to the stores.
 
-        Raises KafkaException when a store does not take them, and `_ASSIGNMENT_LOST` where an owner node is not ours.
+        Raises KafkaException when a store does not take them, and `_ASSIGNMENT_LOST` where a partition is not ours any more.
         """
         if not wait:
-            self._sessions.tell(lambda znodes: self._commit_late(znodes, offsets))
+            self._sessions.tell(lambda znodes: self._commit_late(znodes, claims))
             return
         try:
-            gone = self._sessions.call(lambda znodes: self._stores.to_zookeeper(znodes, offsets))
-            fenced = not self._group.call(
-                lambda group: self._stores.to_kafka(group, without(offsets, gone))).result(COMMIT)
+            written = self._sessions.call(lambda znodes: self._commits.write(znodes, claims, self._group.call))
+            fenced = written.in_kafka.result(COMMIT) is None
         except Unreachable as problem:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT, str(problem))) from None
+        except Uncertain as problem:
+            raise KafkaException(KafkaError(KafkaError._STATE, str(problem))) from None
         except NotInTime:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Kafka does not answer the commit")) from None
-        if gone:
-            names = ", ".join(map(str, sorted(gone)))
+        if lost := written.lost(claims):
+            names = ", ".join(map(str, sorted(lost)))
             raise KafkaException(KafkaError(KafkaError._ASSIGNMENT_LOST, f"the owner nodes of {names} are not ours"))
         if fenced and self.figures.active:
             raise KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION, "Kafka's group has gone on without this member"))
@@ -161,6 +173,10 @@ class Membership:
     def _note(self, event: Event) -> None:
         if isinstance(event, messages.Suspended | messages.Expired):
             self._doubts += 1
+        if isinstance(event, messages.Expired):
+            self._positions.forget_all()
+        if isinstance(event, messages.OwnerGone):
+            self._positions.forget(frozenset({event.partition}))
         if isinstance(event, OffsetsRead):              # also of what is let go before it is fetched
             holdings = self._member.holdings
             self._positions.begin({partition: offset for partition, offset in event.starts.items()
@@ -189,8 +205,9 @@ class Membership:
                     stream.abandon(partitions)
                 self.figures.rebalances += 1
             case messages.Commit(number, partitions):
-                self._commit(number, self._positions.of(partitions))
-            case messages.Release(number):
+                self._commit(number, self._positions.claims(partitions))
+            case messages.Release(number, partitions):
+                self._positions.forget(partitions)
                 self._sessions.ask(number, lambda znodes: self._release(request, znodes))
             case messages.Guard(partitions):
                 self._sessions.tell(lambda znodes: znodes.guard(partitions))
@@ -245,24 +262,30 @@ class Membership:
         in_zookeeper = self._stores.in_zookeeper(znodes, partitions)
         self._group.ask(number, lambda group: OffsetsRead(number, *self._stores.read(group, in_zookeeper)))
 
-    def _commit(self, number: int, offsets: Mapping[TopicPartition, int]) -> None:
+    def _commit(self, number: int, claims: Claims) -> None:
         def in_zookeeper(znodes: Znodes) -> Event:
-            gone = self._stores.to_zookeeper(znodes, offsets)
-            self._group.ask(number, lambda group: in_kafka(group, without(offsets, gone)))
-            return CommittedToZooKeeper(number, gone)
+            sent = time.monotonic()
+            written = self._commits.write(
+                znodes, claims, lambda do: self._group.ask(number, lambda group: told(sent, do(group))))
+            return CommittedToZooKeeper(number, written.gone)
 
-        def in_kafka(group: KafkaGroup, held: Mapping[TopicPartition, int]) -> Event:
-            taken = self._stores.to_kafka(group, held)
-            if taken and held:
-                self.commits.append(held)
-            return CommittedToKafka(number, fenced=not taken)
+        def told(sent: float, held: Offsets | None) -> Event:
+            if held:
+                self.sent.append(Sent(sent, held))
+            return CommittedToKafka(number, fenced=held is None)
 
         self._sessions.ask(number, in_zookeeper)
 
-    def _commit_late(self, znodes: Znodes, offsets: Mapping[TopicPartition, int]) -> None:
-        if gone := self._stores.to_zookeeper(znodes, offsets):
-            logger.warning("not committed, others own it: %s", ", ".join(map(str, sorted(gone))))
-        self._group.call(lambda group: self._stores.to_kafka(group, without(offsets, gone)))
+    def _commit_late(self, znodes: Znodes, claims: Claims) -> None:
+        written = self._commits.write(znodes, claims, self._group.call)
+        if lost := written.lost(claims):
+            logger.warning("not committed, others own it: %s", ", ".join(map(str, sorted(lost))))
+
+        def told(done: Future[Offsets | None]) -> None:
+            if (problem := done.exception()) is not None:
+                logger.warning("not committed to Kafka: %s", problem)
+
+        written.in_kafka.add_done_callback(told)
 
     # --- what is told -------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,8 @@ class MigrationConsumer:
         self._beginning = threading.Lock()
         self.streams: Sequence[Stream] = ()
         self._turn = 0                                          # the stream that is asked next
+        self.commit_sent = 0.0
+        """When the commit was sent that `on_commit` is called for, in seconds of the monotonic clock."""
 
     # --- confluent's --------------------------------------------------------------------------------------------------
 
@@ -92,7 +94,7 @@ class MigrationConsumer:
         again, after max.poll.interval.ms, and ZooKeeper does not answer.
         """
         membership = self._membership
-        if (membership is not None and not membership.commits
+        if (membership is not None and not membership.sent
                 and (message := self.streams[self._turn].at_once()) is not None):
             self._turn = (self._turn + 1) % len(self.streams)
             return message
@@ -127,12 +129,12 @@ class MigrationConsumer:
             given = {TopicPartition(each.topic, each.partition): each.offset for each in offsets}
         else:
             given = {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
-        held = frozenset().union(*(stream.commit(given) for stream in self.streams))
-        if strangers := sorted(given.keys() - held):
+        claims = {partition: claim for stream in self.streams for partition, claim in stream.commit(given).items()}
+        if strangers := sorted(given.keys() - claims):
             raise KafkaException(KafkaError(KafkaError._STATE, f"{strangers[0]} is not assigned to this consumer"))
         if self._membership is None:
             raise KafkaException(KafkaError(KafkaError._STATE, "not subscribed"))
-        self._membership.commit(given, wait=not asynchronous)
+        self._membership.commit(claims, wait=not asynchronous)
         return None if asynchronous else _places(given)
 
     def position(self, partitions: Sequence[Place]) -> list[Place]:
@@ -232,10 +234,11 @@ class MigrationConsumer:
         self._tell_commits()
 
     def _tell_commits(self) -> None:
-        while self._membership is not None and self._membership.commits:
-            offsets = self._membership.commits.popleft()
+        while self._membership is not None and self._membership.sent:
+            commit = self._membership.sent.popleft()
             if self._on_commit is not None:
-                self._on_commit(None, _places(offsets))
+                self.commit_sent = commit.since
+                self._on_commit(None, _places(commit.offsets))
 
     def assigned(self, places: list[Place]) -> None:
         self._call("assigned", places)

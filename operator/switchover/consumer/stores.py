@@ -23,6 +23,7 @@ class Stores:
 
     def __init__(self, used: frozenset[Store]) -> None:
         self._has: dict[Store, dict[TopicPartition, int]] = {each: {} for each in used}
+        self._unsure: dict[Store, set[TopicPartition]] = {each: set() for each in used}     # written, and not answered
 
     def in_zookeeper(self, znodes: Znodes, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """What ZooKeeper has, None for nothing and for a store that is not used. Raises kazoo's errors."""
@@ -39,7 +40,7 @@ class Stores:
             position = Stored(offset, in_kafka.get(partition)).position
             positions[partition] = group.first(partition) if position is None else position
         behind = (partition for partition, position in positions.items()
-                  if any(has[partition] != position for has in self._has.values()))
+                  if any(has.get(partition) != position for has in self._has.values()))
         return positions, frozenset(behind)
 
     def to_zookeeper(self, znodes: Znodes, offsets: Offsets) -> Partitions:
@@ -48,7 +49,7 @@ class Stores:
             return frozenset()
         fresh = self._fresh(Store.ZOOKEEPER, offsets)
         gone = znodes.commit(fresh)
-        self._has[Store.ZOOKEEPER] |= without(fresh, gone)
+        self._note(Store.ZOOKEEPER, {each: offset for each, offset in fresh.items() if each not in gone})
         return gone
 
     def to_kafka(self, group: KafkaGroup, offsets: Offsets) -> bool:
@@ -58,7 +59,7 @@ class Stores:
         fresh = self._fresh(Store.KAFKA, offsets)
         taken = group.commit(fresh)
         if taken:
-            self._has[Store.KAFKA] |= fresh
+            self._note(Store.KAFKA, fresh)
         return taken
 
     def apart(self, partitions: Partitions) -> int:
@@ -71,11 +72,11 @@ class Stores:
     def _note(self, store: Store, found: Mapping[TopicPartition, int | None]) -> None:
         if store in self._has:
             self._has[store] |= {each: NOTHING if offset is None else offset for each, offset in found.items()}
+            self._unsure[store].difference_update(found)
 
     def _fresh(self, store: Store, offsets: Offsets) -> dict[TopicPartition, int]:
-        return {partition: offset for partition, offset in offsets.items() if self._has[store].get(partition) != offset}
-
-
-def without(offsets: Offsets, gone: Partitions) -> dict[TopicPartition, int]:
-    """What is left of them."""
-    return {partition: offset for partition, offset in offsets.items() if partition not in gone}
+        """What it may not have: an answer may be lost on its way, and what was written is there all the same."""
+        has, unsure = self._has[store], self._unsure[store]
+        fresh = {each: offset for each, offset in offsets.items() if each in unsure or has.get(each) != offset}
+        unsure.update(fresh)
+        return fresh

@@ -17,8 +17,7 @@ OnCommit = Callable[[object, list[TopicPartition]], None]
 class Membership:
     """`manual`: it commits by itself, every `commit_interval` seconds and before partitions are taken from it.
 
-    Automatic commits happen when the consumer likes, so every delivery is written at once then, and a commit may have been
-    sent at any time since the one before.
+    Automatic commits happen when the consumer likes, so every delivery is written at once then.
     """
 
     def __init__(self, consumer: Callable[[OnCommit], MigrationConsumer], recorder: Recorder, *, manual: bool,
@@ -28,7 +27,6 @@ class Membership:
         self._interval, self._due = commit_interval, mono() + commit_interval
         self._positions: dict[tuple[str, int], int] = {}
         self._committed: dict[tuple[str, int], int] = {}
-        self._told = mono()
 
     def join(self, topic: str, streams: int) -> None:
         self._consumer.subscribe({topic: streams}, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
@@ -96,8 +94,7 @@ class Membership:
 
     def _committed_by_itself(self, _: object, places: list[TopicPartition]) -> None:
         for each in places:
-            self._recorder.commit(each.topic, each.partition, self._told, each.offset)
-        self._told = self._mono()
+            self._recorder.commit(each.topic, each.partition, self._consumer.commit_sent, each.offset)
 
     def _forget(self, key: tuple[str, int]) -> None:
         self._positions.pop(key, None)

@@ -26,6 +26,7 @@ class Client:
     heard: float = 0.0                  # by the coordinator
     generation: int = -1                # that it follows; -1: not in the group
     joined: bool = False                # for the generation to come
+    syncing: bool = False               # its assignment is on its way
     asked: bool = False                 # told to join again, and not there yet
     silent: bool = False                # stopped, or cut off
     share: frozenset[TopicPartition] = frozenset()
@@ -133,9 +134,10 @@ class Coordinator:
             shares[thread.rpartition("-")[0]].add(partition)
         generation = self.generation
         for name, client in self.members.items():
-            client.joined = False
+            client.joined, client.syncing = False, True
             client.share = frozenset(shares[name])
             def sync(client: Client = client, share: frozenset[TopicPartition] = client.share) -> None:
+                client.syncing = False
                 if not client.gone and self.members.get(client.client_id) is client and self.generation == generation \
                         and not client.joined and not client.asked:
                     client.generation = generation
@@ -167,7 +169,8 @@ class Coordinator:
         if self.preparing and not client.joined and not client.asked:
             client.asked = True
             client.on_revoke()
-        elif client.generation != self.generation and not client.joined and not client.asked and not self.preparing:
+        elif client.generation != self.generation and not (
+                client.joined or client.syncing or client.asked or self.preparing):
             client.generation = -1      # it missed the assignment
             client.on_lost()
             self._join(client)

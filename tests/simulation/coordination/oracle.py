@@ -1,8 +1,10 @@
-"""What must hold at every moment of a simulated group: Z1 to Z9 of reliability.md 2.4; Z10 and Z11 are asked in the end.
+"""What must hold at every moment of a simulated group: Z1 to Z9 of reliability.md 2.4, and that an answered commit is never
+undone (Z12); Z10 and Z11 are asked in the end.
 
 A delivery is an interval: every member keeps up with its partitions' ends, so what it was handed is where the end was.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -54,6 +56,9 @@ class Oracle:
     open: dict[TopicPartition, Delivery] = field(default_factory=dict)
     passed: dict[TopicPartition, Passed] = field(default_factory=dict)
     born: dict[TopicPartition, float] = field(default_factory=dict)
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
+    """By applications themselves, and answered."""
+    answers: int = 0
     duplicates: int = 0
     hand_overs: int = 0
     excused: int = 0
@@ -114,6 +119,19 @@ class Oracle:
         """Up to where an open delivery of `member` has come."""
         delivery = self.open.get(partition)
         return max(delivery.offset, self.end_of(partition)) if delivery is not None and delivery.member == member else None
+
+    def answered(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """An application knows that its commit is in both stores. It never goes back in these stories."""
+        self.answers += 1
+        for partition, offset in offsets.items():
+            self.committed[partition] = max(offset, self.committed.get(partition, 0))
+
+    def stored(self, where: str, offsets: Mapping[TopicPartition, int], member: str) -> None:
+        """A store has taken these from `member`."""
+        for partition, offset in offsets.items():
+            before = self.committed.get(partition, 0)
+            self.check("Z12", offset >= before,
+                       f"{member} commits {offset} of {partition} to {where}, and {before} was answered before")
 
     def _broken(self, invariant: str, words: str) -> None:
         raise Broken(f"{invariant} at {self.loop.now:.3f} s: {words}")

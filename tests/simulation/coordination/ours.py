@@ -1,24 +1,87 @@
-"""A process with our consumer in it: the very Member that MigrationConsumer ships, and what its shell does.
+"""A process with our consumer in it: the very Member, Positions, Stores and Commits that MigrationConsumer ships, and what
+its threads do.
 
-Requests to ZooKeeper go through one queue, those to Kafka and to the application go beside it, as messages.py says.
+Requests to ZooKeeper go through one queue, those to Kafka through another; those to the application go beside them. Half of
+the applications commit by themselves.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 
 from simulation.coordination.coordinator import Client, Coordinator
 from simulation.coordination.loop import Loop
 from simulation.coordination.oracle import Kind, Oracle
 from simulation.coordination.zookeeper import TIMEOUT, Session, ZooKeeper
 from switchover.consumer import messages as m
+from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Written
+from switchover.consumer.fetching import Claim, Positions
 from switchover.consumer.lease import Lease
 from switchover.consumer.member import ENDING, Member, Rules
-from switchover.consumer.offsets import Stored
+from switchover.consumer.settings import Store
+from switchover.consumer.stores import Offsets, Stores
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
 from switchover.partition import TopicPartition
 
 GUARD = "guard"
+
+
+class NoAnswer(Exception):
+    """Of Kafka's coordinator."""
+
+
+class Kafka:
+    """What Stores, Commits and the member call of KafkaGroup. All of it raises NoAnswer."""
+
+    def __init__(self, process: "Ours") -> None:
+        self._process = process
+
+    def offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        return {each: self._asked().offsets.get(each) for each in partitions}
+
+    def first(self, partition: TopicPartition) -> int:
+        return 0
+
+    def assigned(self) -> Mapping[str, m.Partitions]:
+        return self._asked().shares()
+
+    def commit(self, offsets: Offsets) -> bool:
+        process = self._process
+        if not offsets:
+            return True
+        assert process.client is not None
+        if (answer := process.coordinator.commit(process.client, dict(offsets))) is None:
+            raise NoAnswer
+        if answer:
+            process.oracle.stored("Kafka", offsets, process.name)
+        return answer
+
+    def _asked(self) -> Coordinator:
+        if not self._process.coordinator.is_up:
+            raise NoAnswer
+        return self._process.coordinator
+
+
+class Znodes:
+    """What Stores and Commits call of the real one."""
+
+    def __init__(self, process: "Ours") -> None:
+        self._process = process
+
+    def offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        return {each: self._process.zookeeper.offsets.get(each) for each in partitions}
+
+    def commit(self, offsets: Offsets) -> m.Partitions:
+        process = self._process
+        gone = frozenset(each for each in offsets if not process.is_ours(each))
+        for partition in offsets.keys() - gone:
+            before = process.zookeeper.offsets.get(partition, 0)
+            process.oracle.check("Z4", offsets[partition] >= before,
+                                 f"{process.name} commits {offsets[partition]} of {partition} to ZooKeeper over {before}")
+            process.zookeeper.offsets[partition] = offsets[partition]
+        process.oracle.stored("ZooKeeper", {each: offsets[each] for each in offsets.keys() - gone}, process.name)
+        return gone
 
 
 class Ours:
@@ -32,18 +95,25 @@ class Ours:
         self.name, self.loop, self.zookeeper, self.coordinator, self.oracle = name, loop, zookeeper, coordinator, oracle
         self.kind = Kind.ENABLED if enabled else Kind.PLAIN
         self.topics, self.slow = topics, slow
-        self.member = made(Rules(name, enabled=enabled, commit_interval=2.0))
+        self.automatic = loop.random.random() < 0.5
+        self.member = made(Rules(name, enabled=enabled, commit_interval=2.0 if self.automatic else None))
+        self.positions = Positions(self.automatic)
+        self.positions.notes.append(self._note_delivered)
+        self.stores = Stores(frozenset(Store) if enabled else frozenset({Store.ZOOKEEPER}))
         self.lease = Lease(TIMEOUT)
+        self.commits = Commits(self.positions, self.stores, lambda: self.lease.holds(loop.now))
+        self.kafka, self.znodes = Kafka(self), Znodes(self)
         self.alive = True
         self.closing = self.frozen = False
         self.connected = True
         self.paused = True                          # until the member has seen that its owner nodes are its own
         self.adoptions: dict[int, int] = {}         # version of the mode znode -> how often kafka mode was entered by it
         self.last_seen_kafka: dict[str, float] = {}
-        self._free_at = 0.0
+        self._free_at = self._submits_at = 0.0
+        self._to_kafka: deque[Callable[[], None]] = deque()
         self._handed: dict[TopicPartition, int] = {}          # delivering, from the member's view; position
+        self._claims: dict[TopicPartition, Claim] = {}        # of what is handed
         self._abandoned: set[TopicPartition] = set()          # ended without a commit
-        self._positions: dict[TopicPartition, int] = {}       # of what was let go of last
         self._pending: list[m.Event] = []
         self._stopping: dict[int, frozenset[TopicPartition]] = {}
         self._thawed = self._froze = -1.0
@@ -57,6 +127,8 @@ class Ours:
                                  self._lost)
             coordinator.enter(self.client)
         self._beat()
+        if not self.automatic:
+            self._commit_by_the_application()
 
     # --- the process and its connections ------------------------------------------------------------------------------
 
@@ -234,6 +306,41 @@ class Ours:
             if self.oracle.position(partition, self.name) is not None:
                 self._handed[partition] = self.oracle.end(partition, self.name)
 
+    # --- the application ----------------------------------------------------------------------------------------------
+
+    def _delivered(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """How far each was delivered, of what is handed."""
+        found = {each: self.oracle.position(each, self.name) for each in partitions if each in self._handed}
+        return {each: self._handed[each] if position is None else position for each, position in found.items()}
+
+    def _note_delivered(self) -> None:
+        """Before positions are read. Who commits by itself moves them in its own calls."""
+        if self.automatic:
+            self._move(self._delivered(self._handed))
+
+    def _move(self, offsets: Mapping[TopicPartition, int]) -> Claims:
+        return {each: self._claims[each] for each, offset in offsets.items()
+                if self.positions.move(each, self._claims[each], offset)}
+
+    def _commit_by_the_application(self) -> None:
+        """Every second or so, from a thread of its own."""
+        if not self.alive:
+            return
+        self.loop.after(self.loop.between(0.3, 2.0), self._commit_by_the_application)
+        if not self.frozen and self._handed:
+            self._commit_now(self._handed)
+
+    def _commit_now(self, partitions: Iterable[TopicPartition]) -> None:
+        """Some or all of what was delivered, as `MigrationConsumer.commit`."""
+        done = {each: self.loop.random.randint(self._claims[each].done, max(offset, self._claims[each].done))
+                for each, offset in self._delivered(partitions).items()}
+        claims = self._move(done)
+
+        def answered(written: Written[None], held: Offsets | None) -> None:
+            if held is not None and not self.frozen:
+                self.oracle.answered({each: done[each] for each in held.keys() - written.lost(claims)})
+        self._write(0, claims, lambda _: None, answered)
+
     # --- events and requests ------------------------------------------------------------------------------------------
 
     def _watched(self, what: str, partition: TopicPartition | None) -> None:
@@ -277,6 +384,14 @@ class Ours:
                 self._pending.append(event)
             return
         mode = self.member.mode
+        match event:
+            case m.OffsetsRead(number, starts, _):
+                self.positions.begin({each: offset for each, offset in starts.items() if each in self.member.holdings
+                                      and self.member.holdings[each].request == number})
+            case m.Expired():
+                self.positions.forget_all()
+            case m.OwnerGone(partition):
+                self.positions.forget(frozenset({partition}))
         requests = self.member.handle(event, self.loop.now)
         if self.member.mode is not mode:
             self._adopted(mode)
@@ -307,10 +422,11 @@ class Ours:
     def _perform(self, request: m.Request) -> None:
         match request:
             case m.Start(starts, _):
-                for partition, offset in starts.items():
-                    self._handed[partition] = offset
+                self._claims |= self.positions.begin(starts)
+                self._handed |= starts
                 self._sync()
             case m.Abandon(partitions):
+                self.positions.forget(partitions)
                 for partition in partitions & self._handed.keys():
                     self._abandon(partition)
             case m.Stop(number, partitions):
@@ -319,11 +435,14 @@ class Ours:
                 self._stopping[number] = partitions
                 self.loop.after(processing, lambda: self._drained(number))
             case m.Commit(number, partitions):
-                self._commit(number, partitions)
+                self._commit(number, self.positions.claims(partitions))
             case m.ReadOffsets(number, partitions):
-                self._aside(number, lambda: self._offsets(number, partitions))
+                self._in_kafka(number, lambda: self._offsets(number, partitions))
             case m.Describe(number):
-                self._aside(number, lambda: m.Described(number, self.coordinator.shares()))
+                self._in_kafka(number, lambda: m.Described(number, self.kafka.assigned()))
+            case m.Release(_, partitions):
+                self.positions.forget(partitions)
+                self._submit(lambda: self._queue(request.number, lambda: self._done(request)))
             case m.GoOn():
                 self.paused = False
                 self._sync()
@@ -333,7 +452,7 @@ class Ours:
             case m.Leave():
                 self._leave()
             case _:
-                self._queue(request)
+                self._submit(lambda: self._queue(getattr(request, "number", 0), lambda: self._done(request)))
 
     def _leave(self) -> None:
         self._end_deliveries()
@@ -347,11 +466,10 @@ class Ours:
                             and self.zookeeper.is_up else self.zookeeper.cut(session))
 
     def _abandon(self, partition: TopicPartition) -> None:
-        position = self._handed.pop(partition)
+        del self._handed[partition]
         self._abandoned.add(partition)
         if self.oracle.position(partition, self.name) is not None:
-            position = self.oracle.end(partition, self.name)
-        self._positions[partition] = position
+            self.oracle.end(partition, self.name)
 
     def _drained(self, number: int) -> None:
         """The application is back: nothing of these partitions is with it any more."""
@@ -363,57 +481,83 @@ class Ours:
         if not self.alive:
             return
         holdings = self.member.holdings
-        for partition in partitions & self._handed.keys():
-            if partition in holdings and holdings[partition].request == number:
-                was_open = self.oracle.position(partition, self.name) is not None
-                position = self._handed.pop(partition)
-                self._positions[partition] = self.oracle.end(partition, self.name) if was_open else position
+        ended = [each for each in partitions & self._handed.keys()
+                 if each in holdings and holdings[each].request == number]
+        for partition in ended:
+            if self.oracle.position(partition, self.name) is not None:
+                self._handed[partition] = self.oracle.end(partition, self.name)
+        self._move(self._delivered(ended))              # who commits by itself does so in its callback, all of it
+        if not self.automatic:
+            self._commit_now(ended)
+        for partition in ended:
+            del self._handed[partition]
         self._tell(m.Stopped(number))
 
-    # --- requests to Kafka --------------------------------------------------------------------------------------------
+    # --- commits --------------------------------------------------------------------------------------------------------
 
-    def _aside(self, number: int, answer: Callable[[], m.Event | None]) -> None:
-        def done() -> None:
-            event = answer() if self.coordinator.is_up else None
-            self._tell(event if event is not None else m.Failed(number, "no answer"))
-        self.loop.after(self.loop.between(0.002, 0.03) if self.coordinator.is_up else 1.0, done)
+    def _commit(self, number: int, claims: Claims) -> None:
+        def committed(written: Written[None], held: Offsets | None) -> m.Event:
+            if held is None:
+                self._excuse()
+            return m.CommittedToKafka(number, fenced=held is None)
+        self._submit(lambda: self._write(
+            number, claims, lambda written: m.CommittedToZooKeeper(number, written.gone), committed))
+
+    def _write(self, number: int, claims: Claims, in_zookeeper: Callable[[Written[None]], m.Event | None],
+               in_kafka: Callable[[Written[None], Offsets | None], m.Event | None]) -> None:
+        """Kafka's turn is taken when ZooKeeper's answer is here."""
+        written: list[Written[None]] = []
+        turns: list[InKafka] = []
+
+        def at_server() -> m.Event | None:
+            written.append(self.commits.write(self.znodes, claims, turns.append))
+            return in_zookeeper(written[0])
+        self._queue(number, at_server, lambda: self._in_kafka(number, lambda: in_kafka(written[0], turns[0](self.kafka))))
+
+    # --- requests to Kafka: one after the other -------------------------------------------------------------------------
+
+    def _in_kafka(self, number: int, answer: Callable[[], m.Event | None]) -> None:
+        """What it gives is told, Failed where nothing is answered."""
+        def do() -> None:
+            try:
+                event = answer()
+            except (NoAnswer, Uncertain):
+                event = m.Failed(number, "no answer")
+            if event is not None:
+                self._tell(event)
+        self._to_kafka.append(do)
+        if len(self._to_kafka) == 1:
+            self._begin_in_kafka()
+
+    def _begin_in_kafka(self) -> None:
+        begun = self.loop.now
+
+        def end() -> None:
+            if self.frozen and begun > self._froze:         # it had not been sent
+                self.loop.after(0.1, end)
+            elif self.alive:
+                self._to_kafka[0]()
+                self._to_kafka.popleft()
+                if self._to_kafka:
+                    self._begin_in_kafka()
+        self.loop.after(self.loop.between(0.002, 0.03) if self.coordinator.is_up else 1.0, end)
 
     def _offsets(self, number: int, partitions: m.Partitions) -> m.Event | None:
         if not self._reaches():
-            return None
-        starts, behind = {}, set()
-        for partition in partitions:
-            kafka = self.coordinator.offsets.get(partition) if self.kind is Kind.ENABLED else None
-            stored = Stored(self.zookeeper.offsets.get(partition), kafka)
-            starts[partition] = stored.position if stored.position is not None else 0
-            self._positions[partition] = starts[partition]
-            if (starts[partition],) * 2 != stored:
-                behind.add(partition)
-        return m.OffsetsRead(number, starts, frozenset(behind))
-
-    def _position(self, partition: TopicPartition) -> int | None:
-        position = self.oracle.position(partition, self.name)
-        if position is not None:
-            return position
-        return self._handed.get(partition, self._positions.get(partition))
-
-    def _commit(self, number: int, partitions: m.Partitions) -> None:
-        offsets = {each: position for each in partitions if (position := self._position(each)) is not None}
-        self._queue(m.Commit(number, partitions), offsets)
-        if self.client is None:
-            self.loop.after(0.001, lambda: self._tell(m.CommittedToKafka(number)))
-            return
-        client = self.client
-        def done() -> None:
-            answer = self.coordinator.commit(client, offsets)
-            if answer is False:
-                self._excuse()
-            self._tell(m.Failed(number, "no answer") if answer is None else m.CommittedToKafka(number, not answer))
-        self.loop.after(self.loop.between(0.002, 0.03), done)
+            raise NoAnswer
+        in_zookeeper = self.stores.in_zookeeper(self.znodes, partitions)
+        return m.OffsetsRead(number, *self.stores.read(self.kafka, in_zookeeper))
 
     # --- requests to ZooKeeper ----------------------------------------------------------------------------------------
 
-    def _queue(self, request: m.Request, offsets: dict[TopicPartition, int] | None = None) -> None:
+    def _submit(self, do: Callable[[], None]) -> None:
+        """By the member's thread, whose turn may come a moment after it has decided; the application's threads go on."""
+        late = self.loop.between(0.0, 0.03) if self.loop.random.random() < 0.5 else 0.0
+        self._submits_at = max(self._submits_at, self.loop.now) + late
+        self.loop.after(self._submits_at - self.loop.now, do)
+
+    def _queue(self, number: int, do: Callable[[], m.Event | None], then: Callable[[], None] = lambda: None) -> None:
+        """`do` at the server, `then` when its answer is here, which is told; 0: nobody waits for it."""
         start = max(self._free_at, self.loop.now)
         there = start + self.loop.between(0.0005, 0.01)
         back = self._free_at = there + self.loop.between(0.0005, 0.01)
@@ -421,18 +565,19 @@ class Ours:
         box: list[m.Event | None] = []
         def at_server() -> None:
             if self.alive and self._reaches() and session is self._session:
-                box.append(self._done(request, offsets or {}))
+                box.append(do())
         def answered() -> None:
-            number = getattr(request, "number", None)
             lost = not box or (not self._reaches() and self.loop.random.random() < 0.5)
-            if lost and number is not None and session is self._session:
+            if lost and number and session is self._session:
                 self._tell(m.Failed(number, "connection lost"))
-            elif box and box[0] is not None and session is self._session:
-                self._tell(box[0])
+            elif box and not lost and session is self._session:
+                then()
+                if box[0] is not None:
+                    self._tell(box[0])
         self.loop.after(there - self.loop.now, at_server)
         self.loop.after(back - self.loop.now, answered)
 
-    def _done(self, request: m.Request, offsets: dict[TopicPartition, int]) -> m.Event | None:
+    def _done(self, request: m.Request) -> m.Event | None:
         """At the server, all of it or nothing; a frozen process has sent it before."""
         zookeeper, session = self.zookeeper, self._session
         assert session is not None
@@ -445,17 +590,9 @@ class Ours:
             case m.Claim(number, threads):
                 return m.Claimed(number, frozenset(
                     each for each, thread in threads.items() if self._claim(each, Owner(thread, session.number))))
-            case m.Commit(number, partitions):
-                gone = frozenset(each for each in partitions if not self._is_ours(each))
-                for partition in offsets.keys() - gone:
-                    self.oracle.check("Z4", offsets[partition] >= zookeeper.offsets.get(partition, 0),
-                                      f"{self.name} commits {offsets[partition]} of {partition} to ZooKeeper over "
-                                      f"{zookeeper.offsets.get(partition)}")
-                    zookeeper.offsets[partition] = offsets[partition]
-                return m.CommittedToZooKeeper(number, gone)
             case m.Release(number, partitions, guard):
                 for partition in partitions:
-                    if self._is_ours(partition):
+                    if self.is_ours(partition):
                         self.oracle.check("Z3", self.oracle.position(partition, self.name) is None,
                                           f"{self.name} lets go of {partition} while it is handed out")
                         if partition not in self._abandoned:
@@ -491,6 +628,6 @@ class Ours:
             return True
         return self.zookeeper.create_owner(partition, owner) or present == owner
 
-    def _is_ours(self, partition: TopicPartition) -> bool:
+    def is_ours(self, partition: TopicPartition) -> bool:
         owner = self.zookeeper.owners.get(partition)
         return owner is not None and self._session is not None and owner.session == self._session.number

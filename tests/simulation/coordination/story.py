@@ -41,6 +41,7 @@ class Story:
         self._names = 0
         self._clean_kafka = 0
         self._turned_back = False
+        self._intruder = ""
         self._present: dict[str, float] = {}
 
     # --- what the world is ----------------------------------------------------------------------------------------------
@@ -239,14 +240,15 @@ class Story:
         self.loop.after(self.loop.between(1.0, 8.0), restore)
 
     def _operate(self) -> None:
-        """Once a second: what the operator sees, and rule R7."""
+        """Once a second: what the operator sees, and rule R7, of an old member that has gone again meanwhile as well."""
         self.loop.after(1.0, self._operate)
         names = {each.name for each in self.kafka}
         clean = not self._alive(self.kafka) and not names & self.coordinator.members.keys()
         self._clean_kafka = self._clean_kafka + 1 if clean else 0
         world = self.zookeeper.world()
-        if self.restores_mode and world.mode is Mode.KAFKA and world.old and self._clean_kafka >= 2:
-            self._write_mode(b"zookeeper", f"mode zookeeper, because of {world.old[0]}")
+        self._intruder = "" if world.mode is not Mode.KAFKA else next(iter(world.old), self._intruder)
+        if self.restores_mode and self._intruder and self._clean_kafka >= 2:
+            self._write_mode(b"zookeeper", f"mode zookeeper, because of {self._intruder}")
 
     def _watch_kafka(self) -> None:
         """Since when each KafkaConsumer has been in the group without a break, for Z7."""
