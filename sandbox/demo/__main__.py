@@ -12,7 +12,6 @@ import time
 from demo import migration, proofs, rollback, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.kill import MOMENTS, Killer
-from demo.lost_answer import Cure
 from demo.progress import Resource, picture
 from demo.run import BUILD, run
 from demo.screen import Screen
@@ -52,7 +51,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
     run = migration.Run()
     try:
-        migration.follow(cluster, run, migration.manifest(), screen.show, say, [killer, portrait, Cure(cluster)])
+        migration.follow(cluster, run, migration.manifest(), screen.show, say, [killer, portrait])
     finally:
         screen.close()
         (OUTPUT / "migration.json").write_text(json.dumps(run.resource, indent=2) + "\n")

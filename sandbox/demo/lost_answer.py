@@ -24,8 +24,8 @@ class Cure:
     _leaders: str = ""
     _patience: Patience = field(default_factory=lambda: Patience(PATIENCE_SECONDS))
 
-    def __call__(self, resource: Resource, container: str) -> str | None:
-        """An observer of demo.migration.follow. Raises CommandFailed."""
+    def __call__(self, resource: Resource) -> str | None:
+        """What it did about the migration as it stands, in words. Raises CommandFailed."""
         waits = resource.get("status", {}).get("waitingFor", [])
         told = next((str(item.get("observed", "")) for item in waits if item["reason"] == "OutOfSync"), "")
         named = re.search(r"leaders (\d.*)", told)

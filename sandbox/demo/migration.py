@@ -12,6 +12,7 @@ import yaml
 
 from demo import operator_process
 from demo.cluster import Cluster
+from demo.lost_answer import Cure
 from demo.progress import Resource, changes, condition, seconds, wait_words
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
@@ -47,6 +48,8 @@ class Run:
     container: str = ""
     peak_memory: int = 0
     restarts: int = 0
+    by_hand: list[str] = field(default_factory=list)
+    """Pods that were restarted as a runbook has it."""
     pods: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     left: dict[str, tuple[str, float]] = field(default_factory=dict)
     """uid of a pod that was told to go -> its name, and when."""
@@ -124,9 +127,9 @@ def follow(
 
     It has `ended` when it succeeded and nothing of the cluster uses ZooKeeper any more, unless told otherwise. `show`
     gets the resource at every change and every half second; `say` gets one line for each change. Holds are approved as
-    they come.
+    they come, and a leader that lost an answer of the controller is restarted, which no test and no demo may leave out.
     """
-    run.start = time.time()
+    run.start, cure = time.time(), Cure(cluster, run.by_hand)
     with Watch(cluster, "pods") as pods:
         cluster.kubectl("apply", "--filename", "-", feed=applied)
         with Watch(cluster, "kafkamigration", yaml.safe_load(applied)["metadata"]["name"]) as migrations:
@@ -146,6 +149,8 @@ def follow(
                             say(words)
                     _approve(cluster, run, say)
                 if run.resource:
+                    if words := cure(run.resource):
+                        say(words)
                     show(run.resource)
                     if (ended or succeeded)(run.resource):
                         run.end = time.time()

@@ -14,7 +14,6 @@ import yaml
 
 from demo import migration
 from demo.cluster import Cluster, CommandFailed
-from demo.lost_answer import Cure
 from demo.progress import Resource
 from demo.run import BUILD, run
 from demo.screen import Screen
@@ -66,8 +65,7 @@ def on_zookeeper(cluster: Cluster, summary: Summary, screen: Screen) -> None:
 
     found = migration.Run()
     try:
-        migration.follow(cluster, found, migration.manifest(), screen.show, say,
-                         [at_the_hold, Cure(cluster)])
+        migration.follow(cluster, found, migration.manifest(), screen.show, say, [at_the_hold])
     finally:
         screen.close()
         summary.migrations["kafka"] = str(found.resource.get("status", {}).get("phase", ""))

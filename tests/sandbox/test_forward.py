@@ -15,7 +15,6 @@ import pytest
 from demo import migration, traffic, world
 from demo.cluster import Cluster
 from demo.kill import MOMENTS, Killer
-from demo.lost_answer import Cure
 from demo.progress import Resource, condition
 from invariants.jury import judged
 from invariants.memory import Limits
@@ -84,7 +83,6 @@ class Story:
     run: migration.Run
     killer: Killer
     reversion: Reversion
-    cure: Cure
     traffic: traffic.Traffic
     modes: dict[str, str]
     connections: dict[str, int]
@@ -96,12 +94,12 @@ def tell(cluster: Cluster, audit_log: Path) -> Story:
     world.deploy(cluster, print, world.LIGHT)
     migration.install_operator(cluster)
     run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
-    manifest, cure = migration.manifest(holds=["MoveBrokers", "Finalize"], **QUICK), Cure(cluster)
-    migration.follow(cluster, run, manifest, lambda _: None, print, [reversion, killer, cure])
+    manifest = migration.manifest(holds=["MoveBrokers", "Finalize"], **QUICK)
+    migration.follow(cluster, run, manifest, lambda _: None, print, [reversion, killer])
     modes, connections = world.modes(cluster), world.connections(cluster)
     world.await_in_sync(cluster)
     found = traffic.verify(cluster)
-    return Story(run, killer, reversion, cure, found, modes, connections, audit.requests(audit_log, ACCOUNT))
+    return Story(run, killer, reversion, found, modes, connections, audit.requests(audit_log, ACCOUNT))
 
 
 def test_it_succeeded_and_zookeeper_may_go(story: Story) -> None:
@@ -140,7 +138,7 @@ def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
 
 def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) -> None:
     """Each broker twice, each controller once, and the leader once more in the soak."""
-    assert story.run.replaced == 10 + len(story.cure.restarted)
+    assert story.run.replaced == 10 + len(story.run.by_hand)
     assert len(audit.evictions(story.requests)) == 10
 
 

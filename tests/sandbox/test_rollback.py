@@ -11,7 +11,6 @@ import pytest
 from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.kill import BACK, Killer
-from demo.lost_answer import Cure
 from demo.progress import Resource
 from demo.turn_back import TurnBack
 from invariants.jury import judged
@@ -83,8 +82,7 @@ def tell(cluster: Cluster, audit_log: Path) -> Story:
     migration.install_operator(cluster)
     run, turn, killer, behind = migration.Run(), TurnBack(cluster), Killer(BACK), Behind(cluster)
     manifest = migration.manifest(holds=rollback.HOLDS, **QUICK)
-    migration.follow(cluster, run, manifest, lambda _: None, print, [behind, turn, killer, Cure(cluster)],
-                     migration.rolled_back)
+    migration.follow(cluster, run, manifest, lambda _: None, print, [behind, turn, killer], migration.rolled_back)
     world.await_in_sync(cluster)
     after, modes, left = metadata.tell(cluster), world.modes(cluster), rollback.leftovers(cluster)
     return Story(run, turn, killer, behind, after, modes, left, traffic.verify(cluster), audit.requests(audit_log, ACCOUNT))
