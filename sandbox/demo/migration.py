@@ -13,7 +13,7 @@ import yaml
 from demo import operator_process
 from demo.cluster import Cluster
 from demo.lost_answer import Cure
-from demo.progress import Resource, changes, condition, seconds, wait_words
+from demo.progress import Resource, changes, condition, is_current, seconds, wait_words
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
 
@@ -152,7 +152,7 @@ def follow(
                     if words := cure(run.resource):
                         say(words)
                     show(run.resource)
-                    if (ended or succeeded)(run.resource):
+                    if is_current(run.resource) and (ended or succeeded)(run.resource):
                         run.end = time.time()
                         return
                     _check(run.resource, time.time(), silence)

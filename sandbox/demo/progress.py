@@ -82,6 +82,12 @@ def condition(resource: Resource, kind: str) -> str:
     return next(found, "")
 
 
+def is_current(resource: Mapping[str, Any]) -> bool:
+    """The status knows the spec of now: an earlier attempt may have ended before."""
+    observed = resource.get("status", {}).get("observedGeneration")
+    return observed is not None and observed == resource["metadata"]["generation"]
+
+
 def wait_words(item: Mapping[str, Any]) -> str:
     """One entry of status.waitingFor as a sentence."""
     words = f"{item['gate']} {item['verdict']} {item['reason']}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from demo.cluster import Cluster
 from demo.migration import MigrationFailed
-from demo.progress import condition, wait_words
+from demo.progress import condition, is_current, wait_words
 from demo.watch import Watch
 from demo_groups.stories import Story
 from patience import Patience
@@ -85,10 +85,8 @@ def _at_the_hold(cluster: Cluster, told: Told, say: Callable[[str], None]) -> No
 
 
 def is_over(resource: Mapping[str, Any]) -> bool:
-    """At either end of its plan, by a status that knows the spec of now: an earlier attempt may have ended before."""
-    status = resource.get("status", {})
-    return (status.get("observedGeneration") == resource.get("metadata", {}).get("generation")
-            and bool(status.get("progress", {}).get("completeTime")))
+    """At either end of its plan."""
+    return is_current(resource) and bool(resource["status"].get("progress", {}).get("completeTime"))
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

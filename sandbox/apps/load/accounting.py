@@ -5,9 +5,12 @@ further than `QUIET` apart. Spans of several members of one group can be laid ov
 what no span covers. Times are seconds since the epoch.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
+
+from history.ranges import Ranges
 
 QUIET = 0.2
 """Seconds without a record that end a span."""
@@ -29,41 +32,6 @@ class Activity:
             self.spans[-1][1] = now
         else:
             self.spans.append([now, now])
-
-
-class Numbers:
-    """A set of integers that mostly come in order, kept as inclusive ranges."""
-
-    def __init__(self, ranges: Iterable[Iterable[int]] = ()) -> None:
-        self.ranges = [list(r) for r in ranges]
-
-    def add(self, number: int) -> None:
-        for at in range(len(self.ranges) - 1, -1, -1):
-            first, last = self.ranges[at]
-            if first <= number <= last:
-                return
-            if number == last + 1:
-                self.ranges[at][1] = number
-                if at + 1 < len(self.ranges) and self.ranges[at + 1][0] == number + 1:
-                    self.ranges[at][1] = self.ranges.pop(at + 1)[1]
-                return
-            if number > last:
-                self.ranges.insert(at + 1, [number, number])
-                self._join(at + 1)
-                return
-        self.ranges.insert(0, [number, number])
-        self._join(0)
-
-    def _join(self, at: int) -> None:
-        if at + 1 < len(self.ranges) and self.ranges[at + 1][0] == self.ranges[at][1] + 1:
-            self.ranges[at][1] = self.ranges.pop(at + 1)[1]
-
-    def __len__(self) -> int:
-        return sum(last - first + 1 for first, last in self.ranges)
-
-    def __iter__(self) -> Iterator[int]:
-        for first, last in self.ranges:
-            yield from range(first, last + 1)
 
 
 @dataclass(frozen=True)
@@ -115,10 +83,11 @@ def _gaps(partition: int, spans: list[Span], start: float, end: float) -> Iterab
 
 @dataclass
 class Audit:
-    """Acknowledged records against what the log holds. A record is (run, partition, number)."""
+    """Acknowledged records against what the log holds. A record is (run, partition, number); a million of them in order take
+    no more memory than one."""
 
-    acknowledged: dict[tuple[str, int], set[int]]
-    seen: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    acknowledged: dict[tuple[str, int], Ranges]
+    seen: dict[tuple[str, int], Ranges] = field(default_factory=dict)
     read: int = 0
     duplicates: int = 0
     strangers: int = 0
@@ -136,17 +105,17 @@ class Audit:
         if key[1] != partition:
             self.strangers += 1
             return
-        seen = self.seen.setdefault(key, set())
-        if numbered in seen:
+        if self.seen.setdefault(key, Ranges()).add(numbered, numbered):
             self.duplicates += 1
-        seen.add(numbered)
 
     def result(self) -> dict[str, Any]:
-        lost = {key: numbers - self.seen.get(key, set()) for key, numbers in self.acknowledged.items()}
+        lost = {key: numbers - self.seen.get(key, Ranges()) for key, numbers in self.acknowledged.items()}
+        sample = (f"{run}:{partition}:{number}" for (run, partition), numbers in lost.items()
+                  for first, last in numbers for number in range(first, last + 1))
         return {
             "acknowledged": sum(map(len, self.acknowledged.values())),
             "lost": sum(map(len, lost.values())),
-            "lostSample": [f"{run}:{p}:{n}" for (run, p), numbers in lost.items() for n in sorted(numbers)[:10]][:20],
+            "lostSample": list(islice(sample, 20)),
             "duplicates": self.duplicates,
             "read": self.read,
             "strangers": self.strangers,

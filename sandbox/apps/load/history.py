@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from load.accounting import Activity, Numbers
+from history.ranges import Ranges
+from load.accounting import Activity
 
 
 class History:
@@ -21,7 +22,7 @@ class History:
         self.path = path
         self.run = f"{int(time.time() * 1000):x}"
         self.partitions: dict[int, Activity] = {}
-        self.acknowledged: dict[str, dict[int, Numbers]] = {}
+        self.acknowledged: dict[str, dict[int, Ranges]] = {}
         self.errors: dict[str, int] = {}
         self._lock = threading.Lock()
         if path.exists():
@@ -31,7 +32,7 @@ class History:
         for partition, activity in former["partitions"].items():
             self.partitions[int(partition)] = Activity(activity["spans"], activity["records"])
         for run, numbers in former["acknowledged"].items():
-            self.acknowledged[run] = {int(p): Numbers(ranges) for p, ranges in numbers.items()}
+            self.acknowledged[run] = {int(p): Ranges(ranges) for p, ranges in numbers.items()}
         self.errors = former["errors"]
 
     def expect(self, partitions: list[int]) -> None:
@@ -45,7 +46,7 @@ class History:
         with self._lock:
             self.partitions.setdefault(partition, Activity()).note(time.time())
             if number is not None:
-                self.acknowledged.setdefault(self.run, {}).setdefault(partition, Numbers()).add(number)
+                self.acknowledged.setdefault(self.run, {}).setdefault(partition, Ranges()).add(number, number)
 
     def error(self, words: str) -> None:
         with self._lock:
@@ -60,7 +61,7 @@ class History:
                 "records": sum(a.records for a in self.partitions.values()),
                 "partitions": {p: {"spans": a.spans, "records": a.records} for p, a in sorted(self.partitions.items())},
                 "acknowledged": {
-                    run: {p: numbers.ranges for p, numbers in sorted(of_run.items())}
+                    run: {p: list(numbers) for p, numbers in sorted(of_run.items())}
                     for run, of_run in self.acknowledged.items()
                 },
                 "errors": self.errors,

@@ -7,7 +7,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from load.accounting import Audit, Numbers
+from history.ranges import Ranges
+from load.accounting import Audit
 
 
 def verify(bootstrap: str, topic: str, path: Path, deadline: float = 300) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def verify(bootstrap: str, topic: str, path: Path, deadline: float = 300) -> dic
     """
     history = json.loads(path.read_text())
     acknowledged = {
-        (run, int(partition)): set(Numbers(ranges))
+        (run, int(partition)): Ranges(ranges)
         for run, of_run in history["acknowledged"].items()
         for partition, ranges in of_run.items()
     }
@@ -29,6 +30,9 @@ def verify(bootstrap: str, topic: str, path: Path, deadline: float = 300) -> dic
             "enable.auto.commit": False,
             "enable.partition.eof": False,
             "auto.offset.reset": "error",
+            # It runs beside the producer, within that one's memory.
+            "queued.min.messages": 10_000,
+            "queued.max.messages.kbytes": 16_384,
         }
     )
     try:
