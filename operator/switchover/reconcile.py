@@ -5,7 +5,8 @@ the one just read: promise 1 of the design.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -20,8 +21,9 @@ from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Kind, M, P
 from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision, decide
-from switchover.core.record import invalid_status
+from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
 from switchover.core.status import spent_of
+from switchover.defects import place_of
 from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
 
 LEASE_SECONDS = 30
@@ -32,6 +34,10 @@ AT_ONCE, MOVING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0
 
 FENCED_OFTEN = 5
 """Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is told."""
+
+DEFECT_MET = "a defect of this operator; nothing moves until a pass goes through; it tries again; see its log"
+RECORD_LOST = ("the status is the record of this migration: run the version of the operator that wrote it, or put it back "
+               "as it was; nothing moves until then")
 
 logger = logging.getLogger(__name__)
 
@@ -93,15 +99,22 @@ class Reconciler(Generic[M, P]):
         self._memories: dict[str, _Memory[M, P]] = {}
 
     async def reconcile(self, name: str) -> float:
-        """One pass; the seconds until the next. Raises what ports raise when the object itself cannot be read."""
+        """One pass; the seconds until the next.
+
+        Raises what ports raise when the object itself cannot be read, and any other error once it is told in the status.
+        """
         raw = await self._migrations.get(name)
         if raw is None:
             await self._forget(name)
             return ENDED
+        async with self._telling_defects(name, raw):
+            return await self._pass(name, raw)
+
+    async def _pass(self, name: str, raw: Mapping[str, Any]) -> float:
         try:
             migration = self._kind.read(raw)
         except ValidationError as error:
-            return await self._refuse(name, raw, _in_words(error))
+            return await self._refuse(name, raw, error)
         if self._is_over(migration):
             await self._forget(name)
             told = self._kind.figures(migration, None)
@@ -128,14 +141,18 @@ class Reconciler(Generic[M, P]):
         if raw is None:
             await self._forget(name)
             return None
+        async with self._telling_defects(name, raw):
+            return await self._release(name, raw)
+
+    async def _release(self, name: str, raw: Mapping[str, Any]) -> float | None:
         try:
             migration = self._kind.read(raw)
         except ValidationError as error:
             if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
                 return None
-            return await self._refuse(name, raw, f"it cannot be taken back: {_in_words(error)}; {LET_GO}")
+            return await self._refuse(name, raw, error, f"it cannot be taken back; {LET_GO}: ")
         if not self._kind.may_go(migration):
-            return await self.reconcile(name) or MOVING
+            return await self._pass(name, raw) or MOVING
         if not self._kind.is_untouched(migration):
             await self._list_leftovers(migration)
         if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
@@ -200,10 +217,10 @@ class Reconciler(Generic[M, P]):
             await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
         return True
 
-    async def _announce(self, name: str, uid: str, reason: str, message: str) -> None:
+    async def _announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         """Events are for people: one that cannot be written stops nothing."""
         try:
-            await self._migrations.announce(name, uid, reason, message, warning=False)
+            await self._migrations.announce(name, uid, reason, message, warning=warning)
         except (Unreachable, Refused, Fenced) as error:
             logger.warning("event not written: %s", error)
 
@@ -246,12 +263,37 @@ class Reconciler(Generic[M, P]):
     def _holder(self, migration: M) -> str:
         return f"{migration.metadata.uid}/{self._identity}"
 
-    async def _refuse(self, name: str, raw: Mapping[str, Any], why: str) -> float:
-        metadata = raw["metadata"]
-        status = invalid_status(raw, metadata["generation"], why, self._clock.now())
-        if (raw.get("status") or {}).get("observedGeneration") != metadata["generation"]:
-            await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
+    # --- no decision --------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _telling_defects(self, name: str, raw: Mapping[str, Any]) -> AsyncIterator[None]:
+        """Whatever nobody expected is written where people look, and goes on to the loop, which logs it and tries again."""
+        try:
+            yield
+        except (Unreachable, Refused, Fenced):
+            raise
+        except Exception as error:
+            try:
+                await self._stop(name, raw, DEFECT, f"{place_of(error)}: {DEFECT_MET}")
+            except (Unreachable, Refused, Fenced) as silent:
+                logger.warning("%s: a defect is not told in its status: %s", name, silent)
+            raise
+
+    async def _refuse(self, name: str, raw: Mapping[str, Any], error: ValidationError, before: str = "") -> float:
+        """What somebody wrote cannot be read, which is the spec or the status."""
+        words = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+        if any(item["loc"][:1] == ("status",) for item in error.errors()):
+            words += f": {RECORD_LOST}"
+            await self._stop(name, raw, STATUS_UNREADABLE, f"{before}{words}")
+        else:
+            await self._stop(name, raw, INVALID_SPEC, f"{before}{words}")
         return ENDED
+
+    async def _stop(self, name: str, raw: Mapping[str, Any], reason: str, why: str) -> None:
+        metadata = raw["metadata"]
+        if (status := stopped_status(raw, reason, why, self._clock.now())) is not None:
+            await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
+            await self._announce(name, metadata["uid"], reason, why, warning=True)
 
     def _is_over(self, migration: M) -> bool:
         """The plan's end is on record, the spec is the one that it speaks of, and nobody wanted something else when it was
@@ -303,7 +345,3 @@ def _delay(decision: Decision) -> float:
     if decision.effects or decision.position.batch is not None:
         return MOVING
     return MOVING if decision.position.opened is not None and decision.stalled is None else STANDING
-
-
-def _in_words(error: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5])

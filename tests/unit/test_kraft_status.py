@@ -20,7 +20,7 @@ from switchover.core.observed import Known, Unknown
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from switchover.core.record import invalid_status
+from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
 from switchover.core.status import position_of
 from switchover.core.zookeeper_groups import GroupMigration
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, with_fact
@@ -339,8 +339,8 @@ def test_zookeeper_is_unused_only_when_every_server_said_so():
 
 def test_a_refused_spec_is_stalled_in_words_and_keeps_what_was_on_record():
     kept = folded(PICTURES["EnableMigration"]())
-    raw = {"status": kept.manifest()}
-    status = KafkaMigrationStatus.model_validate(invalid_status(raw, 7, "spec.brokers: must not be empty", NOW))
+    raw = {"metadata": {"generation": 7}, "status": kept.manifest()}
+    status = KafkaMigrationStatus.model_validate(stopped_status(raw, INVALID_SPEC, "spec.brokers: must not be empty", NOW))
     assert status.phase is Phase.STALLED
     assert position_of(status, records_of(status), "Preflight", NOW) == position_of(kept, records_of(kept), "Preflight", NOW)
     stalled = find_condition(status.conditions, ConditionType.STALLED)
@@ -348,3 +348,22 @@ def test_a_refused_spec_is_stalled_in_words_and_keeps_what_was_on_record():
     assert stalled.message == "spec.brokers: must not be empty"
     assert not is_true(status, ConditionType.READY)
     assert not is_true(status, ConditionType.RECONCILING)
+
+
+def test_what_is_told_already_is_not_written_again():
+    raw = {"metadata": {"generation": 7}, "status": folded(PICTURES["EnableMigration"]()).manifest()}
+    told = stopped_status(raw, DEFECT, "KeyError in a.py:1 (b)", NOW)
+    again = {**raw, "status": told}
+    assert stopped_status(again, DEFECT, "KeyError in a.py:1 (b)", NOW + 60) is None
+    assert stopped_status(again, DEFECT, "KeyError in a.py:2 (b)", NOW + 60) is not None
+    assert stopped_status({**again, "metadata": {"generation": 8}}, DEFECT, "KeyError in a.py:1 (b)", NOW) is not None
+
+
+@pytest.mark.parametrize("conditions", [None, "all well", [], [7, {"type": "Ready"}], {"type": "Stalled"}])
+def test_a_status_that_cannot_be_read_is_kept_beside_what_is_told_of_it(conditions):
+    status = {"progress": {"step": 5}, "observedGeneration": 6, "conditions": conditions}
+    raw = {"metadata": {"generation": 7}, "status": status}
+    told = stopped_status(raw, STATUS_UNREADABLE, "status.progress.step: not a string", NOW)
+    assert (told["progress"], told["observedGeneration"], told["phase"]) == ({"step": 5}, 6, "Stalled")
+    assert {(each["type"], each["status"], each["reason"]) for each in told["conditions"]} == {
+        ("Ready", "False", "StatusUnreadable"), ("Stalled", "True", "StatusUnreadable")}

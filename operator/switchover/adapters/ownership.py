@@ -41,9 +41,20 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "strategy": "f:updateStrategy" in fields,
         "replicas": "f:replicas" in fields,
     }
-    own = {f"{field} of {documents.parsed(key[2:])['name']}" for key, container in named.items() if key.startswith("k:")
+    own = {f"{field} of {name}" for key, container in named.items() if (name := _named(key))
            for field in ("image", "env", "args") if f"f:{field}" in container}
     return frozenset(part for part, owns in owned.items() if owns) | own
+
+
+def _named(key: str) -> str:
+    """The name in a key such as `k:{"name":"kafka"}`; "" for every other key, which its manager may have made up."""
+    if not key.startswith("k:"):
+        return ""
+    try:
+        found = documents.parsed(key[2:])
+    except ValueError:
+        return ""
+    return str(found.get("name", "")) if isinstance(found, dict) else ""
 
 
 def owner(found: Mapping[str, Any]) -> str:

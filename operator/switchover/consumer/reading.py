@@ -1,5 +1,6 @@
 """Reads what a group looks like in ZooKeeper. Requests of one kind are sent at once: a round trip, not one for each node."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from switchover.coordination.registration import Malformed, Registration, Subscr
 from switchover.coordination.world import Owner, World
 from switchover.partition import TopicPartition
 
+NUMBER = re.compile("[0-9]{1,10}")
+"""Of a partition; isdigit() knows digits that int() does not."""
 ANSWER = 10.0
 """Seconds in which each answer must come."""
 
@@ -54,11 +57,11 @@ def _read(client: KazooClient, layout: Layout) -> World:
     found = dict(_data(client, {"": layout.mode}))
     mode_data, stat = found.get("", (None, None))
     owned = {topic: f"{layout.owners}/{topic}" for topic in _children(client, layout.owners)}
-    partitions = [TopicPartition(topic, int(number)) for topic, numbers in _each(client.get_children_async, owned)
-                  for number in numbers if number.isdigit()]
+    taken = [TopicPartition(topic, int(number)) for topic, numbers in _each(client.get_children_async, owned)
+             for number in numbers if NUMBER.fullmatch(number)]
     owners = {
         partition: Owner((data or b"").decode(errors="replace"), stat.ephemeralOwner or 0)
-        for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in partitions})}
+        for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in taken})}
     return World(
         registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.mzxid,
         _topics(client, registrations.values()), owners)
@@ -69,7 +72,17 @@ def _topics(client: KazooClient, registrations: Collection[Registration]) -> Map
     by_name = {name for each in registrations if each.by is Subscribed.STATIC for name in each.subscription}
     lists = any(each.by is not Subscribed.STATIC for each in registrations)
     paths = {name: topic(name) for name in (_children(client, TOPICS) if lists else by_name)}
-    return {name: sorted(map(int, documents.parsed(data)["partitions"])) for name, (data, _) in _data(client, paths)}
+    return {name: numbers for name, (data, _) in _data(client, paths) if (numbers := partitions(data))}
+
+
+def partitions(data: bytes | None) -> Sequence[int]:
+    """The partitions of a topic by its node; of what is none there are none: nobody can consume that."""
+    try:
+        found = documents.parsed(data or b"")
+    except ValueError:
+        return ()
+    named = found.get("partitions") if isinstance(found, dict) else None
+    return sorted(int(each) for each in named if NUMBER.fullmatch(each)) if isinstance(named, dict) else ()
 
 
 def _children(client: KazooClient, path: str) -> Sequence[str]:

@@ -1,11 +1,14 @@
 """The part of the status that every migration has, folded in one place from what was decided in a pass."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from switchover.api.conditions import Condition, ConditionType, set_condition
+from pydantic import ValidationError
+
+from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
 from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import AcceptedApproval, Direction, Finding, MigrationStatus, Phase, Rollback, Severity
 from switchover.core import status as fold
@@ -60,20 +63,40 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     }
 
 
-def invalid_status(migration: Mapping[str, object], generation: int, why: str, now: float) -> dict[str, object]:
-    """The status of an object whose spec the operator refuses, in words."""
+INVALID_SPEC, STATUS_UNREADABLE, DEFECT = "InvalidSpec", "StatusUnreadable", "Defect"
+"""Reasons of Stalled where no pass could come to a decision."""
+
+
+def stopped_status(migration: Mapping[str, Any], reason: str, why: str, now: float) -> dict[str, Any] | None:
+    """The status of an object of which no pass came to a decision, in words; None where it says so already.
+
+    What is on record stays as it is: it may be read again, by this operator or by another.
+    """
+    found, generation = migration.get("status"), migration["metadata"]["generation"]
+    kept: dict[str, Any] = found if isinstance(found, dict) else {}
+    conditions = _readable(kept.get("conditions"))
+    stalled = find_condition(conditions, ConditionType.STALLED)
+    told = (ConditionStatus.TRUE, reason, why, generation)
+    if stalled is not None and (stalled.status, stalled.reason, stalled.message, stalled.observed_generation) == told:
+        return None
     at = datetime.fromtimestamp(now, UTC)
-    conditions: tuple[Condition, ...] = ()
-    conditions = set_condition(conditions, ConditionType.READY, False, "InvalidSpec", why, at, generation)
-    conditions = set_condition(conditions, ConditionType.STALLED, True, "InvalidSpec", why, at, generation)
-    kept = migration.get("status")
+    for kind, value in ((ConditionType.READY, False), (ConditionType.STALLED, True)):
+        conditions = set_condition(conditions, kind, value, reason, why, at, generation)
     return {
-        **(kept if isinstance(kept, dict) else {}),
-        "observedGeneration": generation,
+        **kept,
+        **({"observedGeneration": generation} if reason == INVALID_SPEC else {}),
         "phase": Phase.STALLED.value,
-        "waitingForSummary": "InvalidSpec",
+        "waitingForSummary": reason,
         "conditions": [condition.manifest() for condition in conditions],
     }
+
+
+def _readable(conditions: object) -> tuple[Condition, ...]:
+    found = []
+    for each in conditions if isinstance(conditions, list) else ():
+        with contextlib.suppress(ValidationError):
+            found.append(Condition.model_validate(each))
+    return tuple(found)
 
 
 def telling(status: MigrationStatus) -> tuple[object, ...]:

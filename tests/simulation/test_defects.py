@@ -1,0 +1,63 @@
+"""No pass comes to a decision: an error that nobody expected, and a record that cannot be read. Told, and nothing moves."""
+
+from typing import Any
+
+import pytest
+
+from simulation.migration_world import NAME, MigrationWorld
+from simulation.test_kafka_migration import quiet_for, reference, until_step
+from switchover.core.kraft.kind import KafkaMigrations
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def stalled(world: MigrationWorld) -> dict[str, Any]:
+    return next((each for each in world.status.get("conditions", ()) if each["type"] == "Stalled"), {})
+
+
+def events(world: MigrationWorld, reason: str) -> list[str]:
+    return [found["message"] for (plural, _), found in world.api.objects.items()
+            if plural == "events" and found["reason"] == reason and found["type"] == "Warning"]
+
+
+def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.defective = True
+    with monkeypatch.context() as broken:
+        broken.setattr(KafkaMigrations, "plan", lambda *_: {}["s3cret"])
+        assert world.live(lambda: stalled(world).get("reason") == "Defect")
+        told = stalled(world)
+        assert (told["status"], world.status["phase"], world.status["waitingForSummary"]) == ("True", "Stalled", "Defect")
+        assert told["message"].startswith("KeyError in reconcile.py:")
+        assert events(world, "Defect") == [told["message"]]
+        assert "s3cret" not in str(world.api.objects["kafkamigrations", NAME])
+        quiet_for(world, 200)
+        assert events(world, "Defect") == [told["message"]], "told once"
+        assert world.status["progress"]["step"] == "MoveBrokers", "what is on record stays"
+    world.defective = False
+    assert world.run_to_the_end()
+    assert stalled(world)["status"] == "False"
+    assert world.end_state() == reference()[0]
+
+
+@pytest.mark.parametrize(("field", "value"), [("history", "none"), ("approvals", 7), ("steps", [{"name": 5}])])
+def test_a_record_that_cannot_be_read_is_told_and_kept(world: MigrationWorld, field: str, value: object) -> None:
+    until_step(world, "MoveBrokers", 1)
+    kept = world.status[field]
+
+    def put(what: object) -> None:
+        world.api.edit("kafkamigrations", NAME, lambda found: found["status"].update({field: what}))
+
+    put(value)
+    assert world.live(lambda: stalled(world).get("reason") == "StatusUnreadable")
+    assert f"status.{field}" in stalled(world)["message"]
+    assert events(world, "StatusUnreadable") == [stalled(world)["message"]]
+    quiet_for(world, 200)
+    assert world.status[field] == value
+    put(kept)
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
