@@ -1,5 +1,6 @@
-"""No pass comes to a decision: an error that nobody expected, and a record that cannot be read. Told, and nothing moves."""
+"""A record that is not believed, one that cannot be read, and an error that nobody expected. Told, and nothing moves."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,3 +62,27 @@ def test_a_record_that_cannot_be_read_is_told_and_kept(world: MigrationWorld, fi
     put(kept)
     assert world.run_to_the_end()
     assert world.end_state() == reference()[0]
+
+
+def rewritten(world: MigrationWorld, **progress: object) -> None:
+    """As `kubectl edit --subresource=status` does it, or a restore; the jury takes it for what is on record."""
+    world.api.edit("kafkamigrations", NAME, lambda found: found["status"]["progress"].update(progress))
+    recorded = world.jury.memory.recorded
+    assert recorded is not None
+    world.jury.memory.recorded = replace(recorded, status=world.status)
+
+
+@pytest.mark.parametrize("claimed", ["HandOver", "ReleaseZooKeeper"])
+def test_a_step_that_somebody_wrote_into_the_status_is_no_success(world: MigrationWorld, claimed: str) -> None:
+    """Standing before Finalize; it said "every controller is finalized" while all of them migrated."""
+    assert world.live(lambda: world.status.get("phase") == "AwaitingApproval" and world.step == "Finalize")
+    kept = dict(world.status["progress"])
+    rewritten(world, step=claimed)
+    assert world.live(lambda: stalled(world).get("reason") == "RecordContradicted")
+    quiet_for(world, 100)
+    conditions = {each["type"]: each["status"] for each in world.status["conditions"]}
+    assert (conditions["Succeeded"], conditions["Ready"], conditions["ZooKeeperRemovable"]) == ("False", "False", "False")
+    assert world.status["progress"]["step"] == claimed
+    rewritten(world, **kept)
+    assert world.run_to_the_end()
+    assert next(each["status"] for each in world.status["conditions"] if each["type"] == "Succeeded") == "True"

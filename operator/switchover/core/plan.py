@@ -58,7 +58,8 @@ class Leg(Generic[P]):
 class Step(Generic[P]):
     """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will.
 
-    A `hold` waits for an approval, `unless` evidence makes it needless.
+    A `hold` waits for an approval, `unless` evidence makes it needless. `rests_on` is what the steps before it have left
+    behind, on the way forward: without that the record is not believed, whoever wrote it, and nothing is done or moved.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Step(Generic[P]):
     hold: bool = False
     unless: Gate[P] | None = None
     irreversible: bool = False
+    rests_on: tuple[Gate[P], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,9 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
                                subject=step.name, unblocks="set desiredState to Running to go on"))
         return at, (), ""
     keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
+    if at.direction is Direction.FORWARD and not judge.all_open(step.rests_on, picture):
+        judge.all_open(told, picture)
+        return at, (), ""
     if effects := keeps(picture):
         judge.all_open(told, picture)
         return at, effects, ""

@@ -23,6 +23,7 @@ from switchover.core.kraft.gates import (
     zookeeper_groups,
 )
 from switchover.core.kraft.gates import way_back as to_zookeeper
+from switchover.core.kraft.gates.on_record import RECORD_HOLDS
 from switchover.core.kraft.gates.parity import PARITY
 from switchover.core.kraft.gates.windows import WITHIN_WINDOW
 from switchover.core.kraft.picture import Picture
@@ -44,6 +45,7 @@ KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.L
 BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
+RECORD: Gates = (RECORD_HOLDS,)
 AFTER_A_BROKER: Gates = (
     registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_KRAFT_BROKER: Gates = (*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE)
@@ -127,7 +129,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              goal=way_back.remove_controllers, rollouts=(STOPPED,), done=(to_zookeeper.CONTROLLERS_GONE,),
              one_way=True, critical=way_back.is_critical)),
-    Step("EnableMigration",
+    Step("EnableMigration", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
              keep=goals.keep_on_delete, rollouts=(TO_B_BUT_LAST,)),
@@ -138,7 +140,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_A),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=way_back.is_critical)),
-    Step("CopyMetadata",
+    Step("CopyMetadata", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK),
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
@@ -147,13 +149,13 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg(watch=DRIVER, rescue_from=DRIVER, rescue=HANDED_ON)),
-    Step("DualWrite",
+    Step("DualWrite", rests_on=RECORD,
          forward=Leg(
              watch=(*TAKEN_OVER, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
-    Step("MoveBrokers",
+    Step("MoveBrokers", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS),
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *DRIVER),
@@ -162,7 +164,7 @@ PLAN: Plan[Picture] = Plan((
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON,
                   keep=goals.keep_on_delete, rollouts=(BACK_TO_B,))),
-    Step("Soak",
+    Step("Soak", rests_on=RECORD,
          forward=Leg(
              watch=(dual_write.DUAL_WRITE_ALIVE, *DRIVER, workloads.TEMPLATE_IS_OURS, *KEPT),
              rescue_from=DRIVER, rescue=HANDED_ON,
@@ -170,7 +172,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
-    Step("Finalize", back=None, hold=True, irreversible=True, forward=Leg(
+    Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, forward=Leg(
         enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
                backups.BACKUPS_TAKEN),
@@ -178,9 +180,9 @@ PLAN: Plan[Picture] = Plan((
         keep=goals.keep_on_delete,
         rollouts=(TO_F,),
         done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
-    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, forward=Leg(
+    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD, forward=Leg(
         enter=(workloads.NO_POD_WOULD_RESTART,), goal=goals.hand_over, done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
+    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
 ))
 
 

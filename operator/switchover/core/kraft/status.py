@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from switchover.api.conditions import Condition, ConditionType, set_condition
+from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.status import Direction, Transition
 from switchover.core import record
@@ -15,6 +15,7 @@ from switchover.core.kraft.estimate import rollback_seconds
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
+from switchover.core.kraft.gates.on_record import RECORD_HOLDS
 from switchover.core.kraft.gates.volumes import VOLUMES_KEPT, volumes_on_record
 from switchover.core.kraft.on_record import nodes_of, restarts_of
 from switchover.core.kraft.picture import Picture
@@ -76,7 +77,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
         _coordinations_lost(picture, at), _incident(decision, old.history), caught_up)))
     outlook = Outlook(
-        steps=STEPS, succeeded=succeeded(decision), success="the cluster runs on KRaft",
+        steps=STEPS, succeeded=succeeded(decision, old), success="the cluster runs on KRaft",
         proof="every controller is finalized and the metadata log says POST_MIGRATION",
         lost=lost, can_go_back=can_go_back, back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0)
     told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
@@ -115,10 +116,15 @@ def _finalize_begun(decision: Decision) -> bool:
     return at.step in AFTER_FINALIZE or (at.step == FINALIZE and at.opened is not None)
 
 
-def succeeded(decision: Decision) -> bool:
-    """Finalize is proven: the steps that follow only hand over."""
-    at = decision.position
-    return at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE
+def succeeded(decision: Decision, before: KafkaMigrationStatus) -> bool:
+    """Finalize is proven: the steps that follow only hand over. What cannot be seen in this pass stays as it was."""
+    at, record = decision.position, decision.judged.get(RECORD_HOLDS.name)
+    if at.direction is not Direction.FORWARD or at.step not in AFTER_FINALIZE:
+        return False
+    if record is None or record.verdict.outcome == "Unknown":
+        was = find_condition(before.conditions, ConditionType.SUCCEEDED)
+        return was is not None and was.status is ConditionStatus.TRUE
+    return record.verdict.outcome == "Pass"
 
 
 def _plan_hash(migration: KafkaMigration, uid: str, at: Position) -> str:
