@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -181,13 +181,14 @@ def _passed(entries: Iterable[Entry], commit: str) -> set[str]:
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
-HEAD = ("long tests of", "tests", "passed", "failed", "not run", "last run on", "at (UTC)", "seconds")
+HEAD = ("long tests of", "tests", "passed", "failed", "never run", "on this commit", "last run on", "at (UTC)", "seconds")
 
 
 def table(tests: Iterable[str], entries: Iterable[Entry], commit: str) -> list[tuple[str, ...]]:
-    """By file: its long tests, how they did on this commit, when one ran last, and the seconds of their last runs."""
+    """By file: its long tests, how each of them did when it ran last, how many passed on this commit, when one ran last, and
+    the seconds of their last runs."""
     entries = list(entries)
-    on_it = {entry.test: entry.result for entry in entries if entry.commit == commit}
+    on_it = _passed(entries, commit)
     last = {entry.test: entry for entry in entries}
     files: dict[str, list[str]] = {}
     for test in tests:
@@ -196,11 +197,11 @@ def table(tests: Iterable[str], entries: Iterable[Entry], commit: str) -> list[t
     return [*rows, _row("all", [test for file in files.values() for test in file], on_it, last)]
 
 
-def _row(name: str, tests: Sequence[str], on_it: Mapping[str, str], last: Mapping[str, Entry]) -> tuple[str, ...]:
-    results = [on_it.get(test, SKIPPED) for test in tests]
+def _row(name: str, tests: Sequence[str], on_it: Set[str], last: Mapping[str, Entry]) -> tuple[str, ...]:
+    results = [last[test].result if test in last else SKIPPED for test in tests]
     ran = sorted((last[test] for test in tests if test in last), key=lambda entry: entry.at)
     when = (short(ran[-1].commit), ran[-1].at[:16].replace("T", " ")) if ran else ("never", "")
-    counts = (len(tests), *(results.count(each) for each in (PASSED, FAILED, SKIPPED)))
+    counts = (len(tests), *(results.count(each) for each in (PASSED, FAILED, SKIPPED)), len(on_it.intersection(tests)))
     return (name, *map(str, counts), *when, f"{sum(entry.seconds for entry in ran):.0f}" if ran else "")
 
 
@@ -215,7 +216,8 @@ def markdown(rows: Sequence[Sequence[str]], commit: str) -> str:
     lines = [HEAD, ("---",) * len(HEAD), *rows]
     return "\n".join((
         "# Long tests", "",
-        f"What `make test-long` ran on commit {short(commit)}, out of its ledger. Written by `make ledger WRITE=1`.", "",
+        "How each long test did when it ran last, out of the ledger of `make test-long`. "
+        f"\"On this commit\" is {short(commit)}. Written by `make ledger WRITE=1`.", "",
         *("| " + " | ".join(line) + " |" for line in lines), ""))
 
 

@@ -183,13 +183,13 @@ def test_the_table() -> None:
            *(entry(test, commit=f"{OTHER}+changes", seconds=100, day=3) for test in STORY)]
     rows = ledger.table(TESTS, ran, COMMIT)
     assert rows == [
-        ("tests/adapters/test_versions.py", "2", "0", "0", "2", "never", "", ""),
-        ("tests/sandbox/test_story.py", "3", "0", "0", "3", "bbbbbbbbbb+changes", "2026-11-03 08:00", "300"),
-        ("tests/simulation/test_kills.py", "3", "1", "1", "1", "aaaaaaaaaa", "2026-11-02 08:00", "80"),
-        ("all", "8", "1", "1", "6", "bbbbbbbbbb+changes", "2026-11-03 08:00", "380"),
+        ("tests/adapters/test_versions.py", "2", "0", "0", "2", "0", "never", "", ""),
+        ("tests/sandbox/test_story.py", "3", "3", "0", "0", "0", "bbbbbbbbbb+changes", "2026-11-03 08:00", "300"),
+        ("tests/simulation/test_kills.py", "3", "1", "1", "1", "1", "aaaaaaaaaa", "2026-11-02 08:00", "80"),
+        ("all", "8", "4", "1", "3", "1", "bbbbbbbbbb+changes", "2026-11-03 08:00", "380"),
     ]
-    assert ledger.columns(rows)[1].split() == ["tests/adapters/test_versions.py", "2", "0", "0", "2", "never"]
+    assert ledger.columns(rows)[1].split() == ["tests/adapters/test_versions.py", "2", "0", "0", "2", "0", "never"]
     page = ledger.markdown(rows, COMMIT).splitlines()
-    assert "on commit aaaaaaaaaa," in page[2]
+    assert '"On this commit" is aaaaaaaaaa.' in page[2]
     assert page[4].startswith("| long tests of | tests |")
-    assert page[-1] == "| all | 8 | 1 | 1 | 6 | bbbbbbbbbb+changes | 2026-11-03 08:00 | 380 |"
+    assert page[-1] == "| all | 8 | 4 | 1 | 3 | 1 | bbbbbbbbbb+changes | 2026-11-03 08:00 | 380 |"

@@ -136,11 +136,12 @@ def test_the_table_is_shown_and_written(project: Project) -> None:
     shown = project.pytest("--ledger", "show")
     assert shown.returncode == 0
     quick = next(line for line in shown.stdout.splitlines() if line.startswith("tests/simulation/test_quick.py"))
-    assert quick.split()[1:6] == ["2", "1", "1", "0", project.commit[:10]]
+    assert quick.split()[1:7] == ["2", "1", "1", "0", "1", project.commit[:10]]
     assert len(project.ran()) == 2
     assert project.git("status", "--porcelain") == ""
     project.pytest("--ledger", "write")
-    assert "| tests/sandbox/test_story.py | 2 | 0 | 0 | 2 | never |" in (project.root / "docs" / "long-tests.md").read_text()
+    page = (project.root / "docs" / "long-tests.md").read_text()
+    assert "| tests/sandbox/test_story.py | 2 | 0 | 0 | 2 | 0 | never |" in page
     assert list(json.loads((project.root / "tests" / "long_seconds.json").read_text())) == [
         "tests/simulation/test_quick.py::test_each"]
 
