@@ -1,46 +1,59 @@
-"""What the runbook of OutOfSync tells a person to do about a leader that never takes its followers back (Kafka 3.9.2)."""
+"""What two runbooks tell a person to do about a node of Kafka 3.9.2 that waits for an answer it will never get."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from demo.cluster import Cluster
 from demo.progress import Resource
 from patience import Patience
 
 PATIENCE_SECONDS = 75
-"""A follower that can be taken back is within seconds."""
+"""A follower that can be taken back is within seconds, and so is a controller that can register."""
+FIRST_CONTROLLER = 3000
 
 
 @dataclass
 class Cure:
-    """Restarts a leader whose partitions stay out of sync although every broker's pod is Ready.
+    """Restarts such a node, although the operator could not know that it may: it names it and waits, as it must.
 
-    Such a leader lost its AlterPartition while the controller changed from ZooKeeper's to KRaft's. The operator names it and
-    waits, as it must; `restarted` has the pods that were deleted here.
+    OutOfSync: a leader that lost its AlterPartition while the controller changed from ZooKeeper's to KRaft's, while every
+    broker's pod is Ready. ControllerNotReady: a controller that could not reach the leader at first, and never registers.
+    `restarted` has the pods that were deleted here.
     """
 
     cluster: Cluster
     restarted: list[str] = field(default_factory=list)
-    _leaders: str = ""
+    _waits: tuple[str, str] = ("", "")
     _patience: Patience = field(default_factory=lambda: Patience(PATIENCE_SECONDS))
 
     def __call__(self, resource: Resource) -> str | None:
         """What it did about the migration as it stands, in words. Raises CommandFailed."""
-        waits = resource.get("status", {}).get("waitingFor", [])
-        told = next((str(item.get("observed", "")) for item in waits if item["reason"] == "OutOfSync"), "")
-        named = re.search(r"leaders (\d.*)", told)
-        leaders = named[1] if named is not None else ""
-        if leaders != self._leaders:
-            self._leaders, self._patience = leaders, Patience(PATIENCE_SECONDS)
-        if not leaders or not self._patience.over or not self._all_ready():
+        found = (waits_of(item) for item in resource.get("status", {}).get("waitingFor", []))
+        waits = next((each for each in found if each is not None), ("", ""))
+        if waits != self._waits:
+            self._waits, self._patience = waits, Patience(PATIENCE_SECONDS)
+        reason, nodes = waits
+        if not nodes or not self._patience.over or not self._brokers_ready():
             return None
-        pod = f"kafka-{re.split(r'[, ]', leaders)[0]}"
+        first = int(re.split(r"\D+", nodes)[0])
+        pod = f"kafka-{first}" if reason == "OutOfSync" else f"kafka-controller-{first - FIRST_CONTROLLER}"
         self.cluster.kubectl("delete", "pod", pod, "--wait=false")
         self.restarted.append(pod)
-        self._leaders = ""
-        return f"the runbook of OutOfSync: {pod} never takes its followers back, and is restarted by hand"
+        self._waits = ("", "")
+        return f"the runbook of {reason}: {pod} waits for an answer that it will never get, and is restarted by hand"
 
-    def _all_ready(self) -> bool:
+    def _brokers_ready(self) -> bool:
         pods = self.cluster.items("pods", "--selector", "app=kafka")
         ready = [item["status"] for pod in pods for item in pod["status"].get("conditions", []) if item["type"] == "Ready"]
         return len(pods) == 3 and ready == ["True"] * 3
+
+
+def waits_of(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The reason, and the ids of the nodes that its runbook is about; None where it is none of these runbooks."""
+    where, words = {
+        "OutOfSync": ("observed", r"leaders (\d.*)"), "ControllerNotReady": ("subject", r"controller (\d+)"),
+    }.get(item["reason"], ("", ""))
+    found = re.search(words, str(item.get(where, ""))) if words else None
+    return (item["reason"], found[1]) if found is not None else None
