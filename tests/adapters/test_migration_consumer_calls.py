@@ -21,7 +21,7 @@ from adapters.clusters import KafkaCluster
 from adapters.members import OPERATOR
 from patience import Patience, stretched, until
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
-from switchover.coordination.layout import Layout
+from switchover.coordination.layout import Layout, topic
 from switchover.coordination.registration import decoded
 from switchover.partition import TopicPartition
 
@@ -148,6 +148,18 @@ def test_no_store_takes_a_commit_of_what_others_own(bench: Bench) -> None:
     until(lost, "it knows what it lost", 20)
     consumer.commit(offsets=[each for each in places if each.partition != 2], asynchronous=False)
     assert bench.offsets() == bench.in_kafka() == [RECORDS, RECORDS, 0, RECORDS]
+
+
+def test_a_topic_whose_node_is_none_is_named_and_read_again(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    node = topic(bench.topic)
+    right = bench.zookeeper.get(node)[0]
+    bench.zookeeper.set(node, b"no topic")
+    consumer = bench.consumer()
+    consumer.subscribe([bench.topic])
+    until(lambda: f"the node of topic '{bench.topic}' is none" in caplog.text, "it says so", 20)
+    assert consumer.poll(0.2) is None
+    bench.zookeeper.set(node, right)
+    assert len(taken(consumer.poll, 4 * RECORDS)) == 4 * RECORDS
 
 
 def test_a_batch_is_done_with_the_next_call(bench: Bench) -> None:

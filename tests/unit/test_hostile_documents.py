@@ -39,7 +39,7 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
     (acknowledgement.decoded,
      {"version": 1, "mode": "kafka", "modeVersion": 1, "generation": 2, "owned": {"t": [0]}, "waits": ""}, ()),
     (mode, "kafka", ()),
-    (reading.partitions, {"version": 1, "partitions": {"0": [1], "1": [2]}}, ()),
+    (lambda data: reading.partitions("t", data), {"version": 1, "partitions": {"0": [1], "1": [2]}}, reading.NoTopic),
     (lambda data: audit.told(data.decode(errors="replace")), {"verdict": "Clean", "evidence": ["a"], "reason": ""}, ()),
     (lambda data: applied.applied_by({"metadata": {"managedFields": [], "annotations": {
         "kubectl.kubernetes.io/last-applied-configuration": data.decode(errors="replace")}}}),

@@ -9,7 +9,7 @@ from kazoo.security import ACL
 
 from switchover.adapters import znode_rights
 from switchover.adapters.zookeeper_session import ZooKeeperSession, left
-from switchover.consumer.reading import Unsettled, read_world
+from switchover.consumer.reading import NoTopic, Unsettled, read_world
 from switchover.coordination.layout import BROKERS, Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
@@ -58,7 +58,7 @@ class KazooZooKeeperGroups(ZooKeeperSession):
         except NoAuthError as error:
             raise Refused(f"ZooKeeper at {self._named} does not let us read {layout.root}, or the topics below"
                           " /brokers/topics: their ACLs must give our credentials READ") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except NoTopic as error:
             raise Malformed(f"a topic of group {layout.group} in ZooKeeper at {self._named} is not what Kafka writes:"
                             f" {error}") from error
         return replace(world, brokers=frozenset(map(int, filter(str.isdigit, self._list(deadline, client, BROKERS)))))

@@ -160,6 +160,9 @@ class KafkaGroup:
             words = problem.args[0].str() if isinstance(problem, KafkaException) else str(problem)
             logger.info("Kafka group %s: %s", self._group, words)
             event = Failed(number, words)
+        except Exception as problem:                    # what is never answered is never asked again
+            logger.exception("Kafka group %s", self._group)
+            event = Failed(number, str(problem))
         self._post(event)
 
     def _poll(self) -> None:

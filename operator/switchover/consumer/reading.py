@@ -25,8 +25,12 @@ class Unsettled(Exception):
     """Members came and went faster than they could be read."""
 
 
+class NoTopic(ValueError):
+    """A topic's node is not what Kafka writes: who is to have its partitions cannot be computed."""
+
+
 def read_world(client: KazooClient, layout: Layout, attempts: int = 20) -> World:
-    """The group as it is. Raises Unsettled, and kazoo's errors when ZooKeeper does not answer or refuses to."""
+    """The group as it is. Raises Unsettled, NoTopic, and kazoo's errors when ZooKeeper does not answer or refuses to."""
     for _ in range(attempts):
         before = _membership(client, layout)
         world = _read(client, layout)
@@ -72,17 +76,19 @@ def _topics(client: KazooClient, registrations: Collection[Registration]) -> Map
     by_name = {name for each in registrations if each.by is Subscribed.STATIC for name in each.subscription}
     lists = any(each.by is not Subscribed.STATIC for each in registrations)
     paths = {name: topic(name) for name in (_children(client, TOPICS) if lists else by_name)}
-    return {name: numbers for name, (data, _) in _data(client, paths) if (numbers := partitions(data))}
+    return {name: partitions(name, data) for name, (data, _) in _data(client, paths)}
 
 
-def partitions(data: bytes | None) -> Sequence[int]:
-    """The partitions of a topic by its node; of what is none there are none: nobody can consume that."""
+def partitions(name: str, data: bytes | None) -> Sequence[int]:
+    """The partitions of a topic by its node. Raises NoTopic."""
     try:
         found = documents.parsed(data or b"")
-    except ValueError:
-        return ()
+    except ValueError as problem:
+        raise NoTopic(f"the node of topic {name!r} is none: {problem}") from None
     named = found.get("partitions") if isinstance(found, dict) else None
-    return sorted(int(each) for each in named if NUMBER.fullmatch(each)) if isinstance(named, dict) else ()
+    if not isinstance(named, dict) or not all(map(NUMBER.fullmatch, named)):
+        raise NoTopic(f"the node of topic {name!r} names no partitions")
+    return sorted(map(int, named))
 
 
 def _children(client: KazooClient, path: str) -> Sequence[str]:

@@ -18,7 +18,7 @@ from kazoo.retry import KazooRetry
 
 from switchover.consumer.lease import Lease
 from switchover.consumer.messages import Changed, Connected, Event, Expired, Failed, OwnerGone, Resumed, Suspended
-from switchover.consumer.reading import ANSWER, Unsettled
+from switchover.consumer.reading import ANSWER, NoTopic, Unsettled
 from switchover.consumer.serial import Serial
 from switchover.consumer.settings import BadConfiguration, Settings
 from switchover.consumer.znodes import Taken, Znodes
@@ -106,15 +106,22 @@ class Sessions:
     def _answer(self, znodes: Znodes | None, do: Callable[[Znodes], Event | None], failed: Callable[[str], None]) -> None:
         try:
             event = self._do(znodes, do)
-        except (KazooException, KazooTimeoutError, Unsettled, Taken, Unreachable) as problem:
-            if (why := words(problem)) != self._complaint:      # asked again several times a second
-                self._complaint = why
-                logger.warning("ZooKeeper: %s", why)
-            failed(why)
+        except (KazooException, KazooTimeoutError, Unsettled, NoTopic, Taken, Unreachable) as problem:
+            self._complain(problem, logging.WARNING)
+            failed(words(problem))
+        except Exception as problem:  # noqa: BLE001 - what is never answered is never asked again
+            self._complain(problem, logging.ERROR, problem)
+            failed(words(problem))
         else:
             self._complaint = ""
             if event is not None:
                 self._post(event)
+
+    def _complain(self, problem: Exception, level: int, traceback: Exception | None = None) -> None:
+        """Once: it is asked again several times a second."""
+        if (why := words(problem)) != self._complaint:
+            self._complaint = why
+            logger.log(level, "ZooKeeper: %s", why, exc_info=traceback)
 
     def _do(self, znodes: Znodes | None, do: Callable[[Znodes], Any]) -> Any:
         if znodes is None or znodes is not self._znodes or not self.client.connected:
