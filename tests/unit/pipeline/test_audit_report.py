@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -129,6 +129,7 @@ def test_evidence_begins_with_what_made_the_verdict() -> None:
 
 
 @given(st.text(max_size=200), st.integers(8, 60))
+@example("000000000", 8)
 def test_a_name_is_shown_without_what_could_deceive(name: str, longest: int) -> None:
     told = shown(name, longest)
     assert told.isprintable()

@@ -112,5 +112,5 @@ def shown(name: str | None, longest: int = 60) -> str:
     """A name as a user may see it: escaped where it holds anything but plain characters, and shortened."""
     text = name or ""
     plain = text.isprintable() and text.isascii() and "'" not in text and text
-    short = text if len(text) <= longest else text[:longest] + "…"
+    short = text if len(text) <= longest else text[:longest] + "..."
     return short if plain else ascii(short)
