@@ -73,6 +73,12 @@ class Threads:
             self.to_kafka.append(in_kafka)
         self.to_zookeeper.append(in_zookeeper)
 
+    def write_to_zookeeper(self, offset: int) -> None:
+        """The application commits, and Kafka's turn has not come."""
+        self.positions.move(P, self.claim, offset)
+        self.commit({P: self.claim})
+        self.run(self.to_zookeeper)
+
     def run(self, jobs: deque[Callable[[], None]]) -> None:
         with contextlib.suppress(NoAnswer):
             jobs.popleft()()
@@ -122,9 +128,7 @@ def test_a_commit_under_a_claim_that_has_ended_is_lost_and_told(again):
 
 def test_kafka_is_not_told_late_what_was_released_without_waiting_for_it():
     threads = Threads()
-    threads.positions.move(P, threads.claim, 9)
-    threads.commit({P: threads.claim})
-    threads.run(threads.to_zookeeper)
+    threads.write_to_zookeeper(9)
     threads.positions.forget(frozenset({P}))
     threads.kafka.has = 30                                              # by whoever has it now
     threads.drain()
@@ -133,9 +137,7 @@ def test_kafka_is_not_told_late_what_was_released_without_waiting_for_it():
 
 def test_a_process_that_stood_still_does_not_tell_kafka_what_it_was_about_to():
     threads = Threads()
-    threads.positions.move(P, threads.claim, 9)
-    threads.commit({P: threads.claim})
-    threads.run(threads.to_zookeeper)
+    threads.write_to_zookeeper(9)
     threads.certain, threads.kafka.has = False, 30
     with pytest.raises(Uncertain):
         threads.drain()
