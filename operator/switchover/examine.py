@@ -83,7 +83,7 @@ class Examiner:
             objects = group.create_task(self._ask(self._survey.managers_of(_reserved(picture))))
             classes = group.create_task(self._ask(self._survey.storage_classes()))
             in_use = group.create_task(self._ask(self._survey.classes_in_use()))
-            rights = group.create_task(self._missing_rights())
+            rights = group.create_task(self._missing_rights(picture))
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
             idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
@@ -112,9 +112,9 @@ class Examiner:
         found = await asyncio.gather(*(self._ask(self._zookeeper.server_mode(server)) for server in servers))
         return {str(server): mode for server, mode in zip(servers, found, strict=True)}
 
-    async def _missing_rights(self) -> Observed[tuple[str, ...]]:
+    async def _missing_rights(self, picture: Picture) -> Observed[tuple[str, ...]]:
         if not isinstance(self._rights, Known) or self._clock.now() - self._rights.at > RIGHTS_SECONDS:
-            self._rights = await self._ask(self._survey.missing_rights())
+            self._rights = await self._ask(self._survey.missing_rights(_own_secrets(picture)))
         return self._rights
 
     async def _template_changes(self, picture: Picture,
@@ -136,11 +136,15 @@ class Examiner:
         return found
 
 
+def _own_secrets(picture: Picture) -> tuple[str, ...]:
+    return tuple(names.node_files(name) for name in (picture.spec.controllers.name, *picture.broker_sets))
+
+
 def _reserved(picture: Picture) -> tuple[tuple[str, str, str], ...]:
     """API version, kind and name of what Switchover will create."""
     controllers = picture.spec.controllers.name
     return (
         ("v1", "Service", controllers),
         ("policy/v1", "PodDisruptionBudget", controllers),
-        *(("v1", "Secret", names.node_files(name)) for name in (controllers, *picture.broker_sets)),
+        *(("v1", "Secret", name) for name in _own_secrets(picture)),
     )

@@ -145,7 +145,8 @@ class GroupObserver:
     async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
         spec, at = picture.spec, picture.position
         fleet = await self._known(self._fleet(spec, picture.uid, at.attempt))
-        rights = await self._rights.get(self._survey.missing_rights) if at.step == "Preflight" else NOT_ASKED
+        rights = (await self._rights.get(lambda: self._survey.missing_rights(_credentials(spec)))
+                  if at.step == "Preflight" else NOT_ASKED)
         audited: Observed[JobRun | None] = NOT_ASKED
         if at.step == audit.STEP:
             audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
@@ -253,3 +254,9 @@ class GroupObserver:
         return replace(picture, facts=replace(
             picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),
             missing_zookeeper_rights=rights))
+
+
+def _credentials(spec: ConsumerGroupMigrationSpec) -> tuple[str, ...]:
+    """The Secrets that it reads."""
+    references = (spec.kafka.credentials_ref, spec.zookeeper.credentials_ref if spec.zookeeper is not None else None)
+    return tuple(reference.name for reference in references if reference is not None)

@@ -345,8 +345,11 @@ class Survey(Protocol):
         """Of those that exist (API version, kind, name): "Kind name" -> its label app.kubernetes.io/managed-by or ""."""
         ...
 
-    async def missing_rights(self) -> tuple[str, ...]:
-        """Which rights that a migration needs we do not have, in words such as `patch statefulsets.apps`."""
+    async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
+        """Which rights that a migration needs we do not have, in words such as `patch statefulsets.apps`.
+
+        Those to Secrets are asked for by the names of these, since the Role may name the Secrets that it is for.
+        """
         ...
 
     async def storage_classes(self) -> StorageClasses:

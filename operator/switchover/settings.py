@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+KINDS = ("KafkaMigration", "ConsumerGroupMigration")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -14,11 +15,12 @@ class BadSettings(Exception):
 class Settings:
     """The operator's settings.
 
-    `namespace` is the only one that it touches; `identity` names this instance in Leases; `kubeconfig` is empty in a
-    pod, where the service account counts.
+    `namespace` is the only one that it touches; of the resources it serves those of `kinds`, and watches no others;
+    `identity` names this instance in Leases; `kubeconfig` is empty in a pod, where the service account counts.
     """
 
     namespace: str
+    kinds: frozenset[str]
     identity: str
     kubeconfig: str
     probe_port: int
@@ -34,6 +36,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     |--------------|----------------------------------------------------|---------|
     | POD_NAMESPACE| the namespace that the operator works in           | needed  |
     | POD_NAME     | the name of this instance                          | needed  |
+    | KINDS        | the resources that it serves, separated by commas  | both    |
     | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
     | PROBE_PORT   | port of the liveness probe                         | 8080    |
     | METRICS_PORT | port of the Prometheus metrics                     | 9090    |
@@ -42,6 +45,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """
     settings = Settings(
         namespace=_needed(environment, "POD_NAMESPACE"),
+        kinds=_kinds(environment.get("KINDS", ",".join(KINDS))),
         identity=_needed(environment, "POD_NAME"),
         kubeconfig=environment.get("KUBECONFIG", ""),
         probe_port=_port(environment, "PROBE_PORT", 8080),
@@ -59,6 +63,13 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
     if not value:
         raise BadSettings(f"{name} is not set; in a pod it comes from the downward API (fieldRef)")
     return value
+
+
+def _kinds(text: str) -> frozenset[str]:
+    found = frozenset(text.split(","))
+    if not found <= frozenset(KINDS):
+        raise BadSettings(f"KINDS is {text!r}; it must be {KINDS[0]}, {KINDS[1]}, or both with a comma between them")
+    return found
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver.charts import rendered
 from apiserver.kubelet import run_as_kubelet
-from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, rendered, with_own_token, workload
+from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, with_own_token, workload
 from apiserver.test_chart import helm as helm  # the fixture
-from apiserver.test_workloads import Clock, pods_of
+from apiserver.test_workloads import pods_of
 from patience import Patience, until
+from switchover.adapters import api_server
 from switchover.adapters.api_server import connect
+from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.core.kraft.names import CLAIM
 
@@ -165,7 +168,7 @@ def test_a_resource_that_comes_with_an_approval_is_given_by_its_approver_as_well
 # --- the chart ------------------------------------------------------------------------------------------------------------
 
 
-def test_reading_nodes_is_all_that_the_cluster_role_gives(world: World, helm: Helm, kubectl: Kubectl) -> None:
+def test_reading_nodes_is_all_that_the_cluster_role_gives(world: World, kubectl: Kubectl) -> None:
     def may(verb: str, resource: str) -> bool:
         answer = kubectl("auth", "can-i", verb, resource, "--as", world.release.account, check=False)
         return answer.stdout.strip() == "yes"
@@ -174,17 +177,16 @@ def test_reading_nodes_is_all_that_the_cluster_role_gives(world: World, helm: He
     assert not may("list", "nodes")
     assert not may("patch", "nodes")
     assert not may("list", "pods")
-    (role,) = (document for document in rendered(helm, "--set", "rbac.readNodes=true") if document["kind"] == "ClusterRole")
+    (role,) = (document for document in rendered("rbac.readNodes=true") if document["kind"] == "ClusterRole")
     assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
 
 
 async def test_nodes_are_seen_with_the_right_and_said_to_be_unseen_without(
-    world: World, kubectl: Kubectl, kubeconfig: Path, tmp_path: Path
+    world: World, kubectl: Kubectl, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operators = await connect(world.release.namespace, str(with_own_token(world.release, kubectl, kubeconfig, tmp_path)))
     admins = await connect(world.release.namespace, str(kubeconfig))
-    clock = Clock()
-    workloads = KubernetesWorkloads(operators, clock)
+    workloads = KubernetesWorkloads(operators, WallClock())
 
     async def cordoned() -> bool | None:
         return (await pods_of(workloads))["kafka-0"].cordoned
@@ -200,7 +202,8 @@ async def test_nodes_are_seen_with_the_right_and_said_to_be_unseen_without(
         await comes_to(cordoned, None)
         kubectl("create", "--filename", "-", stdin=given)
         assert await cordoned() is None                            # it does not ask in every pass
-        clock.time += 61
+        monkeypatch.setattr(api_server, "ASK_AGAIN_SECONDS", 0.0)
+        operators._forbidden.clear()                               # an hour later
         await comes_to(cordoned, True)
     finally:
         kubectl("delete", "node", "node-0")

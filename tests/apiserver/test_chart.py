@@ -5,6 +5,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 import yaml
 from kubernetes import client
 
-from patience import Patience, stretched, until
+from apiserver import charts
+from apiserver.charts import CHART
+from apiserver.processes import running
+from patience import Patience, until
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -23,9 +27,6 @@ from switchover.core import launch
 from switchover.core.groups.facts import JobState
 from switchover.ports import Fenced, Refused
 
-ROOT = Path(__file__).parents[2]
-CHART = ROOT / "helm" / "switchover"
-
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -33,17 +34,7 @@ Helm = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def helm(kubeconfig: Path) -> Helm:
     """Runs the sandbox's helm; the test fails when helm does, unless check=False."""
-    built = subprocess.run([ROOT / "sandbox" / "build", "k8s"], check=True, stdout=subprocess.PIPE, text=True)
-    program = Path(built.stdout.strip()) / "helm"
-
-    def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        completed = subprocess.run(
-            [program, "--kubeconfig", kubeconfig, *arguments], capture_output=True, text=True, timeout=stretched(120)
-        )
-        assert completed.returncode == 0 or not check, completed.stderr
-        return completed
-
-    return run
+    return partial(charts.helm, "--kubeconfig", str(kubeconfig))
 
 
 @dataclass(frozen=True)
@@ -54,46 +45,18 @@ class Release:
     account: str
 
 
+def with_values(*values: str) -> pytest.MarkDecorator:
+    """The release has these values set."""
+    return pytest.mark.parametrize("release", [values], indirect=True, ids=" ".join)
+
+
 @pytest.fixture
-def release(helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[Release]:
+def release(request: pytest.FixtureRequest, helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[Release]:
     kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
-    helm("install", "switchover", str(CHART), "--namespace", namespace)
+    settings = [word for value in getattr(request, "param", ()) for word in ("--set", value)]
+    helm("install", "switchover", str(CHART), "--namespace", namespace, *settings)
     yield Release(namespace, f"system:serviceaccount:{namespace}:switchover")
     helm("uninstall", "switchover", "--namespace", namespace)
-
-
-def rendered(helm: Helm, *arguments: str) -> list[dict[str, Any]]:
-    text = helm("template", "switchover", str(CHART), *arguments).stdout
-    return [document for document in yaml.safe_load_all(text) if document]
-
-
-def test_lint_finds_nothing(helm: Helm) -> None:
-    answer = helm("lint", "--strict", str(CHART)).stdout
-    assert "[WARNING]" not in answer
-    assert "[ERROR]" not in answer
-
-
-def test_the_charts_crds_are_those_of_the_models(helm: Helm) -> None:
-    found = {
-        document["metadata"]["name"]: document
-        for document in rendered(helm, "--include-crds")
-        if document["kind"] == "CustomResourceDefinition"
-    }
-    wanted = [yaml.safe_load(path.read_text()) for path in (ROOT / "crds").glob("*.yaml")]
-    assert found == {document["metadata"]["name"]: document for document in wanted}
-
-
-def test_a_value_that_does_not_exist_is_refused_in_words(helm: Helm) -> None:
-    answer = helm("template", "switchover", str(CHART), "--set", "image.repo=x", check=False)
-    assert answer.returncode != 0
-    assert "repo" in answer.stderr
-
-
-def test_no_right_reaches_beyond_the_namespace_and_none_is_a_wildcard(helm: Helm) -> None:
-    documents = rendered(helm)
-    assert {document["kind"] for document in documents} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
-    rules = next(document["rules"] for document in documents if document["kind"] == "Role")
-    assert not [rule for rule in rules if "*" in rule["apiGroups"] + rule["resources"] + rule["verbs"]]
 
 
 def test_the_restricted_standard_admits_the_pod(release: Release, api_client: client.ApiClient) -> None:
@@ -301,7 +264,7 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
 
 
 async def test_the_role_holds_what_the_adapters_use_and_no_more(
-    release: Release, helm: Helm, kubectl: Kubectl, kubeconfig: Path, operators_kubeconfig: Path
+    release: Release, kubectl: Kubectl, kubeconfig: Path, operators_kubeconfig: Path
 ) -> None:
     for resource in (MIGRATION, GROUP):
         kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(resource))
@@ -318,7 +281,7 @@ async def test_the_role_holds_what_the_adapters_use_and_no_more(
         await everything(server)
     finally:
         await server.close()
-    rules = next(document["rules"] for document in rendered(helm) if document["kind"] == "Role")
+    rules = charts.of(charts.rendered(), "Role")["rules"]
     granted = {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
     assert granted - KOPF - UNLOGGED == used(kubeconfig.with_name("audit.log"), release.account)
 
@@ -349,20 +312,63 @@ async def test_preflight_sees_whether_every_right_is_there(
     server = await connect(release.namespace, str(operators_kubeconfig))
     survey = KubernetesSurvey(server)
     try:
-        assert await survey.missing_rights() == ()
+        assert await survey.missing_rights(["kafka-switchover"]) == ()
         with pytest.raises(Refused, match=r"forbids get or list on .*storageclasses"):
             await survey.storage_classes()
         smaller = [{"op": "test", "path": "/rules/0/resources", "value": ["kafkamigrations", "consumergroupmigrations"]},
                    {"op": "remove", "path": "/rules/2"}, {"op": "remove", "path": "/rules/2"}]
         kubectl("patch", "role", "switchover", "--namespace", release.namespace, "--type", "json",
                 "--patch", json.dumps(smaller))
-        missing = await survey.missing_rights()
+        missing = await survey.missing_rights(["kafka-switchover"])
         while not missing:                             # the authorizer learns of it after a moment
             await asyncio.sleep(0.1)
-            missing = await survey.missing_rights()
+            missing = await survey.missing_rights(["kafka-switchover"])
         assert missing == tuple(f"{verb} leases.coordination.k8s.io" for verb in ("get", "create", "update", "delete"))
     finally:
         await server.close()
+
+
+@with_values("rbac.secrets.read={kafka-client}", "rbac.secrets.write={kafka-switchover}")
+async def test_secrets_that_the_values_do_not_name_stay_closed(
+    release: Release, kubectl: Kubectl, operators_kubeconfig: Path
+) -> None:
+    for name in ("kafka-client", "payments"):
+        kubectl("create", "secret", "generic", name, "--namespace", release.namespace, "--from-literal", "user=alice")
+    server = await connect(release.namespace, str(operators_kubeconfig))
+    workloads, survey = KubernetesWorkloads(server, WallClock()), KubernetesSurvey(server)
+    try:
+        assert await workloads.client_properties("kafka-client") == {"user": "alice"}
+        with pytest.raises(Refused, match=r"forbids get or list on secrets payments"):
+            await workloads.client_properties("payments")
+        for files in ({"kafka-0.properties": "node.id=0"}, {"kafka-0.properties": "node.id=1"}):
+            await workloads.write_node_files("kafka-switchover", files, {})
+            assert await workloads.node_files("kafka-switchover") == files
+        await workloads.delete_object("v1", "Secret", "kafka-switchover")
+        assert await survey.missing_rights(["kafka-switchover"]) == ()
+        assert await survey.missing_rights(["other-switchover"]) == tuple(
+            f"{verb} secrets other-switchover" for verb in ("get", "patch", "delete"))
+    finally:
+        await server.close()
+
+
+@with_values("kinds={KafkaMigration}")
+def test_a_kind_that_is_not_served_is_not_asked_for(
+    release: Release, kubectl: Kubectl, kubeconfig: Path, operators_kubeconfig: Path, tmp_path: Path
+) -> None:
+    """A watch without the right would be refused, and tried again for ever."""
+    kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(MIGRATION))
+    log = tmp_path / "log"
+
+    def seen() -> bool:
+        phase = ("kafkamigration", "kafka", "--output", "jsonpath={.status.phase}")
+        return bool(kubectl("get", "--namespace", release.namespace, *phase).stdout.strip())
+
+    with running(operators_kubeconfig, release.namespace, log, KINDS="KafkaMigration"):
+        until(seen, lambda: f"the migration is seen: {log.read_text()[-2000:]}")
+    events = [json.loads(line) for line in kubeconfig.with_name("audit.log").read_text().splitlines()]
+    refused = {event["objectRef"]["resource"] for event in events
+               if event["user"]["username"] == release.account and event["responseStatus"]["code"] == 403}
+    assert refused <= {"nodes", "storageclasses"}
 
 
 async def test_a_right_that_is_taken_away_is_missed_in_words(

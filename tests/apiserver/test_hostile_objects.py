@@ -1,10 +1,7 @@
 """Objects that one tenant may create, and the operator of all: it goes on with the others, and says what it cannot read."""
 
 import json
-import os
-import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ from typing import Any
 import pytest
 
 from apiserver.examples import documented_of
+from apiserver.processes import running
 from patience import until
 
 Kubectl = Callable[..., Any]
@@ -37,19 +35,10 @@ def migration(name: str) -> dict[str, Any]:
     return {**found, "metadata": {"name": name}, "spec": {**found["spec"], "desiredState": "Planned"}}
 
 
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @pytest.fixture
-def operator(kubeconfig: Path, namespace: str, crds: object, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    environment = {**os.environ, "POD_NAMESPACE": namespace, "POD_NAME": "operator-0", "KUBECONFIG": str(kubeconfig),
-                   "PROBE_PORT": str(port()), "METRICS_PORT": str(port()), "LOG_FORMAT": "text"}
-    with (tmp_path / "log").open("w") as log, subprocess.Popen(
-            [Path(sys.executable).with_name("switchover"), "run"], env=environment, stderr=log, text=True) as process:
+def operator(kubeconfig: Path, namespace: str, crds: object, tmp_path: Path) -> "Iterator[subprocess.Popen[str]]":
+    with running(kubeconfig, namespace, tmp_path / "log") as process:
         yield process
-        process.kill()
 
 
 def is_seen(kubectl: Kubectl, namespace: str, name: str) -> bool:

@@ -250,4 +250,4 @@ async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorklo
 
 
 async def test_an_administrator_misses_no_right(survey: KubernetesSurvey) -> None:
-    assert await survey.missing_rights() == ()
+    assert await survey.missing_rights(["kafka-switchover"]) == ()

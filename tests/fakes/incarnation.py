@@ -84,6 +84,7 @@ class SimulatedApiServer(ApiServer):
     def __init__(self, incarnation: Incarnation, namespace: str) -> None:
         self.namespace = namespace
         self._incarnation = incarnation
+        self._forbidden = {}
 
     async def close(self) -> None:
         """Nothing is open."""

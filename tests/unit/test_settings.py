@@ -9,14 +9,21 @@ NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
-        namespace="kafka", identity="switchover-1", kubeconfig="", probe_port=8080, metrics_port=9090,
+        namespace="kafka", kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}), identity="switchover-1",
+        kubeconfig="", probe_port=8080, metrics_port=9090,
         log_level="INFO", json_logs=True)
+
+
+def test_one_kind_alone() -> None:
+    assert read_settings(NEEDED | {"KINDS": "ConsumerGroupMigration"}).kinds == {"ConsumerGroupMigration"}
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"POD_NAMESPACE": " "}, ["POD_NAMESPACE is not set"]),
+        ({"KINDS": "KafkaMigrations"}, ["KINDS is 'KafkaMigrations'", "KafkaMigration, ConsumerGroupMigration, or both"]),
+        ({"KINDS": ""}, ["KINDS is ''"]),
         ({"POD_NAME": ""}, ["POD_NAME is not set", "downward API"]),
         ({"PROBE_PORT": "eighty"}, ["PROBE_PORT", "'eighty'", "1 to 65535"]),
         ({"METRICS_PORT": "0"}, ["METRICS_PORT", "'0'"]),

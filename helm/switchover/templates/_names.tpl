@@ -13,3 +13,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "switchover.name" -}}
 {{- if contains "switchover" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-switchover{{ end }}
 {{- end }}
+
+{{- define "switchover.resources" -}}
+{{- $names := list }}{{ range .Values.kinds }}{{ $names = append $names (printf "%ss" (lower .)) }}{{ end }}{{ toJson $names }}
+{{- end }}
+
+{{- define "switchover.statuses" -}}
+{{- $names := list }}{{ range .Values.kinds }}{{ $names = append $names (printf "%ss/status" (lower .)) }}{{ end }}{{ toJson $names }}
+{{- end }}

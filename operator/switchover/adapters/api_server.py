@@ -20,6 +20,8 @@ from switchover.ports import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
 SECONDS_PER_CALL = 10.0
+ASK_AGAIN_SECONDS = 3600.0
+"""After a refusal of what belongs to no namespace: each is an entry in somebody's audit log, and the right comes seldom."""
 
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -52,6 +54,10 @@ class Conflict(Exception):
     """409: a resourceVersion or uid that is no longer so, or a name that is taken. Never leaves the adapters."""
 
 
+class Forbidden(Refused):
+    """403: the account has not the right."""
+
+
 class OverBudget(Exception):
     """429 by a disruption budget, with its words. Never leaves the adapters."""
 
@@ -81,6 +87,7 @@ class ApiServer:
     def __init__(self, client: ApiClient, namespace: str) -> None:
         self.namespace = namespace
         self._client = client
+        self._forbidden: dict[str, tuple[float, str]] = {}
         self._dynamic = DynamicClient(client)  # type: ignore[no-untyped-call]
 
     async def close(self) -> None:
@@ -104,6 +111,18 @@ class ApiServer:
     async def get(self, path: str) -> dict[str, Any]:
         """Read one object; NotFound when it does not exist."""
         return await self.request("GET", path)
+
+    async def beyond(self, collection: str, name: str = "") -> dict[str, Any]:
+        """Read what belongs to no namespace; a refusal holds for the whole collection, for ASK_AGAIN_SECONDS."""
+        now = asyncio.get_running_loop().time()
+        until, why = self._forbidden.get(collection, (now, ""))
+        if now < until:
+            raise Forbidden(why)
+        try:
+            return await self.get(f"{collection}/{name}" if name else collection)
+        except Forbidden as error:
+            self._forbidden[collection] = (now + ASK_AGAIN_SECONDS, str(error))
+            raise
 
     async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         """Read a collection, at most what carries all the labels."""
@@ -167,7 +186,7 @@ def translate(method: str, path: str, error: ApiException) -> Exception:
         case 401:
             return Refused(f"the API server does not accept our credentials ({what})")
         case 403:
-            return Refused(
+            return Forbidden(
                 f"the API server forbids {_VERBS[method]} on {what}: {words}."
                 f" Allow it in the Role of the operator's service account"
             )

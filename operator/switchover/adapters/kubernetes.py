@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from switchover.adapters import ownership
-from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound, OverBudget
+from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
 from switchover.adapters.applied import applied_by
 from switchover.adapters.member_workloads import read_member_workloads
 from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod, selects
@@ -21,9 +21,6 @@ from switchover.core.kraft import names
 from switchover.core.kraft.facts import ServerConfiguration, Workload
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
-ASK_AGAIN_SECONDS = 60.0
-"""After a refusal to read nodes: somebody may give the right meanwhile."""
-
 
 class KubernetesWorkloads:
     """`ports.Workloads` on a real API server."""
@@ -31,7 +28,6 @@ class KubernetesWorkloads:
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self._server = server
         self._clock = clock
-        self._nodes_refused_at = float("-inf")
         self._read_versions: dict[str, str] = {}
         self._read_uids: dict[str, str] = {}       # path -> uid of what may be deleted one day
 
@@ -83,22 +79,18 @@ class KubernetesWorkloads:
 
     async def _cordoned(self, nodes: set[str]) -> frozenset[str] | None:
         """The unschedulable ones; None without the right to read nodes, which belong to no namespace."""
-        now = self._clock.now()
-        if now < self._nodes_refused_at + ASK_AGAIN_SECONDS:
-            return None
-
         async def cordoned(node: str) -> bool:
             try:
-                return bool((await self._server.get(f"/api/v1/nodes/{node}"))["spec"].get("unschedulable"))
+                return bool((await self._server.beyond("/api/v1/nodes", node))["spec"].get("unschedulable"))
             except NotFound:
                 return False
 
+        first, rest = sorted(nodes)[:1], sorted(nodes)[1:]                 # the first alone: one refusal tells of all
         try:
-            answers = await asyncio.gather(*(cordoned(node) for node in sorted(nodes)))
-        except Refused:
-            self._nodes_refused_at = now
+            answers = [await cordoned(node) for node in first] + await asyncio.gather(*map(cordoned, rest))
+        except Forbidden:
             return None
-        return frozenset(node for node, answer in zip(sorted(nodes), answers, strict=True) if answer)
+        return frozenset(node for node, answer in zip(first + rest, answers, strict=True) if answer)
 
     async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
         """A key of a ConfigMap or Secret; Refused names the object or key that does not exist."""

@@ -70,17 +70,19 @@ class KubernetesSurvey:
             return None
         return found["metadata"].get("labels") or {}
 
-    async def missing_rights(self) -> tuple[str, ...]:
+    async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
         """Ask for each right by a SelfSubjectAccessReview, which every account may do."""
-        asked = [(group, resource, verb) for (group, resource), verbs in self._rights.items() for verb in verbs]
+        names = {("", "secrets"): tuple(secrets)}
+        asked = [(group, resource, verb, name) for (group, resource), verbs in self._rights.items()
+                 for name in names.get((group, resource), ("",)) for verb in verbs]
         allowed = await asyncio.gather(*(self._allowed(*each) for each in asked))
-        return tuple(f"{verb} {resource}{'.' + group if group else ''}"
-                     for (group, resource, verb), granted in zip(asked, allowed, strict=True) if not granted)
+        return tuple(f"{verb} {resource}{'.' + group if group else ''}{' ' + name if name else ''}"
+                     for (group, resource, verb, name), granted in zip(asked, allowed, strict=True) if not granted)
 
-    async def _allowed(self, group: str, resource: str, verb: str) -> bool:
+    async def _allowed(self, group: str, resource: str, verb: str, name: str) -> bool:
         kind, _, subresource = resource.partition("/")
         attributes = {"namespace": self._server.namespace, "verb": verb, "group": group, "resource": kind,
-                      "subresource": subresource}
+                      "subresource": subresource, "name": name}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
                   "spec": {"resourceAttributes": attributes}}
         answer = await self._server.request("POST", REVIEWS, review)
@@ -89,7 +91,7 @@ class KubernetesSurvey:
     async def storage_classes(self) -> StorageClasses:
         """The classes of the whole cluster; Refused for an account that may not list them."""
         found = {item["metadata"]["name"]: item["metadata"].get("annotations") or {}
-                 for item in await self._server.items(CLASSES)}
+                 for item in (await self._server.beyond(CLASSES))["items"]}
         default = (name for name, annotations in found.items() if annotations.get(DEFAULT_CLASS) == "true")
         return StorageClasses(frozenset(found), next(default, ""))
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 import time
+from typing import Any
 
 import kopf
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -52,11 +53,13 @@ async def run_operator(settings: Settings) -> None:
         register(registry, (GROUP, VERSION, plural), loops)
         return reconciler
 
-    survey = KubernetesSurvey(server)
-    clusters = serve("KafkaMigration", "kafkamigrations", KafkaMigrations(),
-                     Connections(settings.namespace, workloads, survey, clock))
-    groups = serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(),
-                   GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock))
+    served: list[Reconciler[Any, Any]] = []
+    if "KafkaMigration" in settings.kinds:
+        served.append(serve("KafkaMigration", "kafkamigrations", KafkaMigrations(),
+                            Connections(settings.namespace, workloads, KubernetesSurvey(server), clock)))
+    if "ConsumerGroupMigration" in settings.kinds:
+        served.append(serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(),
+                            GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock)))
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
         await kopf.operator(
@@ -66,8 +69,8 @@ async def run_operator(settings: Settings) -> None:
             liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz",
         )
     finally:
-        await clusters.close()
-        await groups.close()
+        for reconciler in served:
+            await reconciler.close()
         await server.close()
         scraped.shutdown()
         scraped.server_close()

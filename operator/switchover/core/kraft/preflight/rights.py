@@ -44,7 +44,8 @@ def find_missing_kubernetes_rights(picture: Picture) -> Iterator[Verdict]:
     if missing.value:
         yield fail("KubernetesRightMissing", f"this account may not {several(missing.value, 20)}",
                    subject=several(missing.value), observed=f"{len(missing.value)} rights are missing",
-                   unblocks="install the chart's Role and RoleBinding in this namespace as they are")
+                   unblocks="install the chart's Role and RoleBinding in this namespace as they are; where its rbac.secrets"
+                            " names any Secrets, name those of `write` that are missing")
 
 
 def find_missing_kafka_rights(picture: Picture) -> Iterator[Verdict]:

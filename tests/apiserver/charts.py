@@ -1,0 +1,48 @@
+"""The chart, and the sandbox's helm, which needs no API server to render it."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from patience import stretched
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "helm" / "switchover"
+
+
+@cache
+def program() -> Path:
+    """Built when it is not there."""
+    built = subprocess.run([ROOT / "sandbox" / "build", "k8s"], check=True, stdout=subprocess.PIPE, text=True)
+    return Path(built.stdout.strip()) / "helm"
+
+
+def helm(*arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    """What helm says; AssertionError when it fails, unless check=False."""
+    completed = subprocess.run([program(), *arguments], capture_output=True, text=True, timeout=stretched(120))
+    assert completed.returncode == 0 or not check, completed.stderr
+    return completed
+
+
+def rendered(*values: str) -> list[dict[str, Any]]:
+    """The objects of a release named switchover with these values set."""
+    settings = [word for value in values for word in ("--set", value)]
+    text = helm("template", "switchover", str(CHART), "--namespace", "kafka", *settings).stdout
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def of(documents: list[dict[str, Any]], kind: str, name: str = "switchover") -> dict[str, Any]:
+    """The one of that kind and name."""
+    (found,) = (each for each in documents if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return found
+
+
+def refusal(*values: str) -> str:
+    """Why the chart takes no such values."""
+    settings = [word for value in values for word in ("--set", value)]
+    refused = helm("template", "switchover", str(CHART), *settings, check=False)
+    assert refused.returncode != 0
+    return refused.stderr

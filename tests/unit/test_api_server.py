@@ -1,0 +1,50 @@
+"""Reading what belongs to no namespace: one refusal holds for all of its kind, for a while."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from simulation.virtual_time import VirtualLoop
+from switchover.adapters.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden
+from switchover.ports import Unreachable
+
+
+class Answering(ApiServer):
+    """Refuses as long as `refused` says so."""
+
+    def __init__(self) -> None:
+        self._forbidden = {}
+        self.refusal: Exception | None = Forbidden("no")
+        self.asked: list[str] = []
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        self.asked.append(path)
+        if self.refusal is not None:
+            raise self.refusal
+        return {}
+
+
+def test_it_is_asked_for_again_after_an_hour_and_then_in_every_pass() -> None:
+    loop, server = VirtualLoop(), Answering()
+    for name in ("a", "b", "a"):
+        with pytest.raises(Forbidden, match="no"):
+            loop.run_until_complete(server.beyond("/api/v1/nodes", name))
+    assert server.asked == ["/api/v1/nodes/a"]
+    with pytest.raises(Forbidden):
+        loop.run_until_complete(server.beyond("/apis/storage.k8s.io/v1/storageclasses"))
+    assert server.asked == ["/api/v1/nodes/a", "/apis/storage.k8s.io/v1/storageclasses"]
+    server.refusal = None
+    loop.run_until_complete(asyncio.sleep(ASK_AGAIN_SECONDS + 1))
+    for _ in range(2):
+        loop.run_until_complete(server.beyond("/api/v1/nodes", "b"))
+    assert server.asked[2:] == ["/api/v1/nodes/b"] * 2
+
+
+def test_a_server_that_does_not_answer_is_asked_again() -> None:
+    loop, server = VirtualLoop(), Answering()
+    server.refusal = Unreachable("no answer")
+    for _ in range(2):
+        with pytest.raises(Unreachable):
+            loop.run_until_complete(server.beyond("/api/v1/nodes", "a"))
+    assert len(server.asked) == 2
