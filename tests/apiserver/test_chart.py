@@ -371,6 +371,25 @@ def test_a_kind_that_is_not_served_is_not_asked_for(
     assert refused <= {"nodes", "storageclasses"}
 
 
+@with_values("networkPolicy.enabled=true")
+def test_people_may_what_their_role_says(release: Release, kubectl: Kubectl) -> None:
+    """The API server takes the network policies, too."""
+    status = "patch --subresource=status"
+    may: dict[str, list[str]] = {}
+    for role in ("viewer", "migrator", "approver"):
+        kubectl("create", "rolebinding", role, "--namespace", release.namespace, "--role", f"switchover-{role}",
+                "--user", role)
+        for verb in ("list", "create", "patch", "delete", "approve", status):
+            answer = kubectl("auth", "can-i", *verb.split(), "kafkamigrations.switchover.dev", "--as", role,
+                             "--namespace", release.namespace, check=False)
+            if answer.stdout.strip() == "yes":
+                may.setdefault(role, []).append(verb)
+    assert may == {"viewer": ["list"], "migrator": ["list", "create", "patch", "delete"],
+                   "approver": ["list", "patch", "approve"]}
+    found = kubectl("get", "networkpolicies", "--namespace", release.namespace, "--output", "name").stdout.split()
+    assert {each.rpartition("/")[2] for each in found} == {"switchover", "switchover-controllers"}
+
+
 async def test_a_right_that_is_taken_away_is_missed_in_words(
     release: Release, kubectl: Kubectl, operators_kubeconfig: Path
 ) -> None:

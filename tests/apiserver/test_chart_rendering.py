@@ -7,6 +7,7 @@ import yaml
 
 from apiserver.charts import CHART, ROOT, helm, of, refusal, rendered
 from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS
+from switchover.core.kraft.names import CONTROLLERS_LABEL
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
@@ -55,6 +56,7 @@ def test_the_charts_crds_are_those_of_the_models() -> None:
     ("image.repo=x", "repo"),
     ("kinds={Kafka}", "must be one of 'KafkaMigration', 'ConsumerGroupMigration'"),
     ("kinds=null", "kinds"),
+    ("networkPolicy.controllers.from=null", "networkPolicy"),
     ("rbac.secrets.read={kafka-client}", "rbac.secrets.write must name STATEFULSET-switchover"),
 ])
 def test_a_value_that_does_not_serve_is_refused_in_words(value: str, words: str) -> None:
@@ -64,7 +66,9 @@ def test_a_value_that_does_not_serve_is_refused_in_words(value: str, words: str)
 def test_no_right_reaches_beyond_the_namespace_and_none_is_a_wildcard() -> None:
     documents = rendered()
     assert {document["kind"] for document in documents} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
-    rules = [rule for document in documents if document["kind"] == "Role" for rule in document["rules"]]
+    roles = {document["metadata"]["name"]: document["rules"] for document in documents if document["kind"] == "Role"}
+    assert roles.keys() == {"switchover", "switchover-viewer", "switchover-migrator", "switchover-approver"}
+    rules = [rule for each in roles.values() for rule in each]
     assert not [rule for rule in rules if "*" in rule["apiGroups"] + rule["resources"] + rule["verbs"]]
 
 
@@ -92,3 +96,50 @@ def test_secrets_are_given_by_name_where_the_values_name_them() -> None:
     assert named(SECRETS[1]) == {"get": own, "create": every, "patch": own, "delete": own}
     assert named(SECRETS[0], "kinds={ConsumerGroupMigration}") == {"get": ("kafka-client", "zookeeper-client")}
     assert granted(role(*SECRETS)) == granted(role())
+
+
+@pytest.mark.parametrize("kinds", [(CLUSTERS,), (CLUSTERS, GROUPS)], ids=" and ".join)
+def test_people_watch_migrate_or_approve(kinds: tuple[str, ...]) -> None:
+    """None of them writes a status, and only one approves."""
+    documents, resources = rendered(f"kinds={{{','.join(kinds)}}}"), [PLURALS[kind] for kind in kinds]
+    look = ["get", "list", "watch"]
+    for name, verbs in {"viewer": look, "migrator": [*look, "create", "update", "patch", "delete"],
+                        "approver": [*look, "update", "patch", "approve"]}.items():
+        rule = {"apiGroups": ["switchover.dev"], "resources": resources, "verbs": verbs}
+        assert of(documents, "Role", f"switchover-{name}")["rules"] == [rule]
+    bound = [each["roleRef"]["name"] for each in documents if each["kind"] == "RoleBinding"]
+    assert bound == ["switchover"]
+    assert [each["metadata"]["name"] for each in rendered("rbac.roles=false") if each["kind"] == "Role"] == ["switchover"]
+
+
+POLICY = "networkPolicy.enabled=true"
+
+
+def test_the_operator_reaches_what_it_asks_and_nothing_else() -> None:
+    documents = rendered(POLICY, "networkPolicy.apiServer.to[0].ipBlock.cidr=10.0.0.1/32")
+    policy, pod = of(documents, "NetworkPolicy")["spec"], of(documents, "Deployment")["spec"]["template"]
+    assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    here, server = [{"podSelector": {}}], [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
+
+    def tcp(*ports: int | str) -> list[dict[str, Any]]:
+        return [{"protocol": "TCP", "port": port} for port in ports]
+
+    assert policy["egress"] == [
+        {"ports": [{"protocol": "UDP", "port": 53}, *tcp(53)]},
+        {"ports": tcp(443, 6443), "to": server},
+        {"ports": tcp(9092, 9093, 2181), "to": here},
+    ]
+    assert policy["ingress"] == [{"ports": tcp("probe", "metrics")}]
+    assert {port["name"] for port in pod["spec"]["containers"][0]["ports"]} == {"probe", "metrics"}
+
+
+def test_only_the_namespace_reaches_the_controllers() -> None:
+    """The policy selects the label that the operator gives to their pods, whatever the spec says of labels."""
+    policy = of(rendered(POLICY), "NetworkPolicy", "switchover-controllers")["spec"]
+    assert policy["podSelector"] == {"matchExpressions": [{"key": CONTROLLERS_LABEL, "operator": "Exists"}]}
+    assert policy["ingress"] == [{"from": [{"podSelector": {}}]}]
+    assert policy["policyTypes"] == ["Ingress"]
+    groups_alone = [each["metadata"]["name"] for each in rendered(POLICY, "kinds={ConsumerGroupMigration}")
+                    if each["kind"] == "NetworkPolicy"]
+    assert groups_alone == ["switchover"]

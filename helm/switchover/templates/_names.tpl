@@ -15,9 +15,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "switchover.resources" -}}
-{{- $names := list }}{{ range .Values.kinds }}{{ $names = append $names (printf "%ss" (lower .)) }}{{ end }}{{ toJson $names }}
+[{{ range $n, $kind := .Values.kinds }}{{ if $n }}, {{ end }}{{ lower $kind }}s{{ end }}]
 {{- end }}
 
 {{- define "switchover.statuses" -}}
-{{- $names := list }}{{ range .Values.kinds }}{{ $names = append $names (printf "%ss/status" (lower .)) }}{{ end }}{{ toJson $names }}
+[{{ range $n, $kind := .Values.kinds }}{{ if $n }}, {{ end }}{{ lower $kind }}s/status{{ end }}]
 {{- end }}
