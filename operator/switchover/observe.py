@@ -30,7 +30,7 @@ from switchover.core.samples import keep, span
 from switchover.examine import Examiner
 from switchover.leftovers import leftovers
 from switchover.metadata.parity import TreeReading
-from switchover.ports import Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
+from switchover.ports import Access, Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
 
 T = TypeVar("T")
 
@@ -291,9 +291,8 @@ class Observer:
         """Learn the brokers' addresses on the bootstrap listener; one that is down keeps the address it had."""
         if picture.position.nodes and set(picture.brokers.values()) <= self._addresses.keys():
             return
-        for server in picture.spec.kafka.bootstrap_servers.split(","):
-            host, _, port = server.strip().rpartition(":")
-            view = await self._known(self._brokers_client.metadata(Address(host, int(port))), NODE_SECONDS)
+        for server in Access(picture.spec.kafka.bootstrap_servers).addresses:
+            view = await self._known(self._brokers_client.metadata(server), NODE_SECONDS)
             if isinstance(view, Known):
                 self._addresses.update(view.value.brokers)
                 return

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
+from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.core.figures import Figure
 from switchover.core.groups.facts import BrokerGroups, Group, JobRun, OffsetsTopic, Readiness
 from switchover.core.groups.workloads import MemberWorkload
@@ -54,13 +55,28 @@ class Fenced(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret."""
+    """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret.
+
+    A server that another one told of gets the credentials only if `allowed` has it.
+    """
 
     servers: str
     properties: Mapping[str, str] = field(default_factory=dict)
+    allowed: AllowedServers = ANYWHERE
 
     def __repr__(self) -> str:                     # secrets never reach a log
         return f"Access({self.servers!r})"
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """The servers of the list, in their order. Raises Refused for what is none."""
+        found = []
+        for server in self.servers.partition("/")[0].split(","):
+            host, _, port = server.strip().rpartition(":")
+            if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+                raise Refused(f"server {server.strip()!r} is not of the form HOST:PORT")
+            found.append(Address(host.removeprefix("[").removesuffix("]"), int(port)))
+        return found
 
 
 @dataclass(frozen=True, slots=True)

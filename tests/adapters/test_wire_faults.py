@@ -34,13 +34,14 @@ from switchover.adapters.wire_connection import Connection
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_log import MetadataLog
 from switchover.adapters.wire_offsets import WireOffsets
+from switchover.core.credentials import KAFKA, allowed_servers
 from switchover.core.kraft.facts import Address
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
 from switchover.ports import Access, Refused, Unreachable
 
 API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 18, 1, 55, 59, 17
-METADATA, OFFSET_FETCH, FIND_COORDINATOR = 3, 9, 10
+METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36
 NODE = 3000
 
 NO_OP = bytes.fromhex("01140000")
@@ -152,7 +153,7 @@ async def reading(leader: Callable[[int, bytes], Any], seconds: float = 10) -> A
     (None, r"no complete answer within 0\.4 s"),
     (b"HTTP/1.1 400 Bad Request\r\n", "does not speak Kafka's protocol"),
     (b"\x00\x00\x00\x02\x00\x00", "does not speak Kafka's protocol"),
-    (b"\x00\x00\x00\x06\x00\x00\x00\x07\x00\x00", "answered request 7 instead of 0"),
+    (b"\x00\x00\x00\x06\x00\x00\x00\x07\x00\x00", "answered another request"),
     (b"\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00", "unreadable answer: "),
     (b"\x00\x00\x00\x06\x00\x00\x00\x00\x7f\xff", "unreadable answer: "),
 ])
@@ -226,6 +227,38 @@ async def test_a_node_that_wants_a_password_hashed_for_minutes_is_refused() -> N
     async with Node(script) as node:
         with pytest.raises(Refused, match="wants the password hashed 3,000,000 times, and no Kafka wants more than 16,384"):
             await wire.api_versions(node.address)
+
+
+async def test_credentials_go_to_no_node_that_their_secret_does_not_name() -> None:
+    """Neither to one that is asked directly, nor to one that a broker tells of."""
+    told: list[int] = []
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="canary";'
+    ours = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
+
+    def foreign(api_key: int, body: bytes) -> Any:
+        told.append(api_key)
+
+    async with Node(foreign) as other:
+        def broker(api_key: int, body: bytes) -> Any:
+            if api_key == SASL_HANDSHAKE:
+                return SaslHandshakeResponse(error_code=ErrorCode.none, mechanisms=("PLAIN",))
+            if api_key == SASL_AUTHENTICATE:
+                return SaslAuthenticateResponse(error_code=ErrorCode.none, error_message=None, auth_bytes=b"",
+                                                session_lifetime=i64Timedelta.parse(timedelta()))
+            assert api_key == FIND_COORDINATOR
+            return find_coordinator_v4.FindCoordinatorResponse(throttle_time=i32Timedelta.parse(timedelta()), coordinators=(
+                find_coordinator_v4.Coordinator(key="g", node_id=BrokerId(1), host=other.address.host, port=i32(
+                    other.address.port), error_code=ErrorCode.none, error_message=None),))
+
+        async with Node(broker) as node:
+            allowed = allowed_servers("ours", "demo", {KAFKA: str(node.address)}, KAFKA)
+            refusal = f"Secret ours does not name {other.address} in its key bootstrap.servers"
+            with pytest.raises(Refused, match=refusal):
+                await KafkaWire(ours, allowed).metadata(other.address)
+            access = Access(str(node.address), ours, allowed)
+            [reading] = (await WireOffsets(access).sweep({"g": Asked(frozenset({"t"}))})).readings.values()
+            assert refusal in str(reading)
+    assert not told
 
 
 async def test_of_two_that_claim_to_lead_the_later_epoch_counts() -> None:

@@ -56,9 +56,9 @@ async def test_every_protocol_and_mechanism(own_cluster: KafkaCluster, tmp_path:
     assert await sees(encrypted, "SASL_SSL", trust | ada) == {1}
     assert await sees(mutual, "SSL", trust | identity) == {1}
     assert await sees(mutual, "SSL", trust | locked) == {1}
-    with pytest.raises(Refused, match=f"{password}: refused user ada: .*Invalid username or password"):
+    with pytest.raises(Refused, match=f"{password}: refused user ada: SASL_AUTHENTICATION_FAILED"):
         await sees(password, "SASL_PLAINTEXT", wrong)
-    with pytest.raises(Refused, match=f"{password}: refused user grace: .*invalid credentials.* SCRAM-SHA-256") as refused:
+    with pytest.raises(Refused, match=f"{password}: refused user grace: SASL_AUTHENTICATION_FAILED") as refused:
         await sees(password, "SASL_PLAINTEXT", grace | {"sasl.jaas.config": f'{SCRAM} username="grace" password="s3cret";'})
     assert "s3cret" not in str(refused.value)
     with pytest.raises(Refused, match=f"{password}: refused user grace"):        # she has no credentials of that kind

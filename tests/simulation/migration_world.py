@@ -323,7 +323,7 @@ class MigrationWorld:
 def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
     """Clients of the simulated world. They take any credentials."""
     return Adapters(
-        nodes=lambda _: SimulatedNodes(incarnation, kafka),
+        nodes=lambda _properties, _allowed: SimulatedNodes(incarnation, kafka),
         admin=lambda _: SimulatedAdmin(incarnation, kafka),
         zookeeper=lambda _: SimulatedZooKeeper(incarnation, kafka),
     )

@@ -3,12 +3,15 @@
 import base64
 import json
 import logging
+import re
+import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fakes.api_server import FakeApi
+from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation
 from fakes.kafka_world import Kafka
 from simulation import migration_world
@@ -16,21 +19,23 @@ from simulation.migration_world import NAME, SERVER_PROPERTIES, SPEC, MigrationW
 from simulation.virtual_time import TimeIsUp
 from switchover.adapters import librdkafka, wire_security, zookeeper_security
 from switchover.cli.connections import Adapters
-from switchover.ports import Access
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SECRETS = {
     "kafka-client": {
+        "bootstrap.servers": "kafka:9092,*.kafka",
         "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.jaas.config": f'{SCRAM} required username="switchover" password="canary-kafka-1";'},
-    "zookeeper-client": {"zookeeper.digest": "switchover:canary-zookeeper-1"},
+    "zookeeper-client": {"zookeeper.connect": "zookeeper:2181", "zookeeper.digest": "switchover:canary-zookeeper-1"},
     "controllers": {
+        "bootstrap.servers": f"*.kafka-controller.{NAMESPACE}.svc:9093",
         "sasl.mechanism": "PLAIN",
         "sasl.jaas.config": f'{PLAIN} required username="kafka" password="canary-controllers-1";'},
 }
 SECURED: dict[str, Any] = {
     **SPEC,
+    "acceptedRisks": ["PasswordsInClear"],
     "kafka": {**SPEC["kafka"], "credentialsRef": {"name": "kafka-client"}},            # type: ignore[dict-item]
     "zookeeper": {**SPEC["zookeeper"], "credentialsRef": {"name": "zookeeper-client"}},  # type: ignore[dict-item]
     "controllers": {**SPEC["controllers"], "listener": {                                # type: ignore[dict-item]
@@ -61,11 +66,11 @@ class SecuredWorld(MigrationWorld):
                 return properties
 
             return Adapters(
-                nodes=lambda given: inside.nodes(noted(given, wire_security.security)),
+                nodes=lambda given, allowed: inside.nodes(noted(given, wire_security.security), allowed),
                 admin=lambda access: inside.admin(
-                    Access(access.servers, noted(access.properties, librdkafka.configuration))),
+                    replace(access, properties=noted(access.properties, librdkafka.configuration))),
                 zookeeper=lambda access: inside.zookeeper(
-                    Access(access.servers, noted(access.properties, zookeeper_security.credentials))),
+                    replace(access, properties=noted(access.properties, zookeeper_security.credentials))),
             )
 
         monkeypatch.setattr(migration_world, "simulated", simulated)
@@ -114,7 +119,7 @@ def test_no_secret_is_told_in_a_whole_migration(world: SecuredWorld, caplog: pyt
     assert world.live(looking(lambda: world.step == "MoveBrokers"))
     world.put_secret("kafka-client", SECRETS["kafka-client"] | {
         "sasl.jaas.config": 'x required password="canary-broken'})                 # the errors of bad input, too
-    world.put_secret("zookeeper-client", {"zookeeper.digest": "canary-no-colon"})
+    world.put_secret("zookeeper-client", SECRETS["zookeeper-client"] | {"zookeeper.digest": "canary-no-colon"})
     world.put_secret("controllers", SECRETS["controllers"] | {"sasl.mechanism": "SCRAM-SHA-256"})
     assert world.live(looking(lambda: "zookeeper.digest" in str(world.waiting) or "sasl.jaas.config" in str(world.waiting)))
     for name, values in SECRETS.items():
@@ -167,3 +172,36 @@ def test_a_missing_secret_is_named_and_nothing_begins(world: SecuredWorld, name:
     assert world.step == "Preflight"
     world.put_secret(name, SECRETS[name])
     assert world.live(lambda: world.step == "EnableMigration")
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_that_names_no_servers_is_sent_nowhere_until_its_owner_does_what_preflight_says(
+        world: SecuredWorld, name: str) -> None:
+    """The attack of the security review: whoever may create a migration names a Secret of somebody else's."""
+    key = "zookeeper.connect" if name == "zookeeper-client" else "bootstrap.servers"
+    world.put_secret(name, {given: value for given, value in SECRETS[name].items() if given != key})
+    assert world.live(lambda: f"Secret {name} does not name" in str(world.waiting))
+    assert not [given for given in world.opened if given.get("sasl.jaas.config", given.get("zookeeper.digest"))
+                == SECRETS[name].get("sasl.jaas.config", SECRETS[name].get("zookeeper.digest"))]
+    [command] = {item["message"].partition("may go there: ")[2] for item in world.status["waitingFor"]
+                 if f"Secret {name} does not name" in item["message"]}
+    *kubectl, secret, _, patch = shlex.split(command)
+    assert [*kubectl, secret] == ["kubectl", "-n", NAMESPACE, "patch", "secret", name]
+    world.put_secret(name, SECRETS[name] | json.loads(patch)["stringData"])
+    assert world.live(lambda: world.step == "EnableMigration")
+
+
+def test_a_secret_of_something_else_is_not_told_of(world: SecuredWorld) -> None:
+    for name in SECRETS:
+        world.put_secret(name, {"DB_USER": "canary", "DB_PASSWORD": "canary", "security.protocol": "canary"})
+    assert world.live(lambda: "Secret kafka-client does not name" in str(world.waiting)
+                      and "Secret controllers does not name" in str(world.waiting))
+    assert not {"DB_USER", "DB_PASSWORD", "canary"} & set(re.findall(r"\w+", everything_told(world.api)))
+
+
+def test_a_password_travels_unencrypted_only_if_that_is_accepted(world: SecuredWorld) -> None:
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].pop("acceptedRisks"))
+    assert world.live(lambda: "spec.acceptedRisks: [PasswordsInClear]" in str(world.waiting))
+    assert "Secret zookeeper-client: zookeeper.digest" in str(world.waiting)
+    assert "Secret controllers: the password of PLAIN" in str(world.waiting)
+    assert not [given for given in world.opened if "zookeeper.digest" in given]

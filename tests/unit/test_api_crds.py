@@ -179,6 +179,7 @@ def test_the_spec_is_frozen_by_a_rule_for_each_part_that_may_not_change(crd):
         "desiredState",
         "holds",
         "approvals",
+        "acceptedRisks",
         "backups",
         "windows",
         "gates",

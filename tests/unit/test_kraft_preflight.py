@@ -171,9 +171,26 @@ def both(first: Change, second: Change) -> Change:
 
 
 def listener(protocol: str, credentials: dict[str, str] | str) -> Change:
+    """A listener whose Secret names the controllers; its passwords may travel unencrypted."""
     controllers = {"storage": {"size": "1Gi"},
                    "listener": {"securityProtocol": protocol, "credentialsRef": {"name": "keys"}}}
-    return lambda picture: kubernetes(listener_credentials=credentials)(wanted(controllers=controllers)(picture))
+    if isinstance(credentials, dict):
+        credentials = {"bootstrap.servers": "*.kafka-controller.kafka.svc:9093"} | credentials
+    spec = wanted(controllers=controllers, acceptedRisks=["PasswordsInClear"])
+    return lambda picture: kubernetes(listener_credentials=credentials)(spec(picture))
+
+
+def between_brokers(protocol: str, **settings: str) -> Change:
+    """The brokers' own listener, as one of them tells of it."""
+    def changed(picture: Picture) -> Picture:
+        brokers = dict(picture.facts.examination.brokers)
+        broker, told = next((broker, told) for broker, told in brokers.items() if isinstance(told, Known))
+        theirs = {"inter.broker.listener.name": "INTERNAL", "listener.security.protocol.map": f"X:SSL, internal:{protocol}"}
+        brokers[broker] = replace(told, value=replace(
+            told.value, static_settings=told.value.static_settings | theirs | settings))
+        return with_fact(picture, "examination", replace(picture.facts.examination, brokers=brokers))
+
+    return changed
 
 
 def certificate(name: str) -> str:
@@ -324,6 +341,17 @@ BAD += [
     Bad("stores on the command line that must move", both(
         listener("SSL", TLS), container(args=["--override", "ssl.keystore.location=x"])),
         "ListenerUsable", F, "OverriddenOnCommandLine", "ssl.keystore.location"),
+    Bad("encrypted brokers, and a plain listener of the controllers", between_brokers("SSL"),
+        "ListenerAsSecure", F, "WeakerControllers", "no encryption (PLAINTEXT), and"),
+    Bad("brokers with passwords, and a plain listener of the controllers", between_brokers("SASL_PLAINTEXT"),
+        "ListenerAsSecure", F, "WeakerControllers", "no authentication (PLAINTEXT)"),
+    Bad("brokers with certificates", between_brokers("SSL", **{"listener.name.internal.ssl.client.auth": "required"}),
+        "ListenerAsSecure", F, "WeakerControllers", "no authentication and no encryption"),
+    Bad("encrypted brokers, and passwords in clear between controllers", both(
+        listener("SASL_PLAINTEXT", PLAIN), between_brokers("SASL_SSL")),
+        "ListenerAsSecure", F, "WeakerControllers", "no encryption (SASL_PLAINTEXT)"),
+    Bad("a listener of the brokers that is in no map", between_brokers("x"),
+        "ListenerAsSecure", U, "SettingsUnknown", "inter-broker listener"),
     Bad("an authorizer, and nobody known to the controllers", appended(f"{ACLS}super.users=User:kafka"),
         "NodesAuthorized", F, "ControllersNotAuthorized", "User:ANONYMOUS"),
     Bad("an authorizer, and another user", both(
@@ -333,6 +361,24 @@ BAD += [
         listener("SSL", TLS), appended(f"{ACLS}super.users=User:CN=controllers")),
         "NodesAuthorized", F, "ControllersNotAuthorized", r"User:CN=controllers,OU=Kafka,O=Shop\, Inc.,C=DE"),
 ]
+
+
+def test_a_weaker_listener_is_accepted_by_name_only() -> None:
+    picture = both(wanted(acceptedRisks=["WeakerControllers"]), between_brokers("SASL_SSL"))(moment("Preflight"))
+    verdict = check("ListenerAsSecure", picture)
+    assert verdict.outcome is Outcome.PASS
+    assert [finding.reason for finding in verdict.findings] == ["WeakerControllers"]
+
+
+@pytest.mark.parametrize("protocol", ["SASL_SSL", "SSL", "SASL_PLAINTEXT", "PLAINTEXT"])
+def test_certificates_are_as_secure_as_anything(protocol: str) -> None:
+    picture = both(listener("SSL", TLS), between_brokers(protocol))(moment("Preflight"))
+    assert not check("ListenerAsSecure", picture).findings
+
+
+def test_nobody_is_told_to_make_everybody_a_super_user() -> None:
+    verdict = check("NodesAuthorized", appended(f"{ACLS}super.users=User:kafka")(moment("Preflight")))
+    assert verdict.unblocks == "secure the controllers' listener with credentials of a super user"
 
 # Who else is there, and what is in the way of an eviction.
 MOUNTED_ELSEWHERE = [{"name": "config", "mountPath": "/etc/kafka"}, {"name": "scratch", "mountPath": "/var/lib/kafka"}]

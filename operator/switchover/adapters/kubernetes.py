@@ -99,8 +99,8 @@ class KubernetesWorkloads:
             raise Refused(f"{kind} {name} does not exist in namespace {self._server.namespace}")
         texts = dict(found)
         if key not in texts:
-            there = ", ".join(sorted(texts)) or "none"
-            raise Refused(f"{kind} {name} has no key {key}; its keys: {there}")
+            keys = f"; its keys: {', '.join(sorted(texts)) or 'none'}" if kind == "ConfigMap" else ""
+            raise Refused(f"{kind} {name} has no key {key}{keys}")
         text = texts.pop(key)
         try:
             text.encode()

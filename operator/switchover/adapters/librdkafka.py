@@ -6,6 +6,7 @@ PEM only, as text (KIP-651): a file or a JKS store named in the Secret would not
 from collections.abc import Mapping
 
 from switchover.adapters import sasl
+from switchover.core.credentials import KAFKA
 from switchover.ports import Refused
 
 _SAME = ("security.protocol", "sasl.mechanism", "ssl.key.password", "client.id")
@@ -32,7 +33,7 @@ def configuration(properties: Mapping[str, str]) -> dict[str, str]:
         elif key in ("ssl.truststore.location", "ssl.keystore.location"):
             raise Refused(f"{key} names a file; give the PEM text itself, in ssl.truststore.certificates, "
                           "ssl.keystore.certificate.chain and ssl.keystore.key")
-        elif key != "sasl.jaas.config" and not key.startswith("zookeeper."):
+        elif key not in ("sasl.jaas.config", KAFKA) and not key.startswith("zookeeper."):
             raise Refused(f"the Kafka credentials have {key}, which Switchover does not support")
     if properties.get("security.protocol", "").upper().startswith("SASL"):
         found = sasl.credentials(properties)

@@ -17,6 +17,7 @@ from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
 from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_security import security
 from switchover.adapters.wire_versions import api_versions
+from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
 from switchover.metadata.replay import METADATA_VERSION
@@ -31,8 +32,8 @@ class KafkaWire:
     Raises Refused at once when the client properties cannot be used.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, seconds: float = 5.0) -> None:
-        self._security = security(properties)
+    def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, *, seconds: float = 5.0) -> None:
+        self._security = security(properties, allowed)
         self._seconds = seconds
         self._log = MetadataLog()
 

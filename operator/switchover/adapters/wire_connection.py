@@ -29,6 +29,7 @@ NOT_AUTHORIZED = frozenset({
 })
 LARGEST_ANSWER = 64 * 1024 * 1024       # bytes; Kafka's raft layer sends up to 8 MiB of the metadata log at once
 
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
 MOST_ITERATIONS = 16_384                # of SCRAM: what Kafka grants to a credential at most (ScramMechanism.java)
 
 Response = TypeVar("Response", bound=ResponsePayload)
@@ -40,6 +41,8 @@ async def connected(node: Address, security: Security, seconds: float) -> AsyncI
 
     Raises Unreachable and Refused, naming the node, whatever goes wrong on the way.
     """
+    if why_not := security.allowed.why_not([node]):
+        raise Refused(why_not)
     try:
         async with asyncio.timeout(seconds):
             reader, writer = await asyncio.open_connection(
@@ -125,20 +128,20 @@ class Connection:
 
         size = int.from_bytes(await self._reader.readexactly(4), signed=True)
         if not 4 <= size <= LARGEST_ANSWER:
-            raise Unreachable(f"{self._node}: does not speak Kafka's protocol (an answer of {size} bytes)")
+            raise Unreachable(f"{self._node}: does not speak Kafka's protocol")
         answer = await self._reader.readexactly(size)
         returned = int.from_bytes(answer[:4], signed=True)          # first in every response header
         if returned != correlation_id:
-            raise Unreachable(f"{self._node}: answered request {returned} instead of {correlation_id}")
+            raise Unreachable(f"{self._node}: answered another request than the one it was asked")
         return answer
 
     async def authenticate(self, credentials: Credentials) -> None:
         """SASL as PLAIN (RFC 4616) or SCRAM (RFC 5802). Raises Refused with the node's words."""
         handshake = await self.ask(SaslHandshakeRequest(mechanism=credentials.mechanism), SaslHandshakeResponse)
         if handshake.error_code is not ErrorCode.none:
-            offered = ", ".join(handshake.mechanisms) or "nothing"
+            offered = ", ".join(name for name in MECHANISMS if name in handshake.mechanisms) or "none of Kafka's mechanisms"
             raise Refused(f"{self._node}: does not offer SASL/{credentials.mechanism}, but {offered} "
-                          f"({handshake.error_code.name})")
+                          f"({handshake.error_code.name.upper()})")
         if credentials.mechanism == "PLAIN":
             await self._token(credentials, f"\0{credentials.username}\0{credentials.password}")
             return
@@ -152,12 +155,12 @@ class Connection:
             proof = await asyncio.to_thread(client.get_client_final)
             client.set_server_final(await self._token(credentials, proof))
         except ScramException as error:
-            raise Refused(f"{self._node}: {credentials.mechanism} as user {credentials.username} failed: {error}") from error
+            raise Refused(f"{self._node}: {credentials.mechanism} as user {credentials.username} failed: the password is not"
+                          " the one that the node knows, or the node is not the one that knows it") from error
 
     async def _token(self, credentials: Credentials, token: str) -> str:
         """One round of the mechanism; Refused when the node does not accept it."""
         answer = await self.ask(SaslAuthenticateRequest(auth_bytes=token.encode()), SaslAuthenticateResponse)
         if answer.error_code is not ErrorCode.none:
-            raise Refused(f"{self._node}: refused user {credentials.username}: "
-                          f"{answer.error_message or answer.error_code.name}")
+            raise Refused(f"{self._node}: refused user {credentials.username}: {answer.error_code.name.upper()}")
         return answer.auth_bytes.decode(errors="replace")

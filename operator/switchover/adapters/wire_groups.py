@@ -49,9 +49,9 @@ class WireGroups:
     """
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
-        self._security = security(access.properties)
+        self._security = security(access.properties, access.allowed)
         self._seconds = seconds
-        self._servers = [_address(server) for server in access.servers.split(",")]
+        self._servers = list(access.addresses)
 
     async def describe(self, group: str) -> Group:
         """ConsumerGroupDescribe, and DescribeGroups for what is not of that type."""
@@ -197,11 +197,6 @@ class WireGroups:
                 self._servers.sort(key=lambda server: server != node)
                 return answer
         raise Unreachable("; ".join(errors))
-
-
-def _address(server: str) -> Address:
-    host, _, port = server.strip().rpartition(":")
-    return Address(host, int(port))
 
 
 async def _describe(coordinator: Coordinator, node_id: int, group: str) -> Group:

@@ -60,8 +60,8 @@ class WireOffsets:
     """
 
     def __init__(self, access: Access, *, seconds: float = 3.0) -> None:
-        self._servers = list(_addresses(access.servers))
-        self._security = security(access.properties)
+        self._servers = list(access.addresses)
+        self._security = security(access.properties, access.allowed)
         self._seconds = seconds
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
@@ -268,11 +268,3 @@ def _words(code: ErrorCode) -> str:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _addresses(servers: str) -> Iterator[Address]:
-    for server in servers.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
-            raise Refused(f"the bootstrap server {server.strip()!r} is not of the form HOST:PORT")
-        yield Address(host.removeprefix("[").removesuffix("]"), int(port))

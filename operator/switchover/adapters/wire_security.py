@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switchover.adapters import sasl
+from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.ports import Refused
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -16,13 +17,16 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What a connection does after TCP: TLS when there is a context, then SASL when there are credentials."""
+    """With whom we connect; and what a connection does after TCP: TLS when there is a context, then SASL when there are
+    credentials.
+    """
 
     tls: ssl.SSLContext | None
     sasl: sasl.Credentials | None
+    allowed: AllowedServers
 
 
-def security(properties: Mapping[str, str]) -> Security:
+def security(properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE) -> Security:
     """Read `security.protocol`, `ssl.*` and `sasl.*`. Raises Refused, naming the property and what it must be."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
@@ -30,6 +34,7 @@ def security(properties: Mapping[str, str]) -> Security:
     return Security(
         tls=tls_context(properties) if protocol.endswith("SSL") else None,
         sasl=sasl.credentials(properties) if protocol.startswith("SASL") else None,
+        allowed=allowed,
     )
 
 

@@ -16,12 +16,13 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 
 from switchover.adapters.sasl import login
 from switchover.adapters.wire_security import tls_context
+from switchover.core.credentials import ZOOKEEPER
 from switchover.ports import Refused
 
 _SSL = "zookeeper.ssl."
 _ENABLE = "zookeeper.ssl.client.enable"
 _KEYS = frozenset({
-    "zookeeper.digest", "zookeeper.sasl.jaas.config", _ENABLE, "zookeeper.ssl.truststore.certificates",
+    ZOOKEEPER, "zookeeper.digest", "zookeeper.sasl.jaas.config", _ENABLE, "zookeeper.ssl.truststore.certificates",
     "zookeeper.ssl.truststore.location", "zookeeper.ssl.keystore.location", "zookeeper.ssl.keystore.certificate.chain",
     "zookeeper.ssl.keystore.key", "zookeeper.ssl.key.password", "zookeeper.ssl.endpoint.identification.algorithm",
 })

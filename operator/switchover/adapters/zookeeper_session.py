@@ -154,8 +154,8 @@ class ZooKeeperSession:
 
         def limited(length: int, timeout: float) -> Any:
             if not 0 <= length <= LARGEST_ANSWER:
-                self._too_large = (f"it announces an answer of {length:,} bytes, and {LARGEST_ANSWER:,} are the most that is"
-                                   " read; zookeeper.ssl.client.enable may not fit the port")
+                self._too_large = (f"it announces an answer of more than {LARGEST_ANSWER:,} bytes;"
+                                   " zookeeper.ssl.client.enable may not fit the port")
                 raise ConnectionDropped(self._too_large)
             return read(length, timeout)
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from switchover.api.kafka_migration import ZooKeeperConnection
 from switchover.api.meta import (
     API_VERSION,
+    AcceptedRisk,
     ConfigMapRef,
     GroupName,
     KafkaConnection,
@@ -178,6 +179,8 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
     """Proof after the fact."""
     gates: ConsumerGroupMigrationGates = ConsumerGroupMigrationGates()
     """Thresholds of the gates."""
+    accepted_risks: Annotated[tuple[Literal[AcceptedRisk.PASSWORDS_IN_CLEAR], ...], Field(max_length=1), Unique()] = ()
+    """Risks that are taken knowingly."""
     soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 300
     """How long the group is watched with every member moved, before the way back is given up."""
 

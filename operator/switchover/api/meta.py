@@ -209,6 +209,15 @@ class MigrationGates(Model):
     """How long a step may stand without progress before it is Stalled."""
 
 
+class AcceptedRisk(StrEnum):
+    """What is refused unless the spec accepts it: that passwords of PLAIN and of ZooKeeper's digest travel unencrypted, and
+    that the controllers' listener is less secured than the one that the brokers use among themselves.
+    """
+
+    PASSWORDS_IN_CLEAR = "PasswordsInClear"
+    WEAKER_CONTROLLERS = "WeakerControllers"
+
+
 class MigrationSpec(Model):
     """What the specs of both resources share."""
 
@@ -228,10 +237,13 @@ class MigrationSpec(Model):
     """Steps that wait for an approval."""
     gates: MigrationGates = MigrationGates()
     """Thresholds of the gates."""
+    accepted_risks: Annotated[tuple[AcceptedRisk, ...], Field(max_length=8), Unique()] = ()
+    """Risks that are taken knowingly."""
 
 
 CHANGEABLE: Final = frozenset(
-    {"desired_state", "holds", "approvals", "backups", "windows", "gates", "rollout", "readiness_policy", "on_failure"}
+    {"desired_state", "holds", "approvals", "accepted_risks", "backups", "windows", "gates", "rollout", "readiness_policy",
+     "on_failure"}
 )
 """Attributes of a spec that may change once a plan is on record."""
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from switchover.adapters.kafka import ConfluentKafkaAdmin
@@ -14,13 +14,24 @@ from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
-from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import SecretRef
+from switchover.core.credentials import (
+    ANYWHERE,
+    KAFKA,
+    ZOOKEEPER,
+    AllowedServers,
+    Unusable,
+    allowed_servers,
+    check_encrypted,
+)
 from switchover.core.kraft import listener
+from switchover.core.kraft.controllers import addresses
+from switchover.core.kraft.facts import Address
 from switchover.observe import Clients, Observer
 from switchover.observe_group import GroupClients, GroupObserver
-from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, ZooKeeper, ZooKeeperGroups
+from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, Refused, ZooKeeper, ZooKeeperGroups
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +47,7 @@ C = TypeVar("C", bound=Client)
 class Adapters:
     """What opens a client from client properties; each raises Refused for those that it cannot use."""
 
-    nodes: Callable[[Mapping[str, str]], KafkaNodes] = KafkaWire
+    nodes: Callable[[Mapping[str, str], AllowedServers], KafkaNodes] = KafkaWire
     admin: Callable[[Access], KafkaAdmin] = ConfluentKafkaAdmin
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
 
@@ -56,19 +67,32 @@ class Connections:
         self._adapters = adapters
 
     async def __call__(self, migration: KafkaMigration) -> Observer:
-        connected = Credentialed(migration.spec, self._workloads, self._adapters)
+        connected = Credentialed(migration, self._workloads, self._adapters)
         return Observer(self._namespace, self._workloads, self._survey, connected, self._clock)
 
 
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Client properties, and where they may go."""
+
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    allowed: AllowedServers = ANYWHERE
+
+    def to(self, servers: str) -> Access:
+        return Access(servers, self.properties, self.allowed)
+
+
 class Kept:
-    """Clients that are open, each with the properties that it was opened with.
+    """Clients that are open, each with the credentials that it was opened with.
 
     Every pass looks into the Secrets, so that a rotation needs no restart of the operator.
     """
 
-    def __init__(self, workloads: KubernetesWorkloads) -> None:
+    def __init__(self, migration: KafkaMigration | ConsumerGroupMigration, workloads: KubernetesWorkloads) -> None:
+        self._namespace = migration.metadata.namespace
+        self._accepted = migration.spec.accepted_risks
         self._workloads = workloads
-        self._open: dict[str, tuple[Mapping[str, str], Client]] = {}
+        self._open: dict[str, tuple[Credentials, Client]] = {}
         self._replaced: list[Client] = []           # closed in the next pass: something may still be under way
 
     async def close(self) -> None:
@@ -81,48 +105,63 @@ class Kept:
         old, self._replaced = self._replaced, []
         await asyncio.gather(*(client.close() for client in old), return_exceptions=True)
 
-    def get(self, name: str, properties: Mapping[str, str], open_: Callable[[Mapping[str, str]], C]) -> C:
-        """The client of this name, a new one when its properties are not those that it was opened with."""
+    def get(self, name: str, with_: Credentials, open_: Callable[[Credentials], C]) -> C:
+        """The client of this name, a new one when its credentials are not those that it was opened with."""
         held = self._open.get(name)
-        if held is not None and held[0] == properties:
+        if held is not None and held[0] == with_:
             kept: C = held[1]      # type: ignore[assignment]     # opened below, under the same name
             return kept
-        client = open_(properties)
-        self._open[name] = (properties, client)
+        client = open_(with_)
+        self._open[name] = (with_, client)
         if held is not None:
             logger.info("the credentials for %s have changed: connecting anew", name)
             self._replaced.append(held[1])
         return client
 
-    async def properties(self, secret: SecretRef | None) -> Mapping[str, str]:
-        return await self._workloads.client_properties(secret.name) if secret is not None else {}
+    async def credentials(self, secret: SecretRef | None, key: str, servers: Iterable[Address]) -> Credentials:
+        """What the Secret holds. Raises Refused unless its `key` names all of these servers."""
+        if secret is None:
+            return Credentials()
+        properties = await self._workloads.client_properties(secret.name)
+        try:
+            allowed = allowed_servers(secret.name, self._namespace, properties, key)
+            if why_not := allowed.why_not(servers):
+                raise Refused(why_not)
+            check_encrypted(properties, self._accepted)
+        except Unusable as why:
+            raise Refused(f"Secret {secret.name}: {why}") from None
+        return Credentials(properties, allowed)
 
 
 class Credentialed:
     """`observe.Connected` for a KafkaMigration."""
 
-    def __init__(self, spec: KafkaMigrationSpec, workloads: KubernetesWorkloads, adapters: Adapters) -> None:
-        self._spec = spec
+    def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, adapters: Adapters) -> None:
+        self._spec = migration.spec
+        self._controllers = addresses(migration.spec, migration.metadata.namespace).values()
         self._adapters = adapters
-        self._kept = Kept(workloads)
+        self._kept = Kept(migration, workloads)
 
     async def clients(self, *, controllers: bool) -> Clients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
         await self._kept.close_replaced()
         spec, own = self._spec, self._spec.controllers.listener
         kafka, zookeeper, secret = await asyncio.gather(
-            self._kept.properties(spec.kafka.credentials_ref), self._kept.properties(spec.zookeeper.credentials_ref),
-            self._kept.properties(own.credentials_ref if controllers else None))
-        open_nodes, open_admin, open_zookeeper = self._adapters.nodes, self._adapters.admin, self._adapters.zookeeper
-        brokers = self._kept.get("brokers", kafka, open_nodes)
+            self._kept.credentials(spec.kafka.credentials_ref, KAFKA, Access(spec.kafka.bootstrap_servers).addresses),
+            self._kept.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
+            self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
+        to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
+        open_admin, open_zookeeper = self._adapters.admin, self._adapters.zookeeper
+        brokers = self._kept.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
-            controllers=self._kept.get("controllers", listener.client_properties(own, secret), open_nodes)
-            if controllers else brokers,
-            admin=self._kept.get("admin", kafka, lambda with_: open_admin(Access(spec.kafka.bootstrap_servers, with_))),
-            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(
-                Access(spec.zookeeper.connect, with_))),
+            controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
+            admin=self._kept.get("admin", kafka, lambda with_: open_admin(with_.to(spec.kafka.bootstrap_servers))),
+            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
         )
+
+    def _nodes(self, with_: Credentials) -> KafkaNodes:
+        return self._adapters.nodes(with_.properties, with_.allowed)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -152,33 +191,33 @@ class GroupConnections:
         self._adapters = adapters
 
     async def __call__(self, migration: ConsumerGroupMigration) -> GroupObserver:
-        connected = CredentialedGroups(migration.spec, self._workloads, self._adapters)
+        connected = CredentialedGroups(migration, self._workloads, self._adapters)
         return GroupObserver(self._workloads, self._survey, connected, self._clock)
 
 
 class CredentialedGroups:
     """`observe_group.GroupConnected`."""
 
-    def __init__(self, spec: ConsumerGroupMigrationSpec, workloads: KubernetesWorkloads, adapters: GroupAdapters) -> None:
-        self._spec = spec
+    def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, adapters: GroupAdapters) -> None:
+        self._spec = migration.spec
         self._adapters = adapters
-        self._kept = Kept(workloads)
+        self._kept = Kept(migration, workloads)
 
     async def clients(self) -> GroupClients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
         await self._kept.close_replaced()
-        kafka, servers = await self._kept.properties(self._spec.kafka.credentials_ref), self._spec.kafka.bootstrap_servers
+        servers = self._spec.kafka.bootstrap_servers
+        kafka = await self._kept.credentials(self._spec.kafka.credentials_ref, KAFKA, Access(servers).addresses)
         return GroupClients(
-            groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(Access(servers, with_))),
-            offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(Access(servers, with_))),
+            groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(with_.to(servers))),
+            offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(with_.to(servers))),
             zookeeper=await self._zookeeper())
 
     async def _zookeeper(self) -> ZooKeeperGroups | None:
         if (wanted := self._spec.zookeeper) is None:
             return None
-        properties = await self._kept.properties(wanted.credentials_ref)
-        return self._kept.get(
-            "zookeeper", properties, lambda with_: self._adapters.zookeeper(Access(wanted.connect, with_)))
+        found = await self._kept.credentials(wanted.credentials_ref, ZOOKEEPER, Access(wanted.connect).addresses)
+        return self._kept.get("zookeeper", found, lambda with_: self._adapters.zookeeper(with_.to(wanted.connect)))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -62,7 +62,7 @@ def addresses(spec: KafkaMigrationSpec, namespace: str) -> dict[int, Address]:
 
 
 def voters(spec: KafkaMigrationSpec, namespace: str, credentials: Mapping[str, str]) -> Voters:
-    """The static quorum. Raises `listener.Unusable` for credentials that do not fit its listener."""
+    """The static quorum. Raises `credentials.Unusable` for credentials that do not fit its listener."""
     own = spec.controllers.listener
     settings = listener.node_settings(own, credentials)
     return Voters(addresses(spec, namespace), ControllerListener(own.name, own.port, own.security_protocol, settings))

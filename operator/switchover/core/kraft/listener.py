@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from switchover.api.controllers import ControllerListener, SecurityProtocol
+from switchover.core.credentials import KAFKA, Unusable
 from switchover.core.kraft import jaas
 
 _STORES = ("ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.truststore.certificates")
@@ -14,10 +15,6 @@ _TLS = (*_STORES, "ssl.key.password", "ssl.keystore.type", "ssl.truststore.type"
 _SASL = ("sasl.mechanism", "sasl.jaas.config")
 _BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----")
 _KEYS_KAFKA_READS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
-
-
-class Unusable(ValueError):
-    """The Secret does not fit the listener; says why, without any of its values."""
 
 
 class ScramRefused(Unusable):
@@ -66,7 +63,8 @@ def _authenticated(listener: ControllerListener) -> bool:
 
 
 def _check_keys(listener: ControllerListener, credentials: Mapping[str, str]) -> None:
-    known = {"security.protocol", *(_TLS if _encrypted(listener) else ()), *(_SASL if _authenticated(listener) else ())}
+    ours = (*(_TLS if _encrypted(listener) else ()), *(_SASL if _authenticated(listener) else ()))
+    known = {"security.protocol", KAFKA, *ours}
     if unknown := sorted(credentials.keys() - known):
         raise Unusable(f"{unknown[0]} does not belong to a listener with securityProtocol {listener.security_protocol}; "
                        f"its keys are {', '.join(sorted(known))}")

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.core.credentials import Unusable
 from switchover.core.kraft import controllers, modes, names
 from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, ServerConfiguration, Workload
-from switchover.core.kraft.listener import Unusable, same_login
+from switchover.core.kraft.listener import same_login
 from switchover.core.kraft.modes import Voters, properties
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.pace import Pace

@@ -9,6 +9,8 @@ from switchover.api.controllers import ControllerListener, SecurityProtocol
 from switchover.core.kraft import certificates
 from switchover.core.kraft import listener as controllers_listener
 
+ANONYMOUS = "User:ANONYMOUS"
+"""Everybody, on a listener without authentication."""
 _KEYWORDS = {
     "2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET", "2.5.4.10": "O",
     "2.5.4.11": "OU", "0.9.2342.19200300.100.1.25": "DC", "0.9.2342.19200300.100.1.1": "UID",
@@ -26,7 +28,7 @@ def of_the_nodes(listener: ControllerListener, credentials: Mapping[str, str], f
         return None
     match listener.security_protocol:
         case SecurityProtocol.PLAINTEXT:
-            return "User:ANONYMOUS"
+            return ANONYMOUS
         case SecurityProtocol.SSL:
             name = distinguished_name(credentials.get("ssl.keystore.certificate.chain", ""))
             mapped = apply_rules(file.get("ssl.principal.mapping.rules", "") or "DEFAULT", name)

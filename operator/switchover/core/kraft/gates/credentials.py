@@ -1,8 +1,8 @@
 """What must hold of the credentials of the controllers' listener while nodes are moved."""
 
+from switchover.core.credentials import Unusable
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown
 from switchover.core.kraft import listener
-from switchover.core.kraft.listener import Unusable
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 

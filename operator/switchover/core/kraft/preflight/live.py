@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Unseen, Verdict, fail, info, unknown, warn
+from switchover.core.gate import Verdict, fail, info, unknown, warn
 from switchover.core.kraft import modes
-from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, configured, pods, several, zookeeper
+from switchover.core.kraft.preflight.reading import check, configured, examined, pods, several, zookeeper
 from switchover.core.observed import Known, Unknown
 
 FETCH = 1
@@ -71,18 +70,9 @@ def _too_old(picture: Picture, version: str) -> Verdict:
                 unblocks=f"raise it to {modes.RAISED} on every broker")
 
 
-def _examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
-    """What every broker told of itself."""
-    for broker_id in sorted(pods(picture).values()):
-        told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
-        if not isinstance(told, Known):
-            raise Unseen(unknown("BrokerSilent", told.why, subject=f"broker {broker_id}"))
-        yield broker_id, told.value
-
-
 def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
     """A broker that was given no id shows -1 as its static broker.id, or none: the default."""
-    generated = [broker_id for broker_id, told in _examined(picture)
+    generated = [broker_id for broker_id, told in examined(picture)
                  if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))]
     if generated:
         yield fail("GeneratedBrokerId", f"Kafka generated the id of broker {several(generated)}, which a migration refuses",
@@ -96,7 +86,7 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
 def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
     """In migration mode a broker stops when one of its log directories fails (KAFKA-16431)."""
     several_dirs = []
-    for broker_id, told in _examined(picture):
+    for broker_id, told in examined(picture):
         if offline := [directory.path for directory in told.log_directories if directory.offline]:
             yield fail("LogDirOffline", f"log directory {several(offline)} of broker {broker_id} is offline",
                        subject=f"broker {broker_id}", observed=several(offline), threshold="none offline",

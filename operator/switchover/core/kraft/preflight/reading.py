@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.gate import Gate, Unseen, Verdict, complete, gravest, unknown
 from switchover.core.kraft import modes, template
+from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import KubernetesState, ServerConfiguration, Workload, ZooKeeperState, ZooKeeperTopics
 from switchover.core.kraft.overrides import overrides
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known
+from switchover.core.observed import Known, Unknown
 
 NAMED = 5
 """How many culprits of one kind a finding names; it counts the others."""
@@ -55,6 +56,15 @@ def pods(picture: Picture) -> Mapping[str, int]:
     if not isinstance(found, Known):
         raise Unseen(unknown("BrokersNotIdentified", found.why))
     return found.value
+
+
+def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
+    """What every broker told of itself."""
+    for broker_id in sorted(pods(picture).values()):
+        told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(told, Known):
+            raise Unseen(unknown("BrokerSilent", told.why, subject=f"broker {broker_id}"))
+        yield broker_id, told.value
 
 
 def broker_workloads(state: KubernetesState) -> Mapping[str, Workload]:

@@ -1,12 +1,15 @@
 """Secured clusters: the controllers' listener has keys that Kafka can use, and the nodes are allowed what they do on it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from switchover.core.gate import Verdict, fail, warn
+from switchover.api.controllers import SecurityProtocol
+from switchover.api.meta import AcceptedRisk
+from switchover.core.credentials import KAFKA, Unusable, allowed_servers, check_encrypted
+from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.kraft import certificates, controllers, listener, modes, principals
-from switchover.core.kraft.listener import ScramRefused, Unusable
+from switchover.core.kraft.listener import ScramRefused
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, configured, kubernetes, several
+from switchover.core.kraft.preflight.reading import check, configured, examined, kubernetes, several
 
 
 def _secret(picture: Picture) -> str:
@@ -22,7 +25,13 @@ def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
                    unblocks="create it, or correct spec.controllers.listener.credentialsRef")
         return
     try:
+        if own.credentials_ref is not None:         # before a word is told of a Secret that is for something else
+            servers = allowed_servers(own.credentials_ref.name, picture.namespace, credentials, KAFKA)
+            if why_not := servers.why_not(controllers.addresses(picture.spec, picture.namespace).values()):
+                yield fail("ListenerCredentialsUnusable", why_not, subject=subject, unblocks="run that command")
+                return
         settings = listener.node_settings(own, credentials)
+        check_encrypted(listener.client_properties(own, credentials), picture.spec.accepted_risks)
         if chain := credentials.get("ssl.keystore.certificate.chain") if own.security_protocol.endswith("SSL") else None:
             certificates.check_usable(chain, picture.now)
     except ScramRefused as why:
@@ -80,14 +89,57 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
                        subject="super.users", observed=found.keys.get("super.users", ""),
                        cure="make sure that the principal of the controllers' certificate or user is in super.users")
         elif principal not in principals.super_users(found.keys):
+            # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
+            add = "" if principal == principals.ANONYMOUS else f"add {principal} to super.users on every broker, or "
             yield fail("ControllersNotAuthorized", f"{found.source} has an authorizer, and {principal}, as whom the nodes"
                        " meet on the controllers' listener, is not in super.users: no broker could register",
                        subject="super.users", observed=found.keys.get("super.users", ""), threshold=principal,
-                       unblocks=f"add {principal} to super.users on every broker, or secure the controllers' listener with"
-                       " credentials of a super user")
+                       unblocks=f"{add}secure the controllers' listener with credentials of a super user")
+
+
+def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
+    """What the controllers' listener carries is all metadata, SCRAM credentials included."""
+    own = picture.spec.controllers.listener.security_protocol
+    ours = _protection(own, client_auth="required")            # listener.py asks for it where TLS alone authenticates
+    accepted = AcceptedRisk.WEAKER_CONTROLLERS in picture.spec.accepted_risks
+    lacking: dict[str, frozenset[str]] = {}
+    for broker_id, told in examined(picture):
+        protocol, client_auth = _between_brokers(told.static_settings)
+        if protocol not in {*SecurityProtocol}:
+            raise Unseen(unknown("SettingsUnknown", f"broker {broker_id} does not tell the security protocol of its"
+                                 " inter-broker listener", subject=f"broker {broker_id}"))
+        if missing := _protection(protocol, client_auth) - ours:
+            lacking[protocol] = missing
+    for protocol, missing in sorted(lacking.items()):
+        message = (f"the controllers' listener has no {' and no '.join(sorted(missing))} ({own}), and the one that the"
+                   f" brokers use among themselves has ({protocol}): whoever reaches it can read all metadata")
+        subject, cure = "spec.controllers.listener", "give it securityProtocol SSL or SASL_SSL and a credentialsRef"
+        if accepted:
+            yield warn("WeakerControllers", message, subject=subject, observed=own, threshold=protocol, cure=cure)
+        else:
+            yield fail("WeakerControllers", message, subject=subject, observed=own, threshold=protocol,
+                       unblocks=f"{cure}, or accept it by name: spec.acceptedRisks: [{AcceptedRisk.WEAKER_CONTROLLERS}]")
+
+
+def _between_brokers(settings: Mapping[str, str]) -> tuple[str, str]:
+    """The security protocol of the inter-broker listener, and what it asks of TLS clients (KafkaConfig's defaults)."""
+    name = settings.get("inter.broker.listener.name", "")
+    if not name:
+        name = settings.get("security.inter.broker.protocol", "PLAINTEXT")
+    pairs = (pair.partition(":") for pair in settings.get("listener.security.protocol.map", "").split(","))
+    protocols = {listener_.strip().upper(): protocol.strip().upper() for listener_, _, protocol in pairs}
+    prefixed = settings.get(f"listener.name.{name.lower()}.ssl.client.auth")
+    return protocols.get(name.upper(), name.upper()), prefixed or settings.get("ssl.client.auth", "none")
+
+
+def _protection(protocol: str, client_auth: str) -> frozenset[str]:
+    encrypted, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+    authenticated = sasl or (encrypted and client_auth == "required")
+    return frozenset((*(["encryption"] if encrypted else []), *(["authentication"] if authenticated else [])))
 
 
 CHECKS = (
+    check("ListenerAsSecure", find_weaker_listener, "the controllers' listener is secured as the brokers' own"),
     check("ListenerUsable", find_unusable_credentials, "the controllers' listener can be served and reached"),
     check("NodesAuthorized", find_unauthorized_nodes, "the nodes are allowed what they do on the controllers' listener"),
 )

@@ -1,0 +1,93 @@
+"""Credentials: which servers a Secret names, and what travels unencrypted."""
+
+import json
+import shlex
+
+import pytest
+
+from switchover.api.meta import AcceptedRisk
+from switchover.core.credentials import ANYWHERE, KAFKA, ZOOKEEPER, Unusable, allowed_servers, check_encrypted
+from switchover.core.kraft.facts import Address
+
+
+def why_not(named: str, *wanted: Address, key: str = KAFKA) -> str:
+    return allowed_servers("s", "demo", {key: named}, key).why_not(wanted)
+
+
+@pytest.mark.parametrize(("named", "host", "port"), [
+    ("kafka:9092", "kafka", 9092),
+    ("kafka", "kafka", 1),
+    ("Kafka.Demo.SVC.:9092", "kafka.demo.svc", 9092),
+    ("kafka.demo.svc:9092", "KAFKA.demo.svc.", 9092),
+    ("other:1, *.kafka:9092", "kafka-2.kafka", 9092),
+    ("*.kafka.demo.svc", "kafka-0.kafka.demo.svc", 9093),
+    ("10.0.0.7:9092", "10.0.0.7", 9092),
+    ("[FD00::7]:9092", "fd00::7", 9092),
+])
+def test_named(named: str, host: str, port: int) -> None:
+    assert why_not(named, Address(host, port)) == ""
+
+
+@pytest.mark.parametrize(("named", "host", "port"), [
+    ("", "kafka", 9092),
+    ("kafka:9092", "kafka", 9093),
+    ("kafka:9092", "kafka.evil", 9092),
+    ("kafka:9092", "evil-kafka", 9092),
+    ("*.kafka:9092", "kafka", 9092),
+    ("*.kafka:9092", "evil.x.kafka", 9092),               # one label, as in a certificate
+    ("*.kafka:9092", ".kafka.evil", 9092),
+    ("*.kafka:9092", "a.kafka.evil", 9092),
+    ("kafka.demo.svc", "kafkaxdemo.svc", 9092),           # a dot is a dot
+    ("10.0.0.7:9092", "10.0.0.70", 9092),
+])
+def test_not_named(named: str, host: str, port: int) -> None:
+    assert "Secret s does not name" in why_not(named, Address(host, port))
+
+
+@pytest.mark.parametrize("named", [
+    "*", "*:9092", "*.", "k*fka:9092", "**.kafka", "a.*.kafka", "kafka:", "kafka:port", "kafka:123456", "http://kafka:9092",
+    "kafka;evil", "kafka evil", "-kafka", "ka\nfka", "\u212aafka"])
+def test_what_is_no_server_is_refused_without_its_value(named: str) -> None:
+    with pytest.raises(Unusable) as refused:
+        allowed_servers("s", "demo", {KAFKA: named}, KAFKA)
+    assert str(refused.value) == ("bootstrap.servers is not made of host:port pairs, separated by commas, such as"
+                                  " kafka:9092,*.kafka:9092")
+
+
+def test_zookeepers_chroot_is_no_server() -> None:
+    assert why_not("zookeeper-0.zookeeper:2181,zookeeper-1.zookeeper:2181/kafka", Address("zookeeper-1.zookeeper", 2181),
+                   key=ZOOKEEPER) == ""
+
+
+def test_the_command_names_all_that_are_missing_beside_those_that_are_named() -> None:
+    pods = [Address(f"kafka-{broker}.kafka.demo.svc", 9092) for broker in range(3)]
+    wanted = [*pods, Address("kafka-1.example.org", 9092), Address("fd00::7", 9092), Address("kafka", 9092)]
+    told = why_not("kafka:9092", *wanted)
+    *kubectl, patch = shlex.split(told.partition("may go there: ")[2])
+    assert kubectl == ["kubectl", "-n", "demo", "patch", "secret", "s", "-p"]
+    named = json.loads(patch)["stringData"][KAFKA]
+    assert named == "kafka:9092,*.kafka.demo.svc:9092,kafka-1.example.org:9092,[fd00::7]:9092"
+    assert why_not(named, *wanted) == ""
+
+
+def test_a_file_of_the_users_own_goes_where_the_command_line_says() -> None:
+    assert ANYWHERE.why_not([Address("anywhere", 1)]) == ""
+
+
+PLAIN = {"sasl.mechanism": "PLAIN", "security.protocol": "SASL_PLAINTEXT"}
+
+
+@pytest.mark.parametrize("properties", [
+    PLAIN, PLAIN | {"security.protocol": "sasl_plaintext"}, {"zookeeper.digest": "u:p"},
+    {"zookeeper.digest": "u:p", "zookeeper.ssl.client.enable": "false"}])
+def test_a_password_in_clear_is_accepted_by_name_only(properties: dict[str, str]) -> None:
+    with pytest.raises(Unusable, match=r"spec.acceptedRisks: \[PasswordsInClear\]"):
+        check_encrypted(properties, (AcceptedRisk.WEAKER_CONTROLLERS,))
+    check_encrypted(properties, (AcceptedRisk.PASSWORDS_IN_CLEAR,))
+
+
+@pytest.mark.parametrize("properties", [
+    {}, PLAIN | {"security.protocol": "SASL_SSL"}, PLAIN | {"sasl.mechanism": "SCRAM-SHA-512"},
+    {"zookeeper.digest": "u:p", "zookeeper.ssl.client.enable": " TRUE "}, {"zookeeper.sasl.jaas.config": "x"}])
+def test_what_is_encrypted_or_never_sent_is_nobodys_risk(properties: dict[str, str]) -> None:
+    check_encrypted(properties, ())
