@@ -135,7 +135,7 @@ class Observer:
         self._take(clients.value)
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
-                self._known(self._kubernetes(spec, picture.position.attempt, lease_holder), READ_SECONDS))
+                self._known(self._kubernetes(picture, lease_holder), READ_SECONDS))
             zookeeper = first.create_task(self._known(self.zookeeper.state(), READ_SECONDS))
             first.create_task(self._find_brokers(picture))
         brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
@@ -203,7 +203,7 @@ class Observer:
 
     async def _blind(self, picture: Picture, lease_holder: str, why: Unknown) -> Facts:
         """Without credentials only Kubernetes can be asked."""
-        kubernetes = self._kubernetes(picture.spec, picture.position.attempt, lease_holder)
+        kubernetes = self._kubernetes(picture, lease_holder)
         nodes = [record.node_id for record in picture.position.nodes.values()]
         return Facts(
             kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
@@ -233,13 +233,14 @@ class Observer:
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
-    async def _kubernetes(self, spec: KafkaMigrationSpec, attempt: int, lease_holder: str) -> KubernetesState:
+    async def _kubernetes(self, picture: Picture, lease_holder: str) -> KubernetesState:
+        spec, begins = picture.spec, not picture.position.nodes
         sets = [brokers.name for brokers in spec.brokers]
         controllers = spec.controllers.name
         observed, files, originals, own, claims = await asyncio.gather(
-            asyncio.gather(*(self._broker_set(brokers) for brokers in spec.brokers)),
+            asyncio.gather(*(self._broker_set(brokers, begins) for brokers in spec.brokers)),
             asyncio.gather(*(self._workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
-            asyncio.gather(*(self._workloads.original(names.original(name, attempt)) for name in sets)),
+            asyncio.gather(*(self._workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
             self._workloads.stateful_set(controllers),
             self._workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
         )
@@ -261,19 +262,22 @@ class Observer:
         except Refused as error:
             return str(error)
 
-    async def _broker_set(self, brokers: BrokerSet) -> tuple[Workload | None, ServerConfiguration | str]:
+    async def _broker_set(self, brokers: BrokerSet, begins: bool) -> tuple[Workload | None, ServerConfiguration | str]:
         """A StatefulSet and its configuration or, as text, why that cannot be read."""
         workload = await self._workloads.stateful_set(brokers.name)
         try:
-            return workload, await self._configuration(brokers, workload)
+            return workload, await self._configuration(brokers, workload, begins)
         except (Refused, template.Unsupported, environment.Unusable) as error:
             return workload, str(error)
 
-    async def _configuration(self, brokers: BrokerSet, workload: Workload | None) -> ServerConfiguration | str:
+    async def _configuration(self, brokers: BrokerSet, workload: Workload | None,
+                             begins: bool) -> ServerConfiguration | str:
         source = brokers.configuration
         reference = source.config_map_ref or source.secret_ref
         if reference is not None:
             kind = "ConfigMap" if source.config_map_ref is not None else "Secret"
+            if kind == "Secret" and begins and workload is not None:
+                template.check_supported(workload, brokers)      # what a Secret says is told only if the brokers mount it
             return await self._workloads.configuration(kind, reference.name, reference.key)
         assert source.environment is not None, "the API wants one of the three"
         if workload is None:

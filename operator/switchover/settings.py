@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from switchover.core.policy import Policy
+
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -23,6 +25,7 @@ class Settings:
     kinds: frozenset[str]
     identity: str
     kubeconfig: str
+    allow: Policy
     probe_port: int
     metrics_port: int
     log_level: str
@@ -37,6 +40,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | POD_NAMESPACE| the namespace that the operator works in           | needed  |
     | POD_NAME     | the name of this instance                          | needed  |
     | KINDS        | the resources that it serves, separated by commas  | both    |
+    | ALLOW_IMAGES | image repositories that a migration may name        | none    |
+    | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
     | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
     | PROBE_PORT   | port of the liveness probe                         | 8080    |
     | METRICS_PORT | port of the Prometheus metrics                     | 9090    |
@@ -48,6 +53,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         kinds=_kinds(environment.get("KINDS", ",".join(KINDS))),
         identity=_needed(environment, "POD_NAME"),
         kubeconfig=environment.get("KUBECONFIG", ""),
+        allow=Policy(_several(environment, "ALLOW_IMAGES"), _several(environment, "ALLOW_CLAIMS")),
         probe_port=_port(environment, "PROBE_PORT", 8080),
         metrics_port=_port(environment, "METRICS_PORT", 9090),
         log_level=_choice(environment, "LOG_LEVEL", "INFO", LOG_LEVELS),
@@ -63,6 +69,10 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
     if not value:
         raise BadSettings(f"{name} is not set; in a pod it comes from the downward API (fieldRef)")
     return value
+
+
+def _several(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in environment.get(name, "").split(",") if item.strip())
 
 
 def _kinds(text: str) -> frozenset[str]:

@@ -136,6 +136,8 @@ REFUSED = [
     Refused(
         KAFKA, "controllers.template", {"resources": {"limits": {"memory": "lots"}}}, "should match", "be a quantity"
     ),
+    Refused(KAFKA, "controllers.template", {"heapOptions": "-XX:OnError=id"}, "must be options of the JVM's heap"),
+    Refused(KAFKA, "controllers.template", {"heapOptions": "-javaagent:/data/a.jar"}, "must be options of the JVM's heap"),
     Refused(KAFKA, "rollout", {"steps": []}, "should have at least 1 items", "at least 1 item"),
     Refused(KAFKA, "rollout", {"steps": [{"bakeSeconds": 5}]}, "must have exactly one of pods and percent"),
     Refused(KAFKA, "rollout", {"steps": [{"pods": 1, "percent": 5}]}, "must have exactly one of pods and percent"),

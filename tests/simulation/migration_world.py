@@ -30,6 +30,7 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Adapters, Connections
 from switchover.core.kraft import environment
 from switchover.core.kraft.kind import KafkaMigrations
+from switchover.core.policy import NOTHING_MORE
 from switchover.handlers import Loops, kopf_settings, register
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
@@ -341,7 +342,7 @@ async def operate(
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
-        KafkaMigrations(), NAMESPACE, identity, measured, workloads, connections, timeline,
+        KafkaMigrations(NOTHING_MORE), NAMESPACE, identity, measured, workloads, connections, timeline,
         metrics.migrations("KafkaMigration"))
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)

@@ -199,6 +199,15 @@ def test_a_secret_of_something_else_is_not_told_of(world: SecuredWorld) -> None:
     assert not {"DB_USER", "DB_PASSWORD", "canary"} & set(re.findall(r"\w+", everything_told(world.api)))
 
 
+def test_of_a_secret_that_the_brokers_do_not_mount_nothing_is_told(world: SecuredWorld) -> None:
+    """Another way to have a Secret told: to name it as the brokers' configuration."""
+    world.put_secret("db", {"password": "canary"})
+    brokers = [{"name": "kafka", "configuration": {"secretRef": {"name": "db", "key": "password"}}}]
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(brokers=brokers))
+    assert world.live(lambda: "does not mount Secret db" in str(world.waiting))
+    assert "canary" not in everything_told(world.api)
+
+
 def test_a_password_travels_unencrypted_only_if_that_is_accepted(world: SecuredWorld) -> None:
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].pop("acceptedRisks"))
     assert world.live(lambda: "spec.acceptedRisks: [PasswordsInClear]" in str(world.waiting))

@@ -23,6 +23,7 @@ from switchover.core.groups.picture import Facts, Fleet, Picture
 from switchover.core.observed import Known, Unknown
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
+from switchover.core.policy import Policy
 from switchover.core.position import Position
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
@@ -33,7 +34,7 @@ from unit.group_world import World
 SECONDS = 3.0
 """Between two passes; each sweeps the group's offsets."""
 WINDOW_SECONDS = 300.0
-KIND = ConsumerGroupMigrations()
+KIND = ConsumerGroupMigrations(Policy(images=("pipeline",), claims=("pipeline",)))
 KEEPS_UP = assessment(spec_of())
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 

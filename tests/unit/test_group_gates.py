@@ -37,6 +37,7 @@ from switchover.core.groups.preflight.size import conversion_bytes
 from switchover.core.groups.refusals import POLICY
 from switchover.core.groups.workloads import Autoscaler
 from switchover.core.observed import Known, Unknown
+from switchover.core.policy import Policy
 from switchover.core.samples import keep, span
 from switchover.core.workloads import Manager
 from switchover.lag.group import TopicPartition
@@ -227,6 +228,10 @@ class Finding(NamedTuple):
     reason: str
     subject: str = ""
     cure: str = ""
+
+
+def audited_by(policy: Policy) -> Callable[[Picture], Picture]:
+    return lambda picture: replace(picture, spec=picture.spec.evolve(audit=AUDIT), policy=policy)
 
 
 def instead(make: Callable[[], Picture]) -> Callable[[Picture], Picture]:
@@ -465,6 +470,14 @@ FINDINGS = [
     Finding("Workloads", "owned", with_source(owner="Rollout orders"), FAIL, "WorkloadOwned", "orders", "Rollout orders"),
     Finding("Workloads", "not Ready", with_pod("orders-4", ready=False), WAIT, "WorkloadNotReady", "orders"),
     Finding("Workloads", "without pods", with_source(replicas=0, pods={}), WAIT, "WorkloadNotReady", "orders"),
+    Finding("Allowed", "another repository", specced(workload_of(template={"image": "evil/orders:2"})), FAIL,
+            "ImageNotAllowed", "spec.workloads[orders].template.image", "allow.images={evil/orders}"),
+    Finding("Allowed", "another repository between", specced(workload_of(bridge={"image": "evil/orders:2"})), FAIL,
+            "ImageNotAllowed", "spec.workloads[orders].bridge.image", "allow.images={evil/orders}"),
+    Finding("Allowed", "an audit's image", audited_by(Policy(claims=("pipeline",))), FAIL, "ImageNotAllowed",
+            "spec.audit.image", "allow.images={pipeline}"),
+    Finding("Allowed", "an audit's claim", audited_by(Policy(images=("pipeline",))), FAIL, "ClaimNotAllowed",
+            "spec.audit.claim", "allow.claims={pipeline}"),
     Finding("Autoscalers", "P20: cannot be paused", with_source(autoscalers=(VPA,)), FAIL, "AutoscalerInTheWay",
             "VerticalPodAutoscaler orders", "delete it"),
     Finding("Autoscalers", "P20: held by KEDA", with_source(autoscalers=(KEDA_HELD,)), FAIL, "AutoscalerInTheWay",

@@ -164,6 +164,12 @@ def test_image_and_security_are_the_brokers():
     assert own["containers"][0]["securityContext"] == {"readOnlyRootFilesystem": True}
 
 
+def test_they_get_no_token_unless_it_is_asked_for():
+    assert pod()["spec"]["automountServiceAccountToken"] is False
+    asked = with_controllers(template={"automountServiceAccountToken": True})
+    assert pod(asked)["spec"]["automountServiceAccountToken"] is True
+
+
 def test_what_the_template_says_is_taken():
     own = with_controllers(template={
         "image": "kafka:own", "heapOptions": "-Xmx1g", "nodeSelector": {"disk": "ssd"},

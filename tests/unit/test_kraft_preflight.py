@@ -352,6 +352,9 @@ BAD += [
         "ListenerAsSecure", F, "WeakerControllers", "no encryption (SASL_PLAINTEXT)"),
     Bad("a listener of the brokers that is in no map", between_brokers("x"),
         "ListenerAsSecure", U, "SettingsUnknown", "inter-broker listener"),
+    Bad("an image of another repository", wanted(controllers={
+        "storage": {"size": "1Gi"}, "template": {"image": "evil/kafka:3.9.2"}}), "ImageAllowed", F, "ImageNotAllowed",
+        "spec.controllers.template.image"),
     Bad("an authorizer, and nobody known to the controllers", appended(f"{ACLS}super.users=User:kafka"),
         "NodesAuthorized", F, "ControllersNotAuthorized", "User:ANONYMOUS"),
     Bad("an authorizer, and another user", both(

@@ -30,6 +30,10 @@ def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
             yield str(reason.value)
 
 
+POLICY = frozenset(reasons_in((SOURCE / "core" / "policy.py").read_text(), FINDINGS, "policy.py"))
+"""What both kinds of Preflight find of images."""
+
+
 def test_reasons_and_runbooks_are_the_same() -> None:
     pages = {path.stem for path in RUNBOOKS.glob("*.md")} - {"README"}
     assert pages == set(reasons())
@@ -54,7 +58,7 @@ def listed(lines: Iterable[str]) -> list[str]:
 
 def test_the_table_of_preflight_lists_every_finding() -> None:
     lines = (ROOT / "docs" / "preflight.md").read_text().splitlines()
-    assert listed(lines) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS)})
+    assert listed(lines) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS), *POLICY})
 
 
 def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_other_gates_wait_for() -> None:
@@ -64,7 +68,7 @@ def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_othe
     assert listed(coordination.splitlines()) == sorted({*reasons(moved, FINDINGS)})
     own, borrowed = SOURCE / "core" / "groups" / "preflight", inspect.getsource(check_plain_assignments)
     assert listed(findings.splitlines()) == sorted(
-        {*reasons(own, FINDINGS), *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
+        {*reasons(own, FINDINGS), *POLICY, *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
     shared = [gate.check for gate in groups.GATES if ".gates." in gate.check.__module__]
     text = "\n".join(map(inspect.getsource, (*shared, membership.no_member_to_be, membership.judge_strangers)))
     assert listed(gates.splitlines()) == sorted({*reasons_in(text, VERDICTS - {"unknown"}, "gates")})

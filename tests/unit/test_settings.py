@@ -2,6 +2,7 @@
 
 import pytest
 
+from switchover.core.policy import Policy
 from switchover.settings import BadSettings, Settings, read_settings
 
 NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
@@ -10,8 +11,13 @@ NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
         namespace="kafka", kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}), identity="switchover-1",
-        kubeconfig="", probe_port=8080, metrics_port=9090,
+        kubeconfig="", allow=Policy(), probe_port=8080, metrics_port=9090,
         log_level="INFO", json_logs=True)
+
+
+def test_what_is_allowed() -> None:
+    settings = read_settings(NEEDED | {"ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline"})
+    assert settings.allow == Policy(("kafka", "registry.example/team/*"), ("pipeline",))
 
 
 def test_one_kind_alone() -> None:

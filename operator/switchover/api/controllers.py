@@ -116,13 +116,27 @@ class Toleration(Model):
     """How long a NoExecute taint is tolerated."""
 
 
+_HEAP = r"(-Xm[snx][0-9]+[kKmMgG]?|-XX:(Initial|Min|Max)RAMPercentage=[0-9]+(\.[0-9]+)?)"
+
+
 class ControllerTemplate(Model):
     """What may be said about the controllers' pods; everything else is Switchover's own."""
 
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The image. Absent: the brokers'."""
-    heap_options: Annotated[str, Field(max_length=512)] = "-Xms256m -Xmx512m"
+    heap_options: Annotated[
+        str,
+        Field(max_length=512),
+        # Of the JVM's other options some run commands and load code.
+        matches(
+            rf"{_HEAP}( {_HEAP})*",
+            "must be options of the JVM's heap separated by one space: -Xms, -Xmx, -Xmn with a size,"
+            " -XX:InitialRAMPercentage, MinRAMPercentage, MaxRAMPercentage with a number",
+        ),
+    ] = "-Xms256m -Xmx512m"
     """The JVM's heap, given as KAFKA_HEAP_OPTS."""
+    automount_service_account_token: bool = False
+    """Whether the pods get a token of the brokers' ServiceAccount, which Kafka does not need."""
     resources: ResourceRequirements = ResourceRequirements()
     """Compute resources of the container."""
     node_selector: Labels = Field(default_factory=dict)

@@ -20,6 +20,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preview import changes, lines, preview, shown
 from switchover.core.plan import Decision, decide
+from switchover.core.policy import Policy
 from switchover.core.status import findings_of
 from switchover.ports import Clock, Migrations
 from switchover.reconcile import Connect
@@ -46,7 +47,7 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
     Gates that want several passes in a row have had only one here; they are told as passing, not as open.
     """
     migration = await read_migration(name, migrations)
-    kind = KafkaMigrations()
+    kind = KafkaMigrations(Policy(images=("*",)))           # what the chart allows is not known here
     observer = await connect(migration)
     try:
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")

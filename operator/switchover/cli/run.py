@@ -55,10 +55,10 @@ async def run_operator(settings: Settings) -> None:
 
     served: list[Reconciler[Any, Any]] = []
     if "KafkaMigration" in settings.kinds:
-        served.append(serve("KafkaMigration", "kafkamigrations", KafkaMigrations(),
+        served.append(serve("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow),
                             Connections(settings.namespace, workloads, KubernetesSurvey(server), clock)))
     if "ConsumerGroupMigration" in settings.kinds:
-        served.append(serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(),
+        served.append(serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
                             GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock)))
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:

@@ -17,11 +17,15 @@ from switchover.core.intent import PREFLIGHT, intent_of
 from switchover.core.observed import Known
 from switchover.core.pace import Spent, waits_for_a_person
 from switchover.core.plan import Decision, Intent, Plan
+from switchover.core.policy import Policy
 from switchover.core.status import entered_of, position_of
 
 
 class ConsumerGroupMigrations:
     """`core.kind.Kind` of ConsumerGroupMigration: every question goes to the room that knows."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
 
     def read(self, raw: Mapping[str, Any]) -> ConsumerGroupMigration:
         return ConsumerGroupMigration.model_validate(raw)
@@ -30,7 +34,7 @@ class ConsumerGroupMigrations:
         status = migration.status
         position = position_of(status, records_of(status), PREFLIGHT, now)
         return Picture(migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
-                       entered_of(status.steps))
+                       entered_of(status.steps), policy=self._policy)
 
     def plan(self, picture: Picture) -> Plan[Picture]:
         return plan_of(picture.spec)

@@ -33,6 +33,7 @@ from switchover.core.groups.facts import (
 )
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.policy import NOTHING_MORE, Policy
 from switchover.core.position import Position
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.watch import Assessment
@@ -93,6 +94,7 @@ class Picture:
     now: float
     entered: Mapping[str, float] = field(default_factory=dict)
     """When each step of the plan was entered last, as far as it was."""
+    policy: Policy = NOTHING_MORE
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""

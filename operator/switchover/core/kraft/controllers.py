@@ -157,6 +157,7 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
             container[key] = broker[key]
     pod: dict[str, Any] = {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "automountServiceAccountToken": template.automount_service_account_token,
         "enableServiceLinks": False,          # a Service named kafka would set KAFKA_PORT, which some images read
         "containers": [container],
         "volumes": [

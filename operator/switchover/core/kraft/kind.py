@@ -18,11 +18,15 @@ from switchover.core.kraft.status import next_status, telling
 from switchover.core.observed import Known
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, Intent, Plan
+from switchover.core.policy import Policy
 from switchover.core.status import entered_of, position_of
 
 
 class KafkaMigrations:
     """`core.kind.Kind` of KafkaMigration: every question goes to the room that knows."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
 
     def read(self, raw: Mapping[str, Any]) -> KafkaMigration:
         return KafkaMigration.model_validate(raw)
@@ -32,7 +36,8 @@ class KafkaMigrations:
         position = position_of(status, on_record.records_of(status), PREFLIGHT, now)
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
-            status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status))
+            status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
+            self._policy)
 
     def plan(self, _: Picture) -> Plan[Picture]:
         return PLAN

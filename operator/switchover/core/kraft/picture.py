@@ -11,6 +11,7 @@ from switchover.core.kraft.listener import same_login
 from switchover.core.kraft.modes import Voters, properties
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.pace import Pace
+from switchover.core.policy import NOTHING_MORE, Policy
 from switchover.core.position import Position
 
 LEADER_AND_ISR, UPDATE_METADATA, DESCRIBE_QUORUM = 4, 6, 55
@@ -37,6 +38,7 @@ class Picture:
     entered: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
     volumes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    policy: Policy = NOTHING_MORE
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""

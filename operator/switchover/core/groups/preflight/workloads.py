@@ -1,6 +1,7 @@
 """The workloads whose pods are to be moved: there, movable, nobody else's, and with the size that they should have (P20)."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.core import gitops
@@ -66,6 +67,27 @@ def _changes_nothing(workload: Workload, source: MemberWorkload) -> Iterator[Ver
         before = after
 
 
+def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
+    there = {source.name: source for source in workloads(picture)}
+    for workload in picture.spec.workloads:
+        present = ""
+        if workload.name in there:
+            with suppress(Unsupported):                              # told above
+                present = container_of(there[workload.name].template, workload.container)[1].get("image", "")
+        for name, change in (("bridge", workload.bridge), ("template", workload.template)):
+            if change is not None and change.image is not None:
+                field = f"spec.workloads[{workload.name}].{name}.image"
+                yield from picture.policy.find_image(field, change.image, present)
+    audit, claims = picture.spec.audit, picture.policy.claims
+    if audit.enabled and audit.image is not None and audit.claim is not None:
+        yield from picture.policy.find_image("spec.audit.image", audit.image)
+        if audit.claim not in claims:
+            yield fail("ClaimNotAllowed", f"the audit is to use volume claim {audit.claim}, which the chart does not allow",
+                       subject="spec.audit.claim", observed=audit.claim, threshold=", ".join(claims) or "none",
+                       unblocks="whoever installed the chart allows it: helm upgrade … --set"
+                       f" 'allow.claims={{{audit.claim}}}'")
+
+
 def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
     for source in workloads(picture):
         for each in source.autoscalers:
@@ -97,6 +119,7 @@ def find_lease(picture: Picture) -> Iterator[Verdict]:
 MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved")
 CHECKS = (
     MOVABLE,
+    check("Allowed", find_not_allowed, "images and volume claims are those that the chart allows"),
     check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
     check("GitOps", find_gitops, "nobody puts back what is changed"),
     check("Lease", find_lease, "no other migration of the group is under way"),

@@ -46,6 +46,20 @@ def find_unsupported_templates(picture: Picture) -> Iterator[Verdict]:
             yield fail("TemplateUnsupported", f"StatefulSet {name}: {reason}", subject=f"StatefulSet {name}", unblocks=cure)
 
 
+def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
+    """The controllers run with the brokers' ServiceAccount and what their file names of Secrets."""
+    image = picture.spec.controllers.template.image
+    if image is None:
+        return
+    for _, brokers, workload in workloads(picture):
+        try:
+            present = template.broker_container(workload, brokers).get("image", "")
+        except template.Unsupported:
+            present = ""                                             # told above
+        yield from picture.policy.find_image("spec.controllers.template.image", image, present)
+        return                                                       # they are made of the first set's pod
+
+
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:
     """The Lease of this Kafka cluster is held by this migration: two of them would disrupt it together."""
     holder = kubernetes(picture).lease_holder
@@ -156,6 +170,7 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
 CHECKS = (
     check("ObjectsExist", find_missing_objects, "StatefulSets and configurations exist"),
     check("TemplateSupported", find_unsupported_templates, "the configuration mounts can be taken over"),
+    check("ImageAllowed", find_not_allowed, "the controllers' image is one that the chart allows"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
     check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
     check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods"),

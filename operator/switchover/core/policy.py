@@ -1,0 +1,39 @@
+"""What a migration may name beyond what its workloads have already: images and volume claims that the chart allows.
+
+Whoever may create a migration would otherwise run any image with the ServiceAccount, Secrets and volumes of a workload.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from switchover.core.gate import Verdict, fail
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The chart's value `allow`. `images` are repositories, in which `*` stands for any text; `claims` are names."""
+
+    images: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+
+    def find_image(self, field: str, image: str, instead_of: str = "") -> Iterator[Verdict]:
+        """A finding unless the chart allows the image, or it is another tag of the one that it takes the place of."""
+        wanted = repository(image)
+        if wanted == repository(instead_of) or any(fnmatchcase(wanted, pattern) for pattern in self.images):
+            return
+        other = f" and is not that of {instead_of}" if instead_of else ""
+        yield fail("ImageNotAllowed", f"{field} is of the repository {wanted}, which the chart does not allow{other}",
+                   subject=field, observed=wanted, threshold=", ".join(self.images) or "none",
+                   unblocks=f"whoever installed the chart allows it: helm upgrade … --set 'allow.images={{{wanted}}}'")
+
+
+NOTHING_MORE = Policy()
+"""What its workloads have, and no other."""
+
+
+def repository(image: str) -> str:
+    """The image without tag and digest; a port of the registry is no tag."""
+    name = image.partition("@")[0]
+    path, slash, last = name.rpartition("/")
+    return f"{path}{slash}{last.partition(':')[0]}"
