@@ -84,16 +84,25 @@ class Examiner:
             classes = group.create_task(self._ask(self._survey.storage_classes()))
             in_use = group.create_task(self._ask(self._survey.classes_in_use()))
             rights = group.create_task(self._missing_rights(picture))
+            ahead = group.create_task(self._ask(self._ahead()))
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
             idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
             brokers=each.result(), zookeeper_rights=zookeeper_rights.result(), zookeeper_modes=modes.result(),
             objects=objects.result(), missing_rights=rights.result(), storage_classes=classes.result(),
             classes_in_use=in_use.result(), template_changes=changes.result(), malformed=malformed.result(),
-            idle_groups=idle.result())
+            ahead=ahead.result(), idle_groups=idle.result())
 
     async def _malformed_nodes(self, secret: str | None) -> Mapping[str, str]:
         return (await self._zookeeper.metadata(secret)).metadata.malformed
+
+    async def _ahead(self) -> float:
+        """Somewhere between question and answer the API server looked at its clock, which shows whole seconds."""
+        asked = self._clock.now()
+        told = await self._survey.time()
+        if told > (now := self._clock.now()):
+            return told - now
+        return min(0.0, told + 1.0 - asked)
 
     async def _ask(self, reading: Awaitable[T], seconds: float = READ_SECONDS) -> Observed[T]:
         return await known(reading, seconds, self._clock)

@@ -22,6 +22,7 @@ from switchover.core.kraft.facts import (
     NodeAnswer,
     ServerConfiguration,
     Workload,
+    Written,
     ZooKeeperState,
 )
 from switchover.core.kraft.picture import Picture
@@ -97,6 +98,8 @@ class Observer:
         self._clients: Clients | None = None
         self._clock = clock
         self._addresses: dict[int, Address] = {}
+        self._migration: tuple[int, float] | None = None
+        self._written: Observed[Written] = NOT_ASKED
         self._minima: Known[Mapping[str, int]] | None = None
         self._parity = ParityWatch(self._metadata, clock)
         self._samples: dict[str, deque[GroupSample]] = {}
@@ -166,6 +169,7 @@ class Observer:
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
+            migration_written=self._watch_migration(zookeeper.result()),
             zookeeper_topics=topic_tree.result(),
             partition_epoch=partition_epoch.result(),
             zookeeper_connections=connections.result(),
@@ -349,6 +353,17 @@ class Observer:
             return NOT_LISTENING
 
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
+
+    def _watch_migration(self, state: Observed[ZooKeeperState]) -> Observed[Written]:
+        """When `/migration` was seen to change last."""
+        if not isinstance(state, Known):
+            return state
+        if (node := state.value.migration) is None:
+            self._migration, self._written = None, Unknown("there is no /migration")
+        elif (now := (node.version, node.mtime)) != self._migration:
+            self._written = Known(Written(state.at, self._migration is not None), state.at)
+            self._migration = now
+        return self._written
 
     async def _connections(self, wanted: bool) -> dict[str, Observed[int]]:
         servers = self.zookeeper.servers() if wanted else ()

@@ -380,6 +380,10 @@ class Survey(Protocol):
         """Dry run of a JSON patch, admission included; Refused in the words of whoever refuses it."""
         ...
 
+    async def time(self) -> float:
+        """The API server's clock: seconds since the epoch, whole ones."""
+        ...
+
     async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
         """The ConsumerGroupMigrations in our namespace with coordination to Kafka, by the group that they move."""
         ...

@@ -452,6 +452,7 @@ async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWork
     assert await workloads.hold_lease("cluster", "a", 15) == "a"
     clock.time += 10
     assert await workloads.hold_lease("cluster", "a", 15) == "a"         # renewed
+    assert await workloads.hold_lease("cluster", "b", 15) == "a"
     clock.time += 14.9
     assert await workloads.hold_lease("cluster", "b", 15) == "a"
     clock.time += 0.2
@@ -462,10 +463,23 @@ async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWork
     assert await workloads.hold_lease("cluster", "a", 15) == "a"
 
 
+@pytest.mark.parametrize("hour", [-3600, 3600])
+async def test_the_clock_of_who_holds_a_lease_may_be_any(workloads: KubernetesWorkloads, clock: Clock, hour: float) -> None:
+    """One that is behind held nothing, one that is ahead held it for an hour after its death."""
+    other = KubernetesWorkloads(workloads._server, Clock(clock.time + hour))
+    assert await other.hold_lease("cluster", "a", 15) == "a"
+    assert await workloads.hold_lease("cluster", "b", 15) == "a"
+    clock.time += 14.9
+    assert await workloads.hold_lease("cluster", "b", 15) == "a"
+    clock.time += 0.2
+    assert await workloads.hold_lease("cluster", "b", 15) == "b"
+
+
 async def test_of_many_who_want_a_lease_at_once_one_gets_it(workloads: KubernetesWorkloads, clock: Clock) -> None:
     for _ in range(3):                                                   # created, then taken over twice
         wanting = (workloads.hold_lease("cluster", f"operator-{n}", 15) for n in range(8))
         assert len(set(await asyncio.gather(*wanting))) == 1
+        await workloads.hold_lease("cluster", "who looks on", 15)
         clock.time += 60
 
 

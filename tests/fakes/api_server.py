@@ -11,6 +11,7 @@ import marshal
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import jsonpatch
@@ -118,6 +119,9 @@ class FakeApi:
         plural, name, subresource = self._route(path)
         if method == "GET":
             return self._read(plural, name, query or {})
+        if (query or {}).get("dryRun") and method == "POST":
+            made = f"{datetime.fromtimestamp(self.now(), UTC):%Y-%m-%dT%H:%M:%SZ}"
+            return {**copied(body), "metadata": {**body["metadata"], "creationTimestamp": made}}
         if (query or {}).get("dryRun"):
             return copied(self._patched(plural, self._read(plural, name, {}), body, subresource, content_type))
         before, existed = self._version, (plural, name) in self.objects

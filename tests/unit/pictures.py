@@ -60,6 +60,7 @@ from switchover.core.kraft.facts import (
     Replica,
     ServerConfiguration,
     Workload,
+    Written,
     ZooKeeperState,
     ZooKeeperTopic,
     ZooKeeperTopics,
@@ -193,6 +194,7 @@ class Cluster:
         return Facts(
             kubernetes=self._known(self._kubernetes()),
             zookeeper=self._known(self._zookeeper()),
+            migration_written=self._known(Written(self.written_at, seen_to_change=True)),
             zookeeper_topics=self._known(ZooKeeperTopics(
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
             zookeeper_connections={"zookeeper:2181": self._known(self.connections)},
@@ -236,6 +238,7 @@ class Cluster:
             zookeeper_modes={"zookeeper:2181": self._known("leader")},
             objects=self._known({}),
             missing_rights=self._known(()),
+            ahead=self._known(0.4),
             storage_classes=self._known(StorageClasses(frozenset({"standard"}), "standard")),
             classes_in_use=self._known(frozenset({"standard"})),
             malformed=self._known({}),

@@ -28,6 +28,7 @@ from switchover.core.kraft.facts import (
     Parity,
     Partition,
     Replica,
+    Written,
 )
 from switchover.core.kraft.gates import workloads
 from switchover.core.kraft.gates.dual_write import copy_timeout
@@ -151,6 +152,7 @@ BY_CLOCK_OR_SPEC = {
     "Retained": "compares the clock with the record alone",
     "BackupsTaken": "compares the spec with the record alone",
     "WindowsFit": "has nothing to compare while there are no windows",
+    "ImageAllowed": "has nothing to compare while no image is named",
     "WithinWindow": "has nothing to compare while there are no windows",
 }
 """Gates that observe nothing, so that nothing they need can be unknown."""
@@ -292,6 +294,10 @@ def zookeeper(**changes: object) -> Callable[[Picture], Picture]:
 def migration_node(**changes: object) -> Callable[[Picture], Picture]:
     return lambda picture: spoil(picture, "zookeeper", migration=replace(
         value(picture.facts.zookeeper).migration, **changes))
+
+
+def written(since: float, seen_to_change: bool = True) -> Callable[[Picture], Picture]:
+    return lambda picture: with_fact(picture, "migration_written", Known(Written(since, seen_to_change), NOW))
 
 
 def registration(broker: int, **changes: object) -> Callable[[Picture], Picture]:
@@ -514,9 +520,9 @@ FINDINGS = [
             lambda p: log(migration_state=PRE)(zookeeper(controller=ControllerNode(2, True, -1))(p)), W, "NotClaimed",
             "/controller"),
     Finding("DualWrite", "ZooKeeper behind the log", migration_node(offset=OFFSET - 4), W, "DualWriteBehind", "/migration"),
-    Finding("DualWrite", "a heartbeat that stopped", migration_node(mtime=NOW - 6), W, "DualWriteBehind", "/migration"),
+    Finding("DualWrite", "a heartbeat that stopped", written(NOW - 6), W, "DualWriteBehind", "/migration"),
     Finding("DualWrite", "/migration deleted", zookeeper(migration=None), F, "MigrationNodeGone", "/migration"),
-    Finding("DualWriteAlive", "a heartbeat that stopped", migration_node(mtime=NOW - 6), W, "DualWriteBehind", "/migration"),
+    Finding("DualWriteAlive", "a heartbeat that stopped", written(NOW - 6), W, "DualWriteBehind", "/migration"),
     Finding("Parity", "a difference that stays", parity(difference=True), W, "MetadataDiffers", "topic orders"),
     Finding("Parity", "differences that may be on their way", parity(), W, "ParityUnsettled", "metadata"),
     Finding("Parity", "a reading from before the step", parity(proven=True, at=NOW - 3600), W, "ParityUnsettled",
@@ -560,7 +566,13 @@ FINDINGS = [
             "ControllerFlagged", "controller 3001"),
     Finding("RecordHolds", "a log that still migrates", log(migration_state=ACTIVE), F, "RecordContradicted",
             "ReleaseZooKeeper"),
-    Finding("DualWriteEnded", "a heartbeat a moment ago", migration_node(mtime=NOW - 1), W, "StillDualWriting",
+    Finding("DriverAlive", "a driver that nobody has seen writing yet", written(NOW - 2, False), U,
+            "ZooKeeperUnknown", "/migration"),
+    Finding("DriverAlive", "a driver that has not written since we look", written(NOW - 60, False), W, "DualWriteStuck",
+            "/migration"),
+    Finding("DualWriteEnded", "a node that we have not looked at for long enough", written(NOW - 2, False), U,
+            "ZooKeeperUnknown", "/migration"),
+    Finding("DualWriteEnded", "a heartbeat a moment ago", written(NOW - 1), W, "StillDualWriting",
             "/migration"),
     Finding("WithinWindow", "a window that opens at night",
             lambda p: replace(p, spec=spec_of(windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 3600}])), W,
@@ -581,7 +593,7 @@ FINDINGS = [
             "MetadataNotInZooKeeper", "/migration"),
     Finding("WrittenBack", "controllers of which nothing is known", with_log_unknown, U, "MetadataLogUnknown"),
     Finding("WrittenBack", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
-    Finding("DriverAlive", "a driver that writes no more", migration_node(mtime=NOW - 60), W, "DualWriteStuck",
+    Finding("DriverAlive", "a driver that writes no more", written(NOW - 60), W, "DualWriteStuck",
             "/migration"),
     Finding("PartitionVersions", "a state that is behind", versions(1), W, "PartitionVersionsBehind", "/brokers/topics"),
     Finding("PartitionVersions", "states that were not read", versions(None), U, "PartitionVersionsUnknown"),
@@ -744,6 +756,14 @@ def test_the_largest_limit_of_lag_is_still_one():
     patient = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={
         "groups": [{"name": "orders", "maxLag": most}]})
     assert GATES["GroupsHealthy"].check(samples(sweep(0, 0, most + 1))(patient)).reason == "GroupLag"
+
+
+@pytest.mark.parametrize("hour", [-3600, 3600])
+def test_zookeepers_clock_makes_no_driver_dead_or_alive(hour: float):
+    """The attack of the security review: an hour ahead made a dead driver fresh, an hour behind a live one dead."""
+    clock = migration_node(mtime=NOW + hour)
+    assert GATES["DriverAlive"].check(written(NOW - 60)(clock(dual_write()))).reason == "DualWriteStuck"
+    assert outcome("DriverAlive", written(NOW - 1)(clock(dual_write()))) is Outcome.PASS
 
 
 def test_without_named_groups_there_is_nothing_to_watch():

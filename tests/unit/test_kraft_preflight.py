@@ -352,6 +352,7 @@ BAD += [
         "ListenerAsSecure", F, "WeakerControllers", "no encryption (SASL_PLAINTEXT)"),
     Bad("a listener of the brokers that is in no map", between_brokers("x"),
         "ListenerAsSecure", U, "SettingsUnknown", "inter-broker listener"),
+    Bad("a clock that nobody tells", examined("ahead", Unknown("no answer")), "Clocks", U, "KubernetesUnknown", "clock"),
     Bad("an image of another repository", wanted(controllers={
         "storage": {"size": "1Gi"}, "template": {"image": "evil/kafka:3.9.2"}}), "ImageAllowed", F, "ImageNotAllowed",
         "spec.controllers.template.image"),
@@ -515,6 +516,10 @@ def test_no_other_gate_breaks_on_bad_input(bad: Bad):
 
 # What is told and shuts nothing: (what, change, gate, severity, code).
 TOLD = [
+    ("an API server whose clock is ahead", examined("ahead", 61.0), "Clocks", Severity.WARNING, "ClocksApart"),
+    ("an API server whose clock is behind", examined("ahead", -5.5), "Clocks", Severity.WARNING, "ClocksApart"),
+    ("a broker whose clock is behind", lambda picture: spoil(picture, "zookeeper", ahead={1: 0.2, 2: -3600.0}), "Clocks",
+     Severity.WARNING, "ClocksApart"),
     ("a protocol version that is raised", protocol("2.8-IV1"), "Versions", Severity.WARNING, "ProtocolVersionIsRaised"),
     ("a policy for settings", appended("alter.config.policy.class.name=org.example.Policy"), "Features", Severity.WARNING,
      "AlterConfigPolicy"),

@@ -1,10 +1,13 @@
-"""The wall clock of the machine we run on."""
+"""The time, as the machine's clock had it when we started, and what has passed since by a clock that nobody sets."""
 
 import time
 
 
 class WallClock:
-    """`ports.Clock` by the machine's clock, in seconds since the epoch."""
+    """`ports.Clock` in seconds since the epoch. Neither a clock that is set nor a machine that slept makes ages wrong."""
+
+    def __init__(self) -> None:
+        self._epoch = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def now(self) -> float:
-        return time.time()
+        return self._epoch + time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -29,6 +29,7 @@ class KubernetesWorkloads:
         self._server = server
         self._clock = clock
         self._read_versions: dict[str, str] = {}
+        self._leases: dict[str, tuple[tuple[Any, Any], float]] = {}     # how each stood, and since when by our clock
         self._read_uids: dict[str, str] = {}       # path -> uid of what may be deleted one day
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -292,7 +293,10 @@ class KubernetesWorkloads:
     # --- the Lease ----------------------------------------------------------------------------------------------------
 
     async def hold_lease(self, name: str, holder: str, seconds: int) -> str:
-        """Take or renew the Lease when it is free, expired by our clock, or ours; the holder after the call."""
+        """Take or renew the Lease when it is free, ours, or expired; the holder after the call.
+
+        It has expired when nobody has renewed it under our eyes for as long as it says: its holder's clock may be any.
+        """
         path = self._server.path("coordination.k8s.io/v1", "Lease", name)
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         renewed = {"holderIdentity": holder, "leaseDurationSeconds": seconds, "renewTime": _micro_time(now)}
@@ -308,13 +312,20 @@ class KubernetesWorkloads:
             return await self._write_lease("POST", self._server.path("coordination.k8s.io/v1", "Lease"), path, lease)
         spec = lease.get("spec") or {}
         current = spec.get("holderIdentity") or ""
-        if current not in ("", holder) and not _expired(spec, now):
+        if current not in ("", holder) and not self._expired(name, spec):
             return str(current)
-        if current == holder and not _expired(spec, now + timedelta(seconds=seconds * 2 / 3)):
+        if current == holder and not _is_old(spec, now, seconds / 3):
             return holder                                     # fresh enough: not a write for every pass
         if current != holder:
             renewed |= {"acquireTime": _micro_time(now), "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
         return await self._write_lease("PUT", path, path, lease | {"spec": spec | renewed})
+
+    def _expired(self, name: str, spec: Mapping[str, Any]) -> bool:
+        now, renewed = self._clock.now(), (spec.get("holderIdentity"), spec.get("renewTime"))
+        known, since = self._leases.get(name, (None, now))
+        if known != renewed:
+            self._leases[name], since = (renewed, now), now
+        return now - since > (spec.get("leaseDurationSeconds") or 0)
 
     async def _write_lease(self, method: str, path: str, object_path: str, lease: Mapping[str, Any]) -> str:
         """Write it if it still is what was read (its resourceVersion is in it), else say who was faster."""
@@ -361,6 +372,7 @@ def _micro_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _expired(spec: Mapping[str, Any], now: datetime) -> bool:
-    renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
-    return not renewed or not seconds or now - datetime.fromisoformat(renewed) > timedelta(seconds=seconds)
+def _is_old(spec: Mapping[str, Any], now: datetime, seconds: float) -> bool:
+    """Whether we have not renewed our own Lease for so long."""
+    renewed = spec.get("renewTime")
+    return not renewed or abs(now - datetime.fromisoformat(renewed)) > timedelta(seconds=seconds)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from switchover.adapters.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
@@ -111,6 +112,13 @@ class KubernetesSurvey:
         except (NotFound, Conflict) as error:
             raise Fenced(f"StatefulSet {stateful_set} is not what was read: {error}") from None
         return TemplateChange(found["spec"]["template"], found["spec"].get("updateStrategy") or {})
+
+    async def time(self) -> float:
+        """The API server stamps what is created, also where nothing is stored."""
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"generateName": "switchover-"}}
+        made = await self._server.request(
+            "POST", self._server.path("coordination.k8s.io/v1", "Lease"), lease, field_manager=FIELD_MANAGER, dry_run="All")
+        return datetime.fromisoformat(made["metadata"]["creationTimestamp"]).timestamp()
 
     async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
         """By group; one whose CRD is not installed is nobody's."""

@@ -61,6 +61,12 @@ def endpoints(data: bytes) -> Mapping[str, Address]:
     return found
 
 
+def registered_at(data: bytes) -> float | None:
+    """`/brokers/ids/N`: by its own clock, when the broker wrote the node (`BrokerIdZNode.encode`); None: not told."""
+    told = document(data).get("timestamp")
+    return int(told) / 1000 if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 16 else None
+
+
 def topic(data: bytes) -> tuple[ZooKeeperTopic, bool]:
     """`/brokers/topics/T`, and whether one of its partitions is being reassigned."""
     fields = document(data)

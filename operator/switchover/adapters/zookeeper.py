@@ -132,6 +132,7 @@ class KazooZooKeeper(ZooKeeperSession):
                 f"ZooKeeper at {self._named} has no /cluster/id: is it the brokers' zookeeper.connect, chroot included?"
             )
         brokers = {f"/brokers/ids/{name}": name for name in self._answer(deadline, "/brokers/ids", ids) or ()}
+        registered = dict(self._nodes(deadline, client, list(brokers)))
         return ZooKeeperState(
             cluster_id=_parsed("/cluster/id", znodes.cluster_id, identity[0]),
             controller=controller
@@ -142,8 +143,10 @@ class KazooZooKeeper(ZooKeeperSession):
             and _parsed("/migration", znodes.migration, migration[0], migration[1].version, migration[1].mtime),
             brokers={
                 _parsed(path, int, brokers[path]): _parsed(path, znodes.endpoints, data)
-                for path, (data, _) in self._nodes(deadline, client, list(brokers))
+                for path, (data, _) in registered.items()
             },
+            ahead={int(brokers[path]): at - stat.ctime / 1000 for path, (data, stat) in registered.items()
+                   if (at := _parsed(path, znodes.registered_at, data)) is not None},
             generated_ids=bool(sequence and sequence[1].version > 0),     # each generated id is one write of this node
         )
 

@@ -67,4 +67,5 @@ class Examination:
     classes_in_use: Observed[frozenset[str]] = NOT_ASKED      # of bound claims in the namespace
     template_changes: Mapping[str, Observed[TemplateChange]] = field(default_factory=dict)    # by StatefulSet, dry run
     malformed: Observed[Mapping[str, str]] = NOT_ASKED        # nodes that Kafka could not have written: path -> why
+    ahead: Observed[float] = NOT_ASKED                        # by how many seconds the API server's clock is ahead of ours
     idle_groups: Observed[IdleGroups] = NOT_ASKED

@@ -106,7 +106,7 @@ class ControllerNode:
 class MigrationNode:
     """`/migration`; an empty node (KAFKA-19480) has `empty=True` and -1 everywhere.
 
-    `mtime` is in seconds of ZooKeeper's clock.
+    `mtime` is in seconds of ZooKeeper's clock: to be compared with ZooKeeper's own times, and never with ours.
     """
 
     empty: bool
@@ -127,6 +127,7 @@ class ZooKeeperState:
     migration: MigrationNode | None
     brokers: Mapping[int, Mapping[str, Address]]   # /brokers/ids: broker id -> listener name -> address
     generated_ids: bool                            # /brokers/seqid was used: some broker id may be generated
+    ahead: Mapping[int, float] = field(default_factory=dict)    # by how many seconds a broker's clock was, of ZooKeeper's
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,16 @@ class KubernetesState:
     listener_credentials: Mapping[str, str] | str = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What we saw of `/migration` being written, by our own clock: since when it is as it is, and whether it became so under
+    our eyes. Where it did not, it may be older.
+    """
+
+    since: float
+    seen_to_change: bool
+
+
 # --- Groups -----------------------------------------------------------------------------------------------------------
 
 
@@ -254,6 +265,7 @@ class Facts:
 
     kubernetes: Observed[KubernetesState] = NOT_ASKED
     zookeeper: Observed[ZooKeeperState] = NOT_ASKED
+    migration_written: Observed[Written] = NOT_ASKED
     zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
     partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state
     zookeeper_connections: Mapping[str, Observed[int]] = field(default_factory=dict)   # server -> clients but ourselves

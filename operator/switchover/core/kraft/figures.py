@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, MetadataState
 from switchover.core.figures import Figure, Metric, on_record
+from switchover.core.gate import Verdict
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import MigrationState
+from switchover.core.kraft.gates.read import silence
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.status import STEPS
 from switchover.core.observed import Known
@@ -63,7 +65,8 @@ def _observed(picture: Picture) -> Iterator[Figure]:
     node = zookeeper.value.migration if isinstance(zookeeper, Known) else None
     if state is not MigrationState.MIGRATION or node is None or node.offset < 0:
         return                                                   # only dual write makes a lag mean something
-    yield Figure("switchover_dual_write_age_seconds", (), max(0.0, picture.now - node.mtime))
+    if not isinstance(age := silence(picture), Verdict):
+        yield Figure("switchover_dual_write_age_seconds", (), age)
     if isinstance(quorum, Known) and quorum.value.high_watermark >= 0:
         yield Figure("switchover_dual_write_lag_records", (), max(0, quorum.value.high_watermark - 1 - node.offset))
 

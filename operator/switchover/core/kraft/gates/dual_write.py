@@ -2,7 +2,7 @@
 
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.kraft.facts import MigrationState, ZooKeeperState
-from switchover.core.kraft.gates.read import is_claimed, log_of, quorum_of, samples, zookeeper_of
+from switchover.core.kraft.gates.read import is_claimed, log_of, quorum_of, samples, silence, zookeeper_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
@@ -121,14 +121,16 @@ def check_dual_write(picture: Picture) -> Verdict:
         return fail("MigrationNodeGone", "/migration does not exist any more", subject="/migration",
                     unblocks="find out who deleted it; no step goes on without dual write")
     limits = picture.spec.gates
-    age = picture.now - state.migration.mtime
+    age = silence(picture)
+    if isinstance(age, Verdict):
+        return age
     lag = quorum.high_watermark - 1 - state.migration.offset
     if lag > limits.dual_write_max_lag or age > limits.dual_write_max_age_seconds:
         return wait("DualWriteBehind", "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
                     observed=f"{lag} records, {age:.1f} s old",
                     threshold=f"{limits.dual_write_max_lag} records, {limits.dual_write_max_age_seconds} s",
                     unblocks="the leading controller reaches ZooKeeper again")
-    return passed(f"lag {lag}, {max(age, 0):.1f} s old")
+    return passed(f"lag {lag}, {age:.1f} s old")
 
 
 def check_driver_alive(picture: Picture) -> Verdict:
@@ -143,12 +145,14 @@ def check_driver_alive(picture: Picture) -> Verdict:
         return state
     if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
         return passed("no driver has to write")
-    age, limit = picture.now - state.migration.mtime, picture.spec.gates.dual_write_max_age_seconds
+    age, limit = silence(picture), picture.spec.gates.dual_write_max_age_seconds
+    if isinstance(age, Verdict):
+        return age
     if age > limit:
         return wait("DualWriteStuck", "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
                     " mode what changes", subject="/migration", observed=f"{age:.0f} s old", threshold=f"{limit} s",
                     unblocks="it reaches ZooKeeper again; after a minute Switchover restarts it, so that another one leads")
-    return passed(f"/migration is {max(age, 0):.1f} s old")
+    return passed(f"/migration is {age:.1f} s old")
 
 
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)

@@ -2,7 +2,7 @@
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.gates.read import log_of, samples, zookeeper_of
+from switchover.core.kraft.gates.read import log_of, samples, silence, zookeeper_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
@@ -42,8 +42,12 @@ def check_dual_write_ended(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
-    age = picture.now - state.migration.mtime if state.migration is not None else None
-    if age is not None and age <= picture.spec.gates.dual_write_max_age_seconds:
+    if state.migration is None:
+        return passed("there is no /migration")
+    age = silence(picture)
+    if isinstance(age, Verdict):
+        return age
+    if age <= picture.spec.gates.dual_write_max_age_seconds:
         return wait("StillDualWriting", "/migration was written a moment ago", subject="/migration",
                     observed=f"{age:.1f} s", threshold=f"> {picture.spec.gates.dual_write_max_age_seconds} s")
     return passed("/migration is frozen")

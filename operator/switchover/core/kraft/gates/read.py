@@ -25,6 +25,22 @@ def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
     return state.value if isinstance(state, Known) else unknown("ZooKeeperUnknown", state.why, subject="ZooKeeper")
 
 
+def silence(picture: Picture) -> float | Verdict:
+    """Seconds in which nobody has written `/migration`.
+
+    Unknown until that was seen to happen, or is longer than the limit of dual write: differences to ZooKeeper's clock would
+    make a dead driver look alive, or a live one dead.
+    """
+    written = picture.facts.migration_written
+    if not isinstance(written, Known):
+        return unknown("ZooKeeperUnknown", written.why, subject="/migration")
+    stood = max(0.0, picture.now - written.value.since)
+    if not written.value.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
+        return unknown("ZooKeeperUnknown", "/migration has not been looked at for long enough to tell whether it is written",
+                       subject="/migration")
+    return stood
+
+
 def is_claimed(state: ZooKeeperState) -> bool:
     """KRaft holds `/controller`: no broker can become the ZooKeeper controller."""
     return state.controller is not None and not state.controller.ephemeral

@@ -7,6 +7,7 @@ which do not, each with its cure. docs/preflight.md lists them.
 from switchover.core.gate import Gate
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight import (
+    clocks,
     cluster,
     configuration,
     drift,
@@ -35,5 +36,6 @@ GATES: tuple[Gate[Picture], ...] = (
     *cluster.CHECKS,
     *live.CHECKS,
     *windows.CHECKS,
+    *clocks.CHECKS,
     *drift.CHECKS,
 )
