@@ -269,12 +269,13 @@ def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: floa
             connection = opened.enter_context(tls.wrap_socket(connection, server_hostname=server.host))
         connection.sendall(b"srvr")
         answer = b""
-        while part := connection.recv(4096):
-            answer += part
-            if len(answer) > LONGEST_WORDS or time.monotonic() > deadline:
-                raise Unreachable(f"ZooKeeper server {server}: its answer to srvr does not end")
-            connection.settimeout(left(deadline))
-    return answer.decode(errors="replace")
+        with contextlib.suppress(TimeoutError):
+            while len(answer) <= LONGEST_WORDS and time.monotonic() <= deadline:
+                connection.settimeout(left(deadline))
+                if not (part := connection.recv(4096)):
+                    return answer.decode(errors="replace")
+                answer += part
+    raise Unreachable(f"ZooKeeper server {server}: {'its answer to srvr does not end' if answer else 'no answer to srvr'}")
 
 
 def _srvr_of(server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
