@@ -19,6 +19,7 @@ endif
 VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv/bin/uv
+EXTRAS := cli consumer operator pipeline
 LAYERS := unit packaging pipeline simulation adapters apiserver sandbox
 say = @printf '\n== %s (%d s since start) ==\n' "$(1)" "$$(( $$(date +%s) - $$SWITCHOVER_STARTED ))"
 
@@ -52,13 +53,13 @@ $(UV): requirements/uv.txt | debian
 LOCK := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header
 lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 	$(LOCK) requirements/uv.in --output-file requirements/uv.txt
-	for extra in cli consumer operator pipeline; do \
+	for extra in $(EXTRAS); do \
 	  $(LOCK) pyproject.toml --extra $$extra --output-file requirements/$$extra.txt || exit; done
 	$(LOCK) pyproject.toml --extra operator --extra pipeline --group dev --group build --output-file requirements/dev.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check crds test test-long shard ledger $(LAYERS)
+.PHONY: lint check crds notice sbom test test-long shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -72,6 +73,16 @@ check: lint ## lint and the tests of the pure core, in two workers: before every
 
 crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
+
+notice: venv ## write NOTICE: the licence of every package that is shipped
+	$(BIN)/python tests/notice.py
+
+sbom: venv ## a bill of materials (CycloneDX) for each extra, of what is locked: build/sbom/
+	$(MAKE) --no-print-directory $(EXTRAS:%=build/sbom/%.cdx.json)
+
+build/sbom/%.cdx.json: requirements/%.txt pyproject.toml
+	@mkdir -p $(@D)
+	$(BIN)/cyclonedx-py requirements $< --pyproject pyproject.toml --output-reproducible --output-file $@
 
 unit packaging simulation pipeline: venv ## one layer of tests: pure core; the wheel alone; Kopf in virtual time; Spark on small data
 	$(BIN)/pytest -m 'not long' tests/$@

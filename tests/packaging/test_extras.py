@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -79,6 +80,13 @@ def installation(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: 
         yield Installation(extra, environment / "bin", tmp_path_factory.mktemp(extra or "bare"))
     finally:
         shutil.rmtree(environment)
+
+
+def test_the_wheel_brings_its_licence_and_its_notice(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as found:
+        for name in ("LICENSE", "NOTICE"):
+            (inside,) = (each for each in found.namelist() if each.endswith(f".dist-info/licenses/{name}"))
+            assert found.read(inside) == (ROOT / name).read_bytes()
 
 
 def invocations(config: Path) -> Iterator[tuple[str, ...]]:
