@@ -1,0 +1,51 @@
+"""What the documents point to is there: pages, files, and the tests that prove what they say."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+LAYERS = [path.name for path in (ROOT / "tests").iterdir() if any(path.glob("test_*.py"))]
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """Those of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links() -> Iterator[str]:
+    for page in PAGES:
+        for target, _, anchor in re.findall(r"\]\(([^)#\s]*)(#([^)\s]*))?\)", prose(page)):
+            there = page.parent / target if target else page
+            if "://" not in target and (not there.exists() or (anchor and anchor not in anchors(there))):
+                yield f"{page.relative_to(ROOT)}: {target}#{anchor}"
+
+
+def missing_tests() -> Iterator[str]:
+    for page in PAGES:
+        for name in re.findall(rf"`(?:tests/)?((?:{'|'.join(LAYERS)})/(?:[\w/]+/)?test_\w+\.py)", prose(page)):
+            if not (ROOT / "tests" / name).exists():
+                yield f"{page.relative_to(ROOT)}: {name}"
+
+
+def test_links_lead_somewhere() -> None:
+    assert list(broken_links()) == []
+
+
+def test_the_tests_that_are_named_exist() -> None:
+    assert {"unit", "simulation", "apiserver", "sandbox"} <= set(LAYERS)
+    assert list(missing_tests()) == []
+
+
+def test_each_attacker_of_the_threat_model_is_held_by_a_test() -> None:
+    """All that anybody cannot do names where that is proved, but for those who are trusted."""
+    table = (ROOT / "docs/security.md").read_text().split("| who | cannot |")[1].split("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    assert len(rows) > 15
+    assert [row for row in rows if row[1] and "test_" not in row[3]] == []
