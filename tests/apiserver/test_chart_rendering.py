@@ -98,6 +98,16 @@ def test_secrets_are_given_by_name_where_the_values_name_them() -> None:
     assert granted(role(*SECRETS)) == granted(role())
 
 
+def test_another_right_beyond_the_namespace_starts_the_operator_anew() -> None:
+    """It would ask again in an hour."""
+    def annotations(*values: str) -> dict[str, str]:
+        found: dict[str, str] = of(rendered(*values), "Deployment")["spec"]["template"]["metadata"]["annotations"]
+        return found
+
+    assert annotations() != annotations("rbac.readNodes=true")
+    assert annotations("podAnnotations.team=streaming") == annotations() | {"team": "streaming"}
+
+
 @pytest.mark.parametrize("kinds", [(CLUSTERS,), (CLUSTERS, GROUPS)], ids=" and ".join)
 def test_people_watch_migrate_or_approve(kinds: tuple[str, ...]) -> None:
     """None of them writes a status, and only one approves."""
