@@ -374,18 +374,19 @@ def test_a_kind_that_is_not_served_is_not_asked_for(
 @with_values("networkPolicy.enabled=true")
 def test_people_may_what_their_role_says(release: Release, kubectl: Kubectl) -> None:
     """The API server takes the network policies, too."""
-    status = "patch --subresource=status"
-    may: dict[str, list[str]] = {}
-    for role in ("viewer", "migrator", "approver"):
+    verbs = ("list", "create", "patch", "delete", "approve", "patch --subresource=status")
+
+    def may(role: str, verb: str) -> bool:
+        answer = kubectl("auth", "can-i", *verb.split(), "kafkamigrations.switchover.dev", "--as", role,
+                         "--namespace", release.namespace, check=False)
+        return bool(answer.stdout.strip() == "yes")
+
+    for role, granted in {"viewer": ["list"], "migrator": ["list", "create", "patch", "delete"],
+                          "approver": ["list", "patch", "approve"]}.items():
         kubectl("create", "rolebinding", role, "--namespace", release.namespace, "--role", f"switchover-{role}",
                 "--user", role)
-        for verb in ("list", "create", "patch", "delete", "approve", status):
-            answer = kubectl("auth", "can-i", *verb.split(), "kafkamigrations.switchover.dev", "--as", role,
-                             "--namespace", release.namespace, check=False)
-            if answer.stdout.strip() == "yes":
-                may.setdefault(role, []).append(verb)
-    assert may == {"viewer": ["list"], "migrator": ["list", "create", "patch", "delete"],
-                   "approver": ["list", "patch", "approve"]}
+        until(partial(may, role, "list"), f"the authorizer knows of the {role}", 30)
+        assert [verb for verb in verbs if may(role, verb)] == granted
     found = kubectl("get", "networkpolicies", "--namespace", release.namespace, "--output", "name").stdout.split()
     assert {each.rpartition("/")[2] for each in found} == {"switchover", "switchover-controllers"}
 
