@@ -254,7 +254,7 @@ def test_hold_and_inconclusive_have_one_code_and_usage_another():
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (("nonsense",), "the bootstrap server 'nonsense' is not of the form HOST:PORT"),
+    (("nonsense",), "server 'nonsense' is not of the form HOST:PORT"),
     (("kafka:9092", "--every", "75"), "--samples 8 with --every 75 take longer than the 300 s that the window is sure"),
     (("kafka:9092", "--span", "550"), "--every, --samples and --span do not fit: a window of 600000 ms"),
     (("kafka:9092", "--command-config", "/nowhere"), "cannot read /nowhere: No such file or directory"),
