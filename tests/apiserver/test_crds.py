@@ -146,12 +146,13 @@ def test_only_what_may_change_changes_once_a_plan_is_on_record(resources):
             resources.replace(edited(path, value))
         message = refusal(error.value)
         assert f"spec.{path.split('.')[0]}: Invalid value" in message
-        assert "must stay as it was while a plan is on record (status.planHash is set); only approvals" in message
+        assert "must stay as it was while a plan is on record (status.planHash is set); only acceptedRisks" in message
 
     for path, value in {
         "desiredState": "Paused",
         "holds": ["Soak", "Finalize"],
         "approvals": [{"name": "Soak", "planHash": PLAN_HASH, "approver": "bob"}],
+        "acceptedRisks": ["PasswordsInClear"],
         "backups": {"skipReason": "a test"},
         "windows": [],
         "gates.stableSamples": 5,

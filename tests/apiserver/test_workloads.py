@@ -466,7 +466,9 @@ async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWork
 @pytest.mark.parametrize("hour", [-3600, 3600])
 async def test_the_clock_of_who_holds_a_lease_may_be_any(workloads: KubernetesWorkloads, clock: Clock, hour: float) -> None:
     """One that is behind held nothing, one that is ahead held it for an hour after its death."""
-    other = KubernetesWorkloads(workloads._server, Clock(clock.time + hour))
+    theirs = Clock()
+    theirs.time += hour
+    other = KubernetesWorkloads(workloads._server, theirs)
     assert await other.hold_lease("cluster", "a", 15) == "a"
     assert await workloads.hold_lease("cluster", "b", 15) == "a"
     clock.time += 14.9
