@@ -16,6 +16,7 @@ from switchover.api.status import Direction
 from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.figures import waits_of
+from switchover.core.foreign_record import RECORD_OF_ANOTHER, without_foreign_record
 from switchover.core.gate import Judge, Judgement, Streak, fail, wait
 from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Kind, M, P
@@ -97,6 +98,7 @@ class Reconciler(Generic[M, P]):
         self._clock = clock
         self._telemetry = telemetry
         self._memories: dict[str, _Memory[M, P]] = {}
+        self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen
 
     async def reconcile(self, name: str) -> float:
         """One pass; the seconds until the next.
@@ -107,15 +109,19 @@ class Reconciler(Generic[M, P]):
         if raw is None:
             await self._forget(name)
             return ENDED
+        raw, found = without_foreign_record(raw, self._clock.now())
         async with self._telling_defects(name, raw):
-            return await self._pass(name, raw)
+            delay = await self._pass(name, raw)
+        if found:
+            await self._announce(name, raw["metadata"]["uid"], RECORD_OF_ANOTHER, found, warning=True)
+        return delay
 
     async def _pass(self, name: str, raw: Mapping[str, Any]) -> float:
         try:
             migration = self._kind.read(raw)
         except ValidationError as error:
             return await self._refuse(name, raw, error)
-        if self._is_over(migration):
+        if self._is_over(migration) and self._ended.get(name) == migration.metadata.uid:
             await self._forget(name)
             told = self._kind.figures(migration, None)
             self._telemetry.told(name, migration.metadata.uid, told, {})
@@ -129,6 +135,8 @@ class Reconciler(Generic[M, P]):
         decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
         memory.streaks = decision.streaks
         recorded = await self._record(migration, picture, decision, memory)
+        if picture.position.finished and all(item.open for item in decision.judged.values()):
+            self._ended[name] = migration.metadata.uid
         if decision.position != picture.position or not recorded:
             return AT_ONCE
         for effect in decision.effects:
@@ -141,6 +149,7 @@ class Reconciler(Generic[M, P]):
         if raw is None:
             await self._forget(name)
             return None
+        raw, _ = without_foreign_record(raw, self._clock.now())
         async with self._telling_defects(name, raw):
             return await self._release(name, raw)
 
@@ -177,7 +186,7 @@ class Reconciler(Generic[M, P]):
         decision = decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now)
         if deleted is not None:
             decision = self._with_deletion(decision, picture, deleted.timestamp())
-        if holder == self._holder(migration) or picture.position.step == PREFLIGHT:
+        if holder == self._holder(migration) or picture.position.step == PREFLIGHT or picture.position.finished:
             return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
         judge: Judge[P] = Judge("lease", memory.streaks, picture.now)
         judgement = judge.add("Lease", fail(
@@ -201,7 +210,7 @@ class Reconciler(Generic[M, P]):
         left = self._kind.remaining(picture, decision)
         after = self._kind.fold(migration, picture, decision, memory.spent, left, memory.modes)
         moved = decision.position != picture.position
-        due = picture.now - memory.last_record >= HEARTBEAT_SECONDS
+        due = picture.now - memory.last_record >= HEARTBEAT_SECONDS and not picture.position.finished
         metadata = migration.metadata
         if moved or due or self._kind.is_news(migration, after):
             try:
@@ -256,8 +265,8 @@ class Reconciler(Generic[M, P]):
             memory.refused = f"{effect}: {error}"
 
     async def _hold(self, migration: M, picture: P) -> str:
-        """Take or renew the Lease of what this migration changes; "" while its name is not known."""
-        lease = self._kind.claims(migration, picture)
+        """Take or renew the Lease of what this migration changes; "" while its name is not known, and once it has ended."""
+        lease = "" if picture.position.finished else self._kind.claims(migration, picture)
         return await self._workloads.hold_lease(lease, self._holder(migration), LEASE_SECONDS) if lease else ""
 
     def _holder(self, migration: M) -> str:
@@ -297,7 +306,7 @@ class Reconciler(Generic[M, P]):
 
     def _is_over(self, migration: M) -> bool:
         """The plan's end is on record, the spec is the one that it speaks of, and nobody wanted something else when it was
-        too late to turn: there is nothing to look at any more."""
+        too late to turn: there is nothing to look at any more, once this operator has seen that it is so."""
         progress, status = migration.status.progress, migration.status
         if progress.complete_time is None or status.observed_generation != migration.metadata.generation:
             return False

@@ -7,22 +7,30 @@ import pytest
 
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
+from switchover.core import intent
+from switchover.core.approvals import plan_hash
 from switchover.core.gate import Judgement, Streak, Verdict, wait
-from switchover.core.intent import intent_of
+from switchover.core.kraft.plan import PLAN
 from switchover.core.pace import Spent, spend
-from switchover.core.plan import Decision
+from switchover.core.plan import Decision, Intent
 from switchover.core.position import Position
-from unit.pictures import NOW, migration
+from unit.pictures import NOW, UID, migration
 from unit.small_plan import MAKE
+from unit.test_core_approvals import CLUSTER
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
-HASH = "0123456789abcdef"
+HASH = plan_hash(UID, 1, PLAN.names, migration().spec)
+OTHER = "fedcba9876543210fedcba9876543210"
 
 
-def wanted(direction: Direction = FORWARD, plan_hash: str = HASH, **spec: Any) -> KafkaMigration:
+def wanted(direction: Direction = FORWARD, step: str = "Soak", told: str = HASH, **spec: Any) -> KafkaMigration:
     own = migration(**spec).manifest()
     return KafkaMigration.model_validate(
-        {**own, "status": {"planHash": plan_hash, "progress": {"direction": direction.value}}})
+        {**own, "status": {"planHash": told, "progress": {"step": step, "direction": direction.value}}})
+
+
+def intent_of(own: KafkaMigration) -> Intent:
+    return intent.intent_of(own, PLAN.names)
 
 
 # --- intent -------------------------------------------------------------------------------------------------------------
@@ -43,20 +51,43 @@ def approval(plan_hash: str) -> dict[str, Any]:
     return {"approvals": [{"name": "Finalize", "planHash": plan_hash, "approver": "alice"}]}
 
 
-def test_an_approval_counts_for_the_plan_on_record_alone():
+def test_an_approval_counts_for_the_plan_as_it_is_alone():
     assert intent_of(wanted(**approval(HASH))).approved == {"Finalize"}
-    assert intent_of(wanted(**approval("fedcba9876543210"))).approved == set()
+    assert intent_of(wanted(**approval(OTHER))).approved == set()
 
 
-def test_without_a_plan_on_record_nothing_is_approved():
-    assert intent_of(wanted(plan_hash="", **approval(HASH))).approved == set()
+@pytest.mark.parametrize("told", [OTHER, "deadbeef", ""])
+def test_what_the_status_says_of_the_hash_is_believed_by_nobody(told):
+    """Whoever writes a status wrote a hash, and an approval of it: it counted."""
+    assert intent_of(wanted(told=told, **approval(told or HASH))).approved == (set() if told else {"Finalize"})
+    assert intent_of(wanted(told=told, **approval(HASH))).approved == {"Finalize"}
+
+
+def test_an_approval_of_another_object_does_not_count():
+    own = wanted(**approval(plan_hash("uid-of-an-earlier-object", 1, PLAN.names, migration().spec)))
+    assert intent_of(own).approved == set()
+
+
+@pytest.mark.parametrize("change", [
+    {"gates": {"groups": []}}, {"gates": {"dualWriteMaxLag": 1_000_000}}, {"backups": {"skipReason": "no time"}},
+    {"rollout": {"steps": [{"pods": 3}]}}, {"windows": CLUSTER["windows"]}, {"holds": []}, {"onFailure": "RollBack"},
+], ids=str)
+def test_whoever_changes_what_was_approved_voids_it(change):
+    changed = intent_of(wanted(**change, **approval(HASH)))
+    assert changed.approved == set()
+    assert "alice's approval was given for plan" in changed.void["Finalize"]
+
+
+def test_before_preflight_is_passed_nothing_is_approved():
+    for step in ("", "Preflight"):
+        assert intent_of(wanted(step=step, **approval(HASH))).approved == set()
 
 
 def test_an_approval_of_another_plan_is_told_in_words():
     assert intent_of(wanted(**approval(HASH))).void == {}
-    assert intent_of(wanted(plan_hash="", **approval(HASH))).void == {}
-    told = intent_of(wanted(**approval("fedcba9876543210"))).void["Finalize"]
-    assert "alice's approval was given for plan fedcba9876543210, this is plan 0123456789abcdef (attempt 1)" in told
+    assert intent_of(wanted(step="Preflight", **approval(HASH))).void == {}
+    told = intent_of(wanted(**approval(OTHER))).void["Finalize"]
+    assert f"alice's approval was given for plan {OTHER}, this is plan {HASH} (attempt 1)" in told
 
 
 def test_preflight_cannot_be_held_because_no_plan_could_be_approved_yet():

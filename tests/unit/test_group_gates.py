@@ -131,6 +131,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("Soaked", "AllMoved"), all_consumer),
     "GroupEmpty": stopped,
     "WorkloadsReleased": released,
+    "RecordHolds": lambda: moment("HandOver", "TTTTTT"),
     "StrategyOffered": bouncing,
     "ProbeExpired": lambda: replace(bouncing(), position=replace(bouncing().position, opened=NOW - 60)),
     "AuditClean": auditing,
@@ -210,6 +211,7 @@ def test_every_gate_of_a_plan_is_among_these():
     legs = [leg for spec in specs for step in plan_of(spec).steps for leg in (step.forward, step.back) if leg is not None]
     used = {gate.name for leg in legs for gate in (*leg.enter, *leg.watch, *leg.done, *leg.rescue_from)}
     used |= {gate.name for leg in legs for rollout in leg.rollouts for gate in (*rollout.before, *rollout.after)}
+    used |= {gate.name for spec in specs for step in plan_of(spec).steps for gate in step.rests_on}
     assert used == GATES.keys()
 
 
@@ -488,6 +490,8 @@ FINDINGS = [
             "LeaseHeldByAnother", "Lease"),
     Finding("WorkloadsClaimed", "not yet", with_source(claimed_by=""), WAIT, "NotClaimed", "orders"),
     Finding("WorkloadsClaimed", "the original is not kept", without_originals, WAIT, "NotClaimed", "orders"),
+    Finding("RecordHolds", "its clone has pods still", instead(lambda: moment("HandOver", "TTTTTI")), FAIL,
+            "RecordContradicted", "orders"),
     Finding("WorkloadsReleased", "still claimed", with_source(claimed_by=UID), WAIT, "NotReleased", "orders"),
     Finding("WorkloadsReleased", "the clone is there", then(instead(all_consumer), with_source(claimed_by="")), WAIT,
             "NotReleased", "orders"),

@@ -2,10 +2,8 @@
 
 import pytest
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
-from switchover.api.meta import CHANGEABLE
 from switchover.core.groups import goals
-from switchover.core.groups.plan import FROZEN, plan_hash, plan_of
+from switchover.core.groups.plan import plan_of
 from switchover.core.position import Position
 from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, spec_of, workload_of
 
@@ -77,40 +75,3 @@ def test_after_a_stop_nothing_but_the_lag_itself_tells_of_what_stood():
     assert not {"GoesOn", "LagHealthy"} & {gate.name for gate in (*start.forward.watch, *start.forward.done)}
     assert "LagRecovered" in {gate.name for gate in start.forward.done}
     assert start.forward.goal is goals.started_as_target
-
-
-# --- the hash -----------------------------------------------------------------------------------------------------------
-
-WHOLE = {
-    "group": "payments", "kafka": {"bootstrapServers": "kafka-2:9092"},
-    "protocol": {"to": "Consumer", "strategy": "Offline"},
-    "audit": {"enabled": True, "image": "pipeline:1", "claim": "pipeline"},
-    "soakSeconds": 7, "desiredState": "Paused", "holds": ["Settle"], "onFailure": "RollBack",
-    "approvals": [{"name": "Settle", "planHash": "7f3a7f3a7f3a7f3a", "approver": "alice"}],
-    "windows": [{"name": "night", "cron": "0 1 * * 1", "durationSeconds": 3600}], "readinessPolicy": "OnAcceptance",
-    "rollout": {"steps": [{"pods": 3}]}, "gates": {"maxStallSeconds": 99},
-}
-
-
-def hashed(**changes: object) -> str:
-    return plan_hash("uid-1", 1, spec_of(**changes))
-
-
-def test_what_is_frozen_is_what_may_not_change_once_a_plan_is_recorded():
-    assert {*FROZEN} == ConsumerGroupMigrationSpec.model_fields.keys() - CHANGEABLE
-
-
-@pytest.mark.parametrize("part", WHOLE)
-def test_the_hash_changes_with_frozen_parts_alone(part):
-    attribute = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in part)
-    assert (hashed(**{part: WHOLE[part]}) != hashed()) == (attribute in FROZEN)
-
-
-def test_the_hash_is_of_one_object_one_attempt_and_its_workloads():
-    spec = spec_of()
-    other = {plan_hash("uid-2", 1, spec), plan_hash("uid-1", 2, spec), plan_hash("uid-1", 1, spec_of(workload_of(S))),
-             plan_hash("uid-1", 1, spec_of(workload_of(template=TO_CLASSIC))), hashed(assignmentStrategy={"to": "range"}),
-             plan_hash("uid-1", 1, spec_of(coordination={"to": "Kafka"}, zookeeper={"connect": "zookeeper:2181"})),
-             plan_hash("uid-1", 1, spec_of(coordination={"to": "Kafka"}, zookeeper={"connect": "zookeeper:2182"}))}
-    assert len(other | {hashed()}) == 8
-    assert hashed() == plan_hash("uid-1", 1, spec)

@@ -1,21 +1,63 @@
-"""Which step on record is believed, by what the metadata log says."""
+"""What of a record is believed, by the metadata log, the claims and the modes: a status is no order."""
+
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from switchover.api.status import Verdict as Outcome
 from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.gates.on_record import LEFT_BEHIND, check_record_holds
+from switchover.core.kraft.gates.on_record import (
+    CLAIMED,
+    LEFT_BEHIND,
+    MODES,
+    RECORD_HOLDS,
+    check_finalize_begun,
+    check_hand_over_begun,
+    check_record_holds,
+)
+from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
+from switchover.core.kraft.way_back import give_back, remove_controllers
 from switchover.core.observed import Unknown
-from unit.pictures import NOW, moment, spoil, with_fact
+from switchover.core.plan import decide
+from switchover.core.position import NodeRecord
+from unit.pictures import (
+    CONTROLLERS,
+    NOW,
+    UID,
+    answer,
+    moment,
+    spoil,
+    spoil_each,
+    spoil_workload,
+    value,
+    with_fact,
+)
+from unit.small_plan import BACKWARD, FORWARD, intent
 
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 NAMES = {PRE: "PRE", ACTIVE: "MIGRATION", POST: "POST"}
+BROKERS_IN = {"RaiseProtocolVersion": "AAA", "ProvisionControllers": "AAA", "EnableMigration": "BAA", "CopyMetadata": "BBB",
+              "DualWrite": "BBB", "MoveBrokers": "CBB", "Soak": "CCC", "Finalize": "CCC", "HandOver": "CCC",
+              "ReleaseZooKeeper": "CCC"}
+AT_THE_END = ("HandOver", "ReleaseZooKeeper")
 
 
-def seen(step, state, opened):
-    return check_record_holds(spoil(moment(step, "CCC", "PPP", (), ACTIVE, opened=opened), "log", migration_state=state))
+def at(step: str, state: MigrationState | None = None, opened: float | None = NOW - 60) -> Picture:
+    """A healthy moment of a step, with the metadata log in this state."""
+    healthy = moment(step, BROKERS_IN[step], "FFF" if step in AT_THE_END else "PPP", (),
+                     POST if step in AT_THE_END else ACTIVE, opened=opened)
+    return spoil(healthy, "log", migration_state=state or BELIEVED.get(step, {PRE}).copy().pop())
+
+
+def back(picture: Picture) -> Picture:
+    return picture.at(replace(picture.position, direction=BACKWARD))
+
+
+def claimed_by(picture: Picture, uid: str) -> Picture:
+    return spoil_workload(picture, claimed_by=uid)
 
 
 BELIEVED = {
@@ -23,25 +65,240 @@ BELIEVED = {
     "Soak": {ACTIVE}, "Finalize": {ACTIVE}, "HandOver": {POST}, "ReleaseZooKeeper": {POST}}
 
 
+# --- the metadata log ---------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("state", NAMES, ids=NAMES.get)
 @pytest.mark.parametrize("step", BELIEVED)
 def test_a_step_is_believed_only_in_a_log_that_the_steps_before_it_leave(step, state):
-    found = seen(step, state, None)
+    found = check_record_holds(at(step, state, None))
     assert found.outcome is (Outcome.PASS if state in BELIEVED[step] else Outcome.FAIL)
     assert found.reason == ("Passed" if state in BELIEVED[step] else "RecordContradicted")
 
 
 @pytest.mark.parametrize(("state", "outcome"), [(PRE, Outcome.FAIL), (ACTIVE, Outcome.PASS), (POST, Outcome.PASS)])
 def test_while_it_finalizes_the_log_changes(state, outcome):
-    assert seen("Finalize", state, NOW - 5).outcome is outcome
+    assert check_record_holds(at("Finalize", state, NOW - 5)).outcome is outcome
 
 
 @pytest.mark.parametrize("step", BELIEVED)
 def test_after_finalize_a_log_that_cannot_be_read_proves_nothing(step):
-    picture = moment(step, "CCC", "PPP", (), ACTIVE)
-    found = check_record_holds(with_fact(picture, "log", Unknown("no controller answers")))
+    found = check_record_holds(with_fact(at(step), "log", Unknown("no controller answers")))
     assert found.outcome is (Outcome.UNKNOWN if BELIEVED[step] == {POST} else Outcome.PASS)
 
 
-def test_every_step_from_the_claim_on_rests_on_it():
-    assert [step.name for step in PLAN.steps if step.rests_on] == list(LEFT_BEHIND)
+def test_every_step_rests_on_it():
+    assert [step.name for step in PLAN.steps if step.rests_on == (RECORD_HOLDS,)] == list(PLAN.names)
+    assert LEFT_BEHIND.keys() == BELIEVED.keys()
+
+
+# --- claims -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step", "direction"), [
+    (step.name, direction) for step in PLAN.steps[1:-2] for direction in (FORWARD, BACKWARD)
+    if direction is FORWARD or step.back is not None])
+def test_what_another_migration_has_claimed_is_not_touched_whatever_the_record_says(step, direction):
+    """A restored record of an object of the same name: the claims are the earlier object's."""
+    picture = claimed_by(at(step), "uid-of-an-earlier-object")
+    picture = picture.at(replace(picture.position, direction=direction))
+    decision = decide(PLAN, picture, intent(direction), {}, NOW)
+    assert (decision.effects, decision.position) == ((), picture.position)
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "RecordContradicted"
+    assert "claimed by the migration with uid uid-of-an-earlier-object" in decision.stalled.verdict.message
+
+
+@pytest.mark.parametrize("step", [step for step in BROKERS_IN if step not in AT_THE_END])
+def test_a_step_that_none_reaches_without_a_claim_is_not_believed_without(step):
+    found = check_record_holds(claimed_by(at(step), ""))
+    assert found.outcome is (Outcome.FAIL if step in CLAIMED else Outcome.PASS)
+    assert ("annotate statefulset kafka switchover.dev/claimed-by=" + UID in found.unblocks) == (step in CLAIMED)
+
+
+@pytest.mark.parametrize("step", [step.name for step in PLAN.steps[1:] if step.back is not None])
+def test_a_claim_that_was_lost_keeps_no_way_back_standing(step):
+    assert check_record_holds(back(claimed_by(at(step), ""))).outcome is Outcome.PASS
+
+
+def test_a_record_that_somebody_cleared_in_the_middle_is_not_a_new_beginning():
+    picture = claimed_by(moment("Preflight"), UID)
+    decision = decide(PLAN, picture, intent(), {}, NOW)
+    assert decision.stalled is not None
+    assert "the status says Preflight and StatefulSet kafka is claimed by this migration" in decision.stalled.verdict.message
+
+
+# --- modes --------------------------------------------------------------------------------------------------------------
+
+
+def assigned(picture: Picture, name: str, mode: str) -> Picture:
+    nodes = {**picture.position.nodes, name: replace(picture.position.nodes[name], assigned=mode)}
+    return picture.at(replace(picture.position, nodes=nodes))
+
+
+@pytest.mark.parametrize("mode", ["A", "R", "B", "C", "P", "F", "Stopped", ""])
+@pytest.mark.parametrize("name", ["kafka-1", "kafka-controller-1"])
+@pytest.mark.parametrize("step", MODES)
+def test_no_node_is_assigned_a_mode_to_which_its_step_brings_none(step, name, mode):
+    found = check_record_holds(assigned(at(step), name, mode))
+    allowed = mode in MODES[step][name in CONTROLLERS]
+    assert (found.outcome is Outcome.PASS) == allowed, found
+    assert allowed or name in found.message
+
+
+def test_a_record_without_brokers_stops_no_controllers():
+    picture = at("Soak")
+    nodes = {name: record for name, record in picture.position.nodes.items() if name in CONTROLLERS}
+    found = check_record_holds(picture.at(replace(picture.position, nodes=nodes)))
+    assert (found.outcome, found.subject) == (Outcome.FAIL, "status.nodes")
+
+
+def test_brokers_that_the_record_has_on_kraft_and_are_not_keep_the_next_batch_from_its_files():
+    """The files of all brokers are written with a batch: a crash would bring such a one back on KRaft, without a gate."""
+    picture = assigned(moment("MoveBrokers", "BBB", "PPP", (), ACTIVE), "kafka-0", "C")
+    decision = decide(PLAN, picture, intent(), {}, NOW)
+    assert (decision.effects, decision.position) == ((), picture.position)
+    assert decision.judged["ModesOnRecord"].verdict.subject == "kafka-0"
+
+
+# --- the way back -------------------------------------------------------------------------------------------------------
+
+BEHIND_KRAFT = ("RaiseProtocolVersion", "ProvisionControllers", "EnableMigration", "CopyMetadata", "DualWrite")
+
+
+@pytest.mark.parametrize("step", BROKERS_IN)
+def test_nothing_is_taken_back_in_a_cluster_that_is_finalized(step):
+    picture = back(spoil(at(step), "log", migration_state=POST))
+    found = check_record_holds(picture)
+    assert (found.outcome, found.reason) == (Outcome.FAIL, "RecordContradicted")
+
+
+SEEN_ON_KRAFT: dict[str, Callable[[Picture], Picture]] = {
+    "by its answer": lambda picture: spoil_each(
+        with_fact(picture, "log", Unknown("no controller answers")), "answers", lambda _: answer("C"), 1),
+    "by the metadata log": lambda picture: spoil(picture, "log", brokers={
+        **value(picture.facts.log).brokers, 1: replace(value(moment(
+            "Soak", "CCC", "PPP", (), ACTIVE).facts.log).brokers[1], migrating_zk=False)}),
+}
+
+
+@pytest.mark.parametrize("seen", SEEN_ON_KRAFT.values(), ids=SEEN_ON_KRAFT)
+@pytest.mark.parametrize("step", BEHIND_KRAFT)
+def test_no_controller_stops_under_a_broker_on_kraft(step, seen):
+    """In Soak somebody writes direction Backward, this step, and every broker in a mode that it may have."""
+    picture = back(seen(at(step, ACTIVE)))
+    found = check_record_holds(picture)
+    assert (found.outcome, found.subject) == (Outcome.FAIL, "broker 1")
+    decision = decide(PLAN, picture, intent(BACKWARD), {}, NOW)
+    assert (decision.effects, decision.position) == ((), picture.position)
+
+
+def test_the_controllers_of_a_finalized_cluster_are_not_removed_by_a_record():
+    """ZooKeeper's nodes are gone: without the metadata log and the brokers it looks as if there never was a claim."""
+    picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST)
+    picture = spoil(picture, "zookeeper", controller=replace(value(picture.facts.zookeeper).controller, ephemeral=True))
+    forged = back(picture.at(replace(picture.position, step="ProvisionControllers")))
+    assert remove_controllers(forged), "so it would have been"
+    assert give_back(forged), "so it would have been"
+    assert decide(PLAN, forged, intent(BACKWARD), {}, NOW).effects == ()
+
+
+@pytest.mark.parametrize("step", [step.name for step in PLAN.steps if step.back is not None])
+def test_the_way_back_as_it_is_walked_is_believed(step):
+    picture = moment("Preflight") if step == "Preflight" else at(step)
+    assert check_record_holds(back(picture)).outcome is Outcome.PASS
+
+
+def test_a_record_that_is_not_believed_is_no_failure_that_takes_steps_back():
+    picture = spoil(at("Soak"), "log", migration_state=PRE)
+    decision = decide(PLAN, picture, replace(intent(), undo_failures=True), {}, NOW)
+    assert decision.stalled is not None
+    assert decision.position == picture.position
+
+
+# --- the ends -----------------------------------------------------------------------------------------------------------
+
+
+def finished(picture: Picture) -> Picture:
+    return picture.at(replace(picture.position, finished=True))
+
+
+def test_an_end_on_record_is_looked_at():
+    holds = decide(PLAN, finished(at("ReleaseZooKeeper")), intent(), {}, NOW)
+    assert [item.open for item in holds.judged.values()] == [True]
+    forged = decide(PLAN, finished(at("ReleaseZooKeeper", ACTIVE)), intent(), {}, NOW)
+    assert forged.stalled is not None
+    assert forged.stalled.verdict.reason == "RecordContradicted"
+
+
+def test_a_rollback_that_left_its_claims_is_none():
+    rolled_back = finished(back(moment("Preflight")))
+    assert decide(PLAN, rolled_back, intent(BACKWARD), {}, NOW).stalled is None
+    forged = decide(PLAN, claimed_by(rolled_back, UID), intent(BACKWARD), {}, NOW)
+    assert forged.stalled is not None
+    assert forged.stalled.verdict.reason == "RecordContradicted"
+
+
+def test_what_others_do_to_a_cluster_after_a_rollback_contradicts_nothing():
+    since = moment("Soak", "CCC", "PPP", (), ACTIVE)
+    since = claimed_by(since, "uid-of-the-next-migration")
+    rolled_back = since.at(replace(since.position, step="Preflight", direction=BACKWARD, finished=True, nodes={}))
+    assert check_record_holds(rolled_back).outcome is Outcome.PASS
+
+
+# --- a step that was let begin ------------------------------------------------------------------------------------------
+
+
+def test_finalize_that_somebody_opened_in_the_status_waits_for_its_approval():
+    """progress.openTime of Finalize, written by hand: no approval was given, and nothing of it was done."""
+    forged = with_controller_files(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5))
+    decision = decide(PLAN, forged, intent(), {}, NOW)
+    assert (decision.effects, decision.position.opened) == ((), None)
+    assert "waits again" in decision.note
+    approved = decide(PLAN, forged, replace(intent(), approved=frozenset({"Finalize"})), {}, NOW)
+    assert approved.position.opened is not None
+
+
+def test_a_batch_of_it_that_somebody_wrote_goes_with_it():
+    forged = with_controller_files(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5))
+    position = forged.position.with_batch(["kafka-controller-1"], "F", NOW - 3)
+    decision = decide(PLAN, forged.at(position), intent(), {}, NOW)
+    assert (decision.position.opened, decision.position.batch) == (None, None)
+    assert decision.position.nodes["kafka-controller-1"] == NodeRecord(3001, "P")
+
+
+def with_controller_files(picture: Picture, *finalized: str) -> Picture:
+    """Every controller's file as ProvisionControllers wrote it, but these."""
+    flag = "zookeeper.metadata.migration.enable"
+    files = {f"{name}.properties": f"{flag}={'false' if name in finalized else 'true'}\n" for name in CONTROLLERS}
+    state = value(picture.facts.kubernetes)
+    return spoil(picture, "kubernetes", node_files={**state.node_files, "kafka-controller": files})
+
+
+BEGUN = {
+    "a file": lambda picture: with_controller_files(picture, "kafka-controller-1"),
+    "a controller": lambda picture: spoil_each(with_controller_files(picture), "answers", lambda _: answer("F"), 3001),
+    "the log": lambda picture: spoil(with_controller_files(picture), "log", migration_state=POST),
+}
+
+
+@pytest.mark.parametrize("seen", BEGUN.values(), ids=BEGUN)
+def test_finalize_that_has_begun_goes_on_without_its_approval(seen):
+    picture = seen(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5))
+    assert check_finalize_begun(picture).outcome is Outcome.PASS
+    assert decide(PLAN, picture, intent(), {}, NOW).position.opened is not None
+
+
+def test_what_cannot_be_seen_takes_no_opening_back():
+    blind = with_fact(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5), "kubernetes", Unknown("no answer"))
+    assert check_finalize_begun(blind).outcome is Outcome.UNKNOWN
+    assert decide(PLAN, blind, intent(), {}, NOW).position.opened is not None
+
+
+def test_hand_over_has_begun_with_the_first_strategy_or_claim_that_is_back():
+    held = moment("HandOver", "CCC", "FFF", (), POST)
+    assert check_hand_over_begun(held).outcome is Outcome.WAIT
+    assert decide(PLAN, held, intent(FORWARD), {}, NOW).position.opened is None
+    original = value(held.facts.kubernetes).originals["kafka"]
+    assert check_hand_over_begun(spoil_workload(held, update_strategy=original["updateStrategy"])).outcome is Outcome.PASS
+    assert check_hand_over_begun(claimed_by(held, "")).outcome is Outcome.PASS

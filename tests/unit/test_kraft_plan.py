@@ -9,7 +9,7 @@ from switchover.core.effects import Apply, DeletePod, Effect, Evict, Patch, Writ
 from switchover.core.kraft import goals, nodes, template
 from switchover.core.kraft.facts import ControllerNode, MigrationState
 from switchover.core.kraft.picture import Picture, observed_mode
-from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Unknown
 from switchover.core.position import NodeRecord, Position
 from switchover.core.rollout import BatchSize, Sight
@@ -162,31 +162,6 @@ def test_a_share_is_rounded_up_to_whole_pods(percent, pods):
 def test_controllers_go_one_by_one_whatever_the_spec_says_of_brokers():
     picture = moment("Finalize", "CCC", "PPP", rollout={"steps": [{"pods": 3}]})
     assert nodes.one_by_one(picture) == (BatchSize(1, 0.0),)
-
-
-# --- what an approval is given for --------------------------------------------------------------------------------------
-
-
-def test_the_hash_of_a_plan_covers_object_attempt_and_plan():
-    plain = plan_hash(UID, 1, spec_of())
-    assert plan_hash(UID, 1, spec_of()) == plain
-    others = [plan_hash("another", 1, spec_of()), plan_hash(UID, 2, spec_of()), plan_hash(UID, 1, spec_of(soakSeconds=1)),
-              plan_hash(UID, 1, spec_of(zookeeper={"connect": "other:2181"})),
-              plan_hash(UID, 1, spec_of(controllers={"storage": {"size": "2Gi"}}))]
-    assert len({plain, *others}) == len(others) + 1
-
-
-@pytest.mark.parametrize("change", [
-    {"desiredState": "Paused"}, {"holds": []}, {"rollout": {"steps": [{"pods": 2}]}}, {"onFailure": "RollBack"},
-    {"gates": {"stableSamples": 9}}, {"readinessPolicy": "OnAcceptance"},
-    {"approvals": [{"name": "Finalize", "planHash": "0123abcd", "approver": "alice"}]}], ids=str)
-def test_what_may_change_on_the_way_does_not_void_an_approval(change):
-    assert plan_hash(UID, 1, spec_of(**change)) == plan_hash(UID, 1, spec_of())
-
-
-def test_the_hash_is_what_an_approval_may_hold():
-    hashed = plan_hash(UID, 1, spec_of())
-    assert spec_of(approvals=[{"name": "Finalize", "planHash": hashed, "approver": "a"}]).approvals[0].plan_hash == hashed
 
 
 # --- goals --------------------------------------------------------------------------------------------------------------

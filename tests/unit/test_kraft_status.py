@@ -10,11 +10,12 @@ from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.status import Phase, Severity
 from switchover.api.status import Verdict as Outcome
+from switchover.core.approvals import plan_hash
 from switchover.core.gate import Streak
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.on_record import records_of
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.status import metadata_state, next_status, zookeeper_is_unused
 from switchover.core.observed import Known, Unknown
 from switchover.core.pace import Spent
@@ -41,6 +42,10 @@ def fold(own: KafkaMigration, picture: Picture, decision: Decision) -> KafkaMigr
 def on_record(own: KafkaMigration, status: KafkaMigrationStatus) -> KafkaMigration:
     """The object as it is read after the status was written."""
     return KafkaMigration.model_validate({**own.manifest(), "status": status.manifest()})
+
+
+def hashed_of(own: KafkaMigration, attempt: int = 1) -> str:
+    return plan_hash(UID, attempt, PLAN.names, own.spec)
 
 
 def is_true(status: KafkaMigrationStatus, kind: ConditionType) -> bool:
@@ -218,7 +223,7 @@ def test_the_way_back_is_available_exactly_when_the_plan_has_one():
 
 def test_a_plan_has_its_hash_once_preflight_is_passed():
     assert folded(PICTURES["Preflight"]()).plan_hash == ""
-    assert folded(PICTURES["ProvisionControllers"]()).plan_hash == plan_hash(UID, 1, migration().spec)
+    assert folded(PICTURES["ProvisionControllers"]()).plan_hash == hashed_of(migration())
 
 
 def approved(hashed: str) -> KafkaMigration:
@@ -226,13 +231,13 @@ def approved(hashed: str) -> KafkaMigration:
 
 
 def test_an_approval_is_accepted_for_this_very_plan_alone():
-    right, wrong = plan_hash(UID, 1, migration().spec), "0123456789abcdef"
+    right, wrong = hashed_of(migration()), "0123456789abcdef"
     assert [item.approver for item in folded(PICTURES["Finalize held"](), approved(right)).approvals] == ["alice"]
     assert folded(PICTURES["Finalize held"](), approved(wrong)).approvals == ()
 
 
 def test_an_approval_counts_while_it_stands_until_its_step_begins():
-    own = approved(plan_hash(UID, 1, migration().spec))
+    own = approved(hashed_of(migration()))
     held = folded(PICTURES["Finalize held"](), own)
     assert folded(PICTURES["Finalize held"](), on_record(migration(), held)).approvals == ()
     begun = folded(PICTURES["Finalize begun"](), on_record(migration(), held))
@@ -240,7 +245,7 @@ def test_an_approval_counts_while_it_stands_until_its_step_begins():
 
 
 def test_another_approver_before_the_step_is_the_one_on_record():
-    hashed = plan_hash(UID, 1, migration().spec)
+    hashed = hashed_of(migration())
     held = folded(PICTURES["Finalize held"](), approved(hashed))
     other = migration(approvals=[{"name": "Finalize", "planHash": hashed, "approver": "bob"}])
     assert [item.approver for item in folded(PICTURES["Finalize held"](), on_record(other, held)).approvals] == ["bob"]
@@ -248,7 +253,7 @@ def test_another_approver_before_the_step_is_the_one_on_record():
 
 
 def test_history_tells_who_let_finalize_begin_why_and_with_which_backups():
-    own = approved(plan_hash(UID, 1, migration().spec))
+    own = approved(hashed_of(migration()))
     healthy = {f"1/Forward/Finalize/0/{gate.name}": Streak(Outcome.PASS, NOW - 1000, 1000)
                for gate in PLAN.steps[PLAN.index("Finalize") or 0].forward.enter}
     picture = PICTURES["Finalize held"]()
@@ -276,24 +281,37 @@ def test_before_brokers_leave_zookeeper_no_coordination_is_lost():
     assert [item.message for item in folded(picture).history] == ["DualWrite begins"]
 
 
-def test_an_approval_on_record_of_another_plan_is_dropped_even_once_its_step_began():
-    own = approved(plan_hash(UID, 1, migration().spec))
+def test_an_approval_with_which_a_step_began_is_history_whatever_the_plan_is_since():
+    own = approved(hashed_of(migration()))
     held = folded(PICTURES["Finalize held"](), own)
-    foreign = held.model_copy(update={"approvals": tuple(
-        item.model_copy(update={"plan_hash": "fedcba9876543210"}) for item in held.approvals)})
-    assert folded(PICTURES["Finalize begun"](), on_record(migration(), foreign)).approvals == ()
-    (counts,) = folded(PICTURES["Finalize begun"](), on_record(own, foreign)).approvals
-    assert counts.plan_hash == held.plan_hash
+    changed = migration(gates={"groups": []}, approvals=[])
+    begun = folded(PICTURES["Finalize begun"](), on_record(changed, held))
+    assert begun.plan_hash != held.plan_hash
+    assert begun.approvals == held.approvals
+
+
+def test_in_the_pass_in_which_a_step_begins_its_approval_is_the_one_that_counts_and_not_one_on_record():
+    """alice approved, bob changed the gates, mallory approved that: history names mallory."""
+    held = folded(PICTURES["Finalize held"](), approved(hashed_of(migration())))
+    changed = migration(gates={"groups": []})
+    own = migration(gates={"groups": []}, approvals=[
+        {"name": "Finalize", "planHash": hashed_of(changed), "approver": "mallory"}])
+    picture = PICTURES["Finalize held"]()
+    opens = Decision(replace(picture.position, opened=NOW), (), {}, {}, "Finalize begins", None)
+    status = fold(on_record(own, held), picture, opens)
+    assert [item.approver for item in status.approvals] == ["mallory"]
+    assert [item.message for item in status.history] == [
+        "Finalize begins; approved by mallory; backups skipped: a cluster on paper"]
 
 
 def test_no_approval_is_carried_into_a_new_attempt():
-    own = approved(plan_hash(UID, 1, migration().spec))
+    own = approved(hashed_of(migration()))
     first = folded(PICTURES["Finalize held"](), own)
     back = Position(step="Preflight", direction=BACKWARD, entered=NOW, opened=NOW, finished=True)
     again = folded(Cluster().picture(back), on_record(own, first), direction=FORWARD)
     assert again.attempt == 2
     assert again.plan_hash == "", "until the next plan is on record the spec may change"
-    assert plan_hash(UID, 2, own.spec) != first.plan_hash
+    assert hashed_of(own, 2) != first.plan_hash
     assert again.approvals == ()
 
 

@@ -16,7 +16,7 @@ from switchover.api.meta import (
     MigrationSpec,
     ObjectMeta,
 )
-from switchover.api.schema import Clipped, ContainerName, Model, Rule, Unique, WorkloadName, matches
+from switchover.api.schema import Clipped, ContainerName, Model, Rule, Told, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
 
 
@@ -223,7 +223,7 @@ class Slot(Model):
     """The workload and the slot's index: orders/0."""
     assigned: SlotMode = SlotMode.ORIGINAL
     """What a pod in it is to be made of."""
-    observed: SlotMode = SlotMode.NONE
+    observed: Annotated[SlotMode, Told(SlotMode.NONE)] = SlotMode.NONE
     """What the pod in it was last seen to be made of. Empty: not observed."""
     evicting: Annotated[str, Clipped(64)] = ""
     """uid of the pod on record to be evicted."""

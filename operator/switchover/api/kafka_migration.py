@@ -19,7 +19,7 @@ from switchover.api.meta import (
     TopicName,
 )
 from switchover.api.plan_preview import PlanPreview
-from switchover.api.schema import Clipped, ContainerName, Model, Rule, Time, Unique, WorkloadName, matches
+from switchover.api.schema import Clipped, ContainerName, Model, Rule, Time, Told, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name, Seconds
 
 
@@ -220,7 +220,7 @@ class NodeStatus(Model):
     """broker.id or node.id; -1 while unknown."""
     assigned: NodeMode = NodeMode.NONE
     """The mode it will have when it starts next. Empty: the user's own configuration."""
-    observed: NodeMode = NodeMode.NONE
+    observed: Annotated[NodeMode, Told(NodeMode.NONE)] = NodeMode.NONE
     """The mode it last showed. Empty: not observed."""
     evicting: Annotated[str, Clipped(64)] = ""
     """uid of the pod on record to be evicted; a pod with another uid is already the new one."""
@@ -248,7 +248,7 @@ class RestartPace(Model):
 class KafkaMigrationStatus(MigrationStatus):
     """What is on record and what was observed."""
 
-    metadata_state: MetadataState = MetadataState.ZOOKEEPER
+    metadata_state: Annotated[MetadataState, Told(MetadataState.ZOOKEEPER)] = MetadataState.ZOOKEEPER
     """Where the cluster's metadata is, by the evidence."""
     high_watermark: Annotated[int, Field(ge=-1, le=2**53)] = -1
     """The newest high watermark of the metadata log that was seen; -1 before there is one."""

@@ -247,6 +247,9 @@ CHANGEABLE: Final = frozenset(
 )
 """Attributes of a spec that may change once a plan is on record."""
 
+UNBOUND: Final = frozenset({"desired_state", "approvals", "readiness_policy"})
+"""Attributes of a spec that no approval covers: they change nothing of what is done once a step was let begin."""
+
 
 class ObjectMeta(Model):
     """The part of Kubernetes' own metadata that is read here; Kubernetes owns its schema."""

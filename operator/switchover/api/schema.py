@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -158,6 +159,26 @@ class Clipped:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), "maxLength": self.limit}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Annotation of an enumeration that tells people something and decides nothing: what another release has written there
+    is read as `otherwise`, and the next pass writes it anew.
+    """
+
+    otherwise: StrEnum
+
+    def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        known = {item.value for item in type(self.otherwise)}
+
+        def read(value: Any) -> Any:
+            return self.otherwise if isinstance(value, str) and value not in known else value
+
+        return core_schema.no_info_before_validator_function(read, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(core)
 
 
 DNS_SUBDOMAIN = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"

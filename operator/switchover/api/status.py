@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from switchover.api.conditions import Conditions
-from switchover.api.schema import Clipped, Model, Time, Unique
+from switchover.api.schema import Clipped, Model, Time, Told, Unique
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Seconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -102,7 +102,7 @@ class WaitingFor(Model):
 
     gate: Name
     """Name of the gate."""
-    verdict: Verdict
+    verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)]
     """Wait, Fail or Unknown."""
     reason: Annotated[str, Clipped(128)]
     """CamelCase word; there is a runbook for each."""
@@ -131,7 +131,7 @@ class GateStreak(Model):
     """Consecutive passes."""
     since: Time | None = None
     """When the verdict last changed."""
-    verdict: Verdict = Verdict.UNKNOWN
+    verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)] = Verdict.UNKNOWN
     """The last answer."""
 
 
@@ -196,7 +196,7 @@ class Finding(Model):
 
     code: Annotated[str, Clipped(64)]
     """The check, such as G0.4, or its CamelCase name."""
-    severity: Severity
+    severity: Annotated[Severity, Told(Severity.WARNING)]
     """Blocker, Warning or Info."""
     subject: Annotated[str, Clipped(512)] = ""
     """What it was found on."""
@@ -211,12 +211,15 @@ class MigrationStatus(Model):
 
     observed_generation: Annotated[int, Field(ge=-1, le=2**53)] = -1
     """The generation of the spec that this status speaks of."""
-    phase: Phase = Phase.PENDING
+    phase: Annotated[Phase, Told(Phase.PENDING)] = Phase.PENDING
     """The migration in one word, for people; nothing is decided from it."""
+    uid: Annotated[str, Clipped(128)] = ""
+    """uid of the object that this status was written for: a copy of it under another one begins anew."""
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Counts up with each new start after a rollback; approvals of an earlier attempt do not count."""
     plan_hash: Annotated[str, Field(max_length=64)] = ""
-    """Hash of this object's uid, the attempt and the plan; while it is set, most of the spec is frozen."""
+    """What an approval must name: a hash of this object's uid, the attempt, the steps and the spec, computed anew in every
+    pass and never read. While it is set, most of the spec is frozen."""
     cluster_id: Annotated[str, Clipped(64)] = ""
     """The Kafka cluster's id."""
     progress: Progress = Progress()

@@ -53,7 +53,7 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")
     finally:
         await observer.close()
-    picture, intent = replace(picture, now=clock.now()), intent_of(migration)
+    picture, intent = replace(picture, now=clock.now()), intent_of(migration, PLAN.names)
     return [*_told(picture, *(decide(PLAN, each, intent, {}, picture.now) for each in (picture, _begun(picture))))]
 
 

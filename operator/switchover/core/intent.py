@@ -1,17 +1,20 @@
 """What the user wants of the walk, read from the spec."""
 
+from collections.abc import Sequence
+
 from switchover.api.meta import DesiredState, OnFailure
 from switchover.api.status import Direction
+from switchover.core.approvals import PREFLIGHT as PREFLIGHT
+from switchover.core.approvals import plan_to_approve
 from switchover.core.kind import Migration
 from switchover.core.plan import Intent
+from switchover.core.status import position_of
 
-PREFLIGHT = "Preflight"
-"""Changes nothing, and the plan that an approval must name is on record only after it: it cannot be held."""
 STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 
 
-def intent_of(migration: Migration) -> Intent:
-    """Direction, pause, holds and the approvals that count: those for the plan on record.
+def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
+    """Direction, pause, holds and the approvals that count: those for the plan as it is now, of these steps.
 
     A migration that turned back by itself goes on back, although Running is what the spec still says.
     """
@@ -21,7 +24,7 @@ def intent_of(migration: Migration) -> Intent:
         direction = status.progress.direction            # whichever way it was going
     else:
         direction = Direction.BACKWARD if undo_known or status.rollback.failure else Direction.FORWARD
-    plan = status.plan_hash
+    plan = plan_to_approve(migration, position_of(status, {}, PREFLIGHT, 0.0), steps)
     approved = {item.name for item in spec.approvals if plan and item.plan_hash == plan}
     return Intent(
         direction=direction,

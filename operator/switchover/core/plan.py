@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from switchover.api.status import Direction
+from switchover.api.status import Verdict as Outcome
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.core.position import NodeRecord, Position
@@ -58,8 +59,10 @@ class Leg(Generic[P]):
 class Step(Generic[P]):
     """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will.
 
-    A `hold` waits for an approval, `unless` evidence makes it needless. `rests_on` is what the steps before it have left
-    behind, on the way forward: without that the record is not believed, whoever wrote it, and nothing is done or moved.
+    A `hold` waits for an approval, `unless` evidence makes it needless. `rests_on` is what must be seen of the steps that
+    were walked before it, either way: without that the record is not believed, whoever wrote it, and nothing is done. That a
+    held step was let begin is believed as long as its approval stands, or once `begun` passes: then its first effect is
+    seen. Otherwise it waits anew, with the records of its nodes as `unbegun` has them.
     """
 
     name: str
@@ -69,6 +72,8 @@ class Step(Generic[P]):
     unless: Gate[P] | None = None
     irreversible: bool = False
     rests_on: tuple[Gate[P], ...] = ()
+    begun: Callable[[P], Verdict] | None = None
+    unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,11 @@ class Plan(Generic[P]):
     """The ordered steps of one migration."""
 
     steps: tuple[Step[P], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the steps, in their order."""
+        return tuple(step.name for step in self.steps)
 
     def index(self, name: str) -> int | None:
         """The place of a step, None for a name that is not in this plan."""
@@ -149,7 +159,8 @@ def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stall
         return found
     if not intent.undo_failures or stalled is None or stalled.undo is not None:
         return None
-    return stalled
+    unbelieved = any(stalled.gate == gate.name for step in plan.steps for gate in step.rests_on)
+    return None if unbelieved else stalled
 
 
 def _counts(item: Judgement) -> bool:
@@ -163,14 +174,15 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     at = picture.position
     if at.failure and intent.undo_known:
         return replace(at, failure=""), (), "the rollback is the user's own wish from now on"
-    if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
-        return at, (), ""
     index = plan.index(at.step)
     if index is None:
         judge.add("Step", fail("UnknownStep", f"the step {at.step!r} on record is not in this operator's plan",
                                subject=at.step, unblocks="run the version of Switchover that recorded it"))
         return at, (), ""
     step = plan.steps[index]
+    if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
+        judge.all_open(step.rests_on, picture)
+        return at, (), ""
     leg = step.forward if at.direction is Direction.FORWARD else step.back
     one_way = leg is not None and leg.one_way and not at.finished
     if at.direction is not intent.direction and not intent.paused and not one_way:
@@ -180,7 +192,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
                                subject=step.name, unblocks="set desiredState to Running to go on"))
         return at, (), ""
     keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
-    if at.direction is Direction.FORWARD and not judge.all_open(step.rests_on, picture):
+    if not judge.all_open(step.rests_on, picture):
         judge.all_open(told, picture)
         return at, (), ""
     if effects := keeps(picture):
@@ -198,6 +210,9 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return _stand(leg, picture, judge)
     if at.opened is None:
         return _open(step, leg, picture, intent, judge, now)
+    if at.direction is Direction.FORWARD and not _was_let_begin(step, picture, intent, judge):
+        closed = replace(at, opened=None, batch=None, batches_done=0, nodes={**at.nodes, **step.unbegun(picture)})
+        return closed, (), f"{step.name} waits again: no approval of it counts any more, and nothing of it was done"
     if not judge.all_open(leg.watch, picture):
         if judge.spoilt(leg.watch) and at.batch is not None and at.batch.proven is not None:
             return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
@@ -298,6 +313,13 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
         return at, (), ""
     opened = replace(at, opened=now, nodes={**at.nodes, **leg.assigns(picture)})
     return opened, (), f"{step.name} begins" if forward else f"taking {step.name} back"
+
+
+def _was_let_begin(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
+    """Whether the opening on record is believed; what cannot be seen is no reason to take it back."""
+    if step.begun is None or step.name in intent.approved or step.begun(picture).outcome is not Outcome.WAIT:
+        return True
+    return not _is_held(step, picture, intent, judge)
 
 
 def _is_held(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:

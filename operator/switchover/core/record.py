@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
 from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import AcceptedApproval, Direction, Finding, MigrationStatus, Phase, Rollback, Severity
+from switchover.api.status import Verdict as Outcome
 from switchover.core import status as fold
 from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Migration, Picture
@@ -23,7 +24,8 @@ class Outlook:
     """What only the plan itself can say of the position that was decided on.
 
     `success` and `proof` are the words of Ready and Succeeded once it has succeeded. `lost` names the step at which the
-    way back was lost; `back_seconds` is how long it would take where it is there.
+    way back was lost; `back_seconds` is how long it would take where it is there. There is none from a record that is not
+    `believed`.
     """
 
     steps: Sequence[str]
@@ -31,21 +33,44 @@ class Outlook:
     success: str
     proof: str
     lost: str
+    believed: bool
     can_go_back: bool
     back_seconds: float
+
+
+RECORD = "RecordHolds"
+"""The gate on which every step rests: what is seen bears out the step on record."""
+
+
+def is_contradicted(decision: Decision) -> bool:
+    """What is seen says that the step on record is not where the migration is."""
+    found = decision.judged.get(RECORD)
+    return found is not None and found.verdict.outcome is Outcome.FAIL
+
+
+def has_succeeded(decision: Decision, before: MigrationStatus, *, proven: bool) -> bool:
+    """Whether a step on record after which it is `proven` is believed; what cannot be seen in this pass stays as it was."""
+    found = decision.judged.get(RECORD)
+    if not proven or is_contradicted(decision):
+        return False
+    if found is None or found.verdict.outcome is Outcome.UNKNOWN:
+        was = find_condition(before.conditions, ConditionType.SUCCEEDED)
+        return was is not None and was.status is ConditionStatus.TRUE
+    return True
 
 
 def shared(migration: Migration, picture: Picture, decision: Decision, outlook: Outlook, plan_hash: str,
            approvals: tuple[AcceptedApproval, ...], spent: Spent, remaining: float | None, note: str) -> dict[str, Any]:
     """The fields of MigrationStatus after this pass; pure, so that the same pass always folds to the same status."""
     old, at, before, now = migration.status, decision.position, picture.position, picture.now
-    waiting = () if at.finished else fold.waiting_of(decision.judged)
+    waiting = () if at.finished and decision.stalled is None else fold.waiting_of(decision.judged)
     first = waiting[0] if waiting else None
     findings = fold.findings_of(decision.judged) if before.step == PREFLIGHT else old.findings
     back = outlook.can_go_back
     return {
         "observed_generation": migration.metadata.generation,
         "phase": _phase(migration, decision, outlook),
+        "uid": migration.metadata.uid,
         "attempt": at.attempt,
         "plan_hash": plan_hash,
         "progress": fold.progress_of(at, old.progress, outlook.steps, spent, remaining, now),
@@ -103,6 +128,7 @@ def telling(status: MigrationStatus) -> tuple[object, ...]:
     """What makes a status worth writing before its heartbeat is due; figures alone do not."""
     return (
         status.observed_generation,
+        status.uid,
         status.phase,
         status.plan_hash,
         status.approvals,
@@ -118,7 +144,7 @@ def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
     if migration.metadata.deletion_timestamp is not None:
         return Phase.TERMINATING
     if at.direction is Direction.BACKWARD:
-        return Phase.ROLLED_BACK if at.finished else Phase.STALLED if decision.stalled else Phase.ROLLING_BACK
+        return Phase.STALLED if decision.stalled else Phase.ROLLED_BACK if at.finished else Phase.ROLLING_BACK
     if outlook.succeeded:
         return Phase.SUCCEEDED
     if decision.stalled is not None:
@@ -141,7 +167,7 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, find
 
     done, stalled = outlook.succeeded, decision.stalled
     awaiting = decision.judged.get("Approval")
-    standing = at.finished or done
+    standing = done or (at.finished and stalled is None)
     if stalled is not None and not standing:
         put(ConditionType.STALLED, True, stalled.verdict.reason, stalled.verdict.message)
     else:
@@ -158,8 +184,9 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, find
         awaiting.verdict.message if awaiting else "")
     back = outlook.can_go_back
     put(ConditionType.ROLLBACK_AVAILABLE, back,
-        "CanGoBack" if back else "PointOfNoReturn" if outlook.lost else "UndoNotAvailable",
-        "" if back else f"lost at {outlook.lost}" if outlook.lost else "this version cannot take every step back yet")
+        *(("CanGoBack", "") if back else ("PointOfNoReturn", f"lost at {outlook.lost}") if outlook.lost else
+          ("UndoNotAvailable", "this version cannot take every step back yet") if outlook.believed else
+          ("RecordContradicted", "what is seen says something else than the step on record")))
     passed = at.step != PREFLIGHT
     blocked = any(finding.severity is Severity.BLOCKER for finding in findings)
     put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",

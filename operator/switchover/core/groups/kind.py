@@ -40,7 +40,7 @@ class ConsumerGroupMigrations:
         return plan_of(picture.spec)
 
     def intent(self, migration: ConsumerGroupMigration) -> Intent:
-        return intent_of(migration)
+        return intent_of(migration, plan_of(migration.spec).names)
 
     def claims(self, migration: ConsumerGroupMigration, picture: Picture) -> str:
         """One Lease for each group of each Kafka cluster."""
@@ -74,7 +74,7 @@ class ConsumerGroupMigrations:
         return telling(before.status) != telling(after.status)
 
     def figures(self, migration: ConsumerGroupMigration, picture: Picture | None) -> Sequence[Figure]:
-        return figures(migration.status, tuple(step.name for step in plan_of(migration.spec).steps), picture)
+        return figures(migration.status, plan_of(migration.spec).names, picture)
 
     def may_go(self, migration: ConsumerGroupMigration) -> bool:
         return deletion.may_go(migration)

@@ -4,8 +4,8 @@ Slots go from Original over Intermediate to Target (picture.py). A Deployment's 
 a bridge promotes them in the end: back into the workload itself, which has the spec's template by then.
 """
 
-import hashlib
-import json
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, WorkloadKind
@@ -17,6 +17,7 @@ from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATE
 from switchover.core.groups.gates.ending import EMPTY, SOAKED
 from switchover.core.groups.gates.lag import LAG_HEALTHY, LAG_RECOVERED
 from switchover.core.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.core.groups.gates.on_record import RECORD_HOLDS
 from switchover.core.groups.gates.progress import GOES_ON, PROGRESSED
 from switchover.core.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_EXPIRED, READY, SELECTED
 from switchover.core.groups.gates.windows import WITHIN_WINDOW
@@ -25,10 +26,6 @@ from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Pictu
 from switchover.core.groups.preflight.workloads import MOVABLE
 from switchover.core.groups.rollouts import BOTH, DEPLOYMENTS, STATEFUL_SETS, Gates
 from switchover.core.plan import Leg, Plan, Step
-
-FROZEN = ("group", "kafka", "zookeeper", "workloads", "protocol", "assignment_strategy", "coordination", "audit",
-          "soak_seconds")
-"""The parts of the spec that make the plan: the CRD freezes them once a plan is recorded."""
 
 WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
@@ -115,20 +112,17 @@ OFFLINE: tuple[Step[Picture], ...] = (
 
 @lru_cache(maxsize=64)
 def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
-    """The steps that a spec asks for."""
+    """The steps that a spec asks for, each believed only with what was left behind before it."""
+    return Plan(tuple(replace(step, rests_on=(RECORD_HOLDS,)) for step in _steps(spec)))
+
+
+def _steps(spec: ConsumerGroupMigrationSpec) -> Sequence[Step[Picture]]:
     end = (AUDIT, HAND_OVER) if spec.audit.enabled else (HAND_OVER,)
     if spec.coordination is not None:
-        return coordination.plan_of(spec.coordination, audited=spec.audit.enabled)
+        return coordination.plan_of(spec.coordination, audited=spec.audit.enabled).steps
     if spec.protocol is not None and spec.protocol.strategy == "Offline":
-        return Plan((PREFLIGHT, BASELINE, *OFFLINE, SETTLE, *end))
+        return (PREFLIGHT, BASELINE, *OFFLINE, SETTLE, *end)
     bridged = any(workload.bridge is not None for workload in spec.workloads)
     cloned = any(workload.kind is WorkloadKind.DEPLOYMENT for workload in spec.workloads)
     onward = _second(spec) if bridged else (PROMOTE,) if cloned else ()
-    return Plan((PREFLIGHT, BASELINE, *_first(spec), *onward, SETTLE, *end))
-
-
-def plan_hash(uid: str, attempt: int, spec: ConsumerGroupMigrationSpec) -> str:
-    """What an approval is given for: this object, this attempt, and everything that makes the plan."""
-    frozen = {key: value for key, value in spec.model_dump(mode="json").items() if key in FROZEN}
-    body = json.dumps([uid, attempt, [step.name for step in plan_of(spec).steps], frozen], sort_keys=True)
-    return hashlib.sha256(body.encode()).hexdigest()[:16]
+    return (PREFLIGHT, BASELINE, *_first(spec), *onward, SETTLE, *end)

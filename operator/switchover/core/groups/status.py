@@ -11,12 +11,11 @@ from switchover.api.consumer_group_migration import (
 )
 from switchover.api.status import Direction
 from switchover.core import record
-from switchover.core.approvals import accepted, on_whose_word
+from switchover.core.approvals import accepted, on_whose_word, plan_to_approve
 from switchover.core.groups.facts import MemberProtocol
 from switchover.core.groups.picture import Picture
-from switchover.core.groups.plan import plan_hash, plan_of
+from switchover.core.groups.plan import plan_of
 from switchover.core.groups.slots import moves_left
-from switchover.core.intent import PREFLIGHT
 from switchover.core.observed import Known
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision
@@ -38,15 +37,18 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
                 remaining: float | None, seen: Mapping[str, str]) -> ConsumerGroupMigrationStatus:
     """The status after this pass; pure, so that the same pass always folds to the same status."""
     at, before, plan = decision.position, picture.position, plan_of(picture.spec)
-    steps = tuple(step.name for step in plan.steps)
-    hashed = _plan_hash(migration, picture, at)
+    steps = plan.names
+    hashed = plan_to_approve(migration, at, steps)
     begun = at.step == LAST and (at.opened is not None or at.finished)
-    lost = migration.status.rollback.lost_at_step or (LAST if begun else "")
-    approvals = accepted(migration, at, hashed, steps, picture.now)
+    lost = LAST if begun and not record.is_contradicted(decision) else ""
+    approvals = accepted(migration, before, hashed, steps, picture.now)
+    believed = not record.is_contradicted(decision)
+    done = record.has_succeeded(
+        decision, migration.status, proven=at.direction is Direction.FORWARD and at.finished)
     outlook = Outlook(
-        steps=steps, succeeded=at.direction is Direction.FORWARD and at.finished,
+        steps=steps, succeeded=done,
         success="every member of the group has moved", proof="the group is healthy with every member moved",
-        lost=lost, can_go_back=not lost and plan.can_go_back(at),
+        lost=lost, believed=believed, can_go_back=believed and not lost and plan.can_go_back(at),
         back_seconds=BACK_SECONDS * moves_left(picture.at(at)))
     note = "; ".join(filter(None, (decision.note, on_whose_word(before, at, approvals))))
     told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
@@ -108,10 +110,3 @@ def _old_members(picture: Picture) -> int:
 
 def _cluster_id(picture: Picture) -> str:
     return picture.facts.cluster_id.value if isinstance(picture.facts.cluster_id, Known) else ""
-
-
-def _plan_hash(migration: ConsumerGroupMigration, picture: Picture, at: Position) -> str:
-    """None in Preflight, and none after a rollback: until the next plan is on record the whole spec may change."""
-    if at.step == PREFLIGHT:
-        return "" if at.finished or at.direction is Direction.FORWARD else migration.status.plan_hash
-    return migration.status.plan_hash or plan_hash(picture.uid, at.attempt, migration.spec)

@@ -43,7 +43,7 @@ class KafkaMigrations:
         return PLAN
 
     def intent(self, migration: KafkaMigration) -> Intent:
-        return intent_of(migration)
+        return intent_of(migration, PLAN.names)
 
     def claims(self, migration: KafkaMigration, picture: Picture) -> str:
         """One Lease for each Kafka cluster."""

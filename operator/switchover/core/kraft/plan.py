@@ -1,10 +1,7 @@
 """The plan of a KafkaMigration: its steps as a table (design, section 6)."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 
-from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate
 from switchover.core.kraft import goals, nodes, preflight, way_back
@@ -23,7 +20,7 @@ from switchover.core.kraft.gates import (
     zookeeper_groups,
 )
 from switchover.core.kraft.gates import way_back as to_zookeeper
-from switchover.core.kraft.gates.on_record import RECORD_HOLDS
+from switchover.core.kraft.gates.on_record import RECORD_HOLDS, check_finalize_begun, check_hand_over_begun
 from switchover.core.kraft.gates.parity import PARITY
 from switchover.core.kraft.gates.windows import WITHIN_WINDOW
 from switchover.core.kraft.picture import Picture
@@ -36,11 +33,9 @@ Sizes = Callable[[Picture], tuple[BatchSize, ...]]
 Goal = Callable[[Picture], tuple[Effect, ...]]
 Replace = Callable[[Picture, str, Sight], Effect]
 
-FROZEN = ("zookeeper", "kafka", "brokers", "controllers", "soak_seconds", "zookeeper_retention_seconds")
-"""The parts of the spec that make the plan: the CRD freezes them once a plan is recorded."""
-
 Gates = tuple[Gate[Picture], ...]
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
+BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
 BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
@@ -69,13 +64,13 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
-TO_R = brokers("R", nodes.brokers_to_r, (WITHIN_WINDOW, *BEFORE_A_BROKER),
+TO_R = brokers("R", nodes.brokers_to_r, BEFORE_A_BROKER_MOVES,
                (to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
-TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, (WITHIN_WINDOW, *BEFORE_A_BROKER), AFTER_A_BROKER)
-LAST_TO_B = brokers("B", nodes.the_last_to_b, (WITHIN_WINDOW, *BEFORE_A_BROKER), AFTER_A_BROKER)
+TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
+LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
 TO_C = brokers(
     "C", nodes.brokers_to_c,
-    (WITHIN_WINDOW, *BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
+    (*BEFORE_A_BROKER_MOVES, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
     (*AFTER_A_KRAFT_BROKER, PARITY))
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
 HANDED_ON = controllers("P", way_back.to_hand_on, before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,),
@@ -106,8 +101,8 @@ BACK_TO_A = brokers(
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 PLAN: Plan[Picture] = Plan((
-    Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
-    Step("RaiseProtocolVersion",
+    Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
+    Step("RaiseProtocolVersion", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
@@ -119,7 +114,7 @@ PLAN: Plan[Picture] = Plan((
              goal=way_back.release_brokers, rollouts=(BACK_TO_A,),
              done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART),
              one_way=True)),
-    Step("ProvisionControllers",
+    Step("ProvisionControllers", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW,),
              assigns=nodes.assign_controllers,
@@ -172,22 +167,19 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
-    Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, forward=Leg(
-        enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
-               registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
-               backups.BACKUPS_TAKEN),
-        watch=(groups.GROUPS_HEALTHY, *KEPT),
-        keep=goals.keep_on_delete,
-        rollouts=(TO_F,),
-        done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
-    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD, forward=Leg(
-        enter=(workloads.NO_POD_WOULD_RESTART,), goal=goals.hand_over, done=(workloads.NO_POD_WOULD_RESTART,))),
+    Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
+         unbegun=nodes.assign_controllers,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
+                    registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
+                    backups.BACKUPS_TAKEN),
+             watch=(groups.GROUPS_HEALTHY, *KEPT),
+             keep=goals.keep_on_delete,
+             rollouts=(TO_F,),
+             done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
+    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
+         begun=check_hand_over_begun,
+         forward=Leg(
+             enter=(workloads.NO_POD_WOULD_RESTART,), goal=goals.hand_over, done=(workloads.NO_POD_WOULD_RESTART,))),
     Step("ReleaseZooKeeper", back=None, rests_on=RECORD, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
 ))
-
-
-def plan_hash(uid: str, attempt: int, spec: KafkaMigrationSpec) -> str:
-    """What an approval is given for: this object, this attempt, and everything that makes the plan."""
-    frozen = {key: value for key, value in spec.model_dump(mode="json").items() if key in FROZEN}
-    body = json.dumps([uid, attempt, [step.name for step in PLAN.steps], frozen], sort_keys=True)
-    return hashlib.sha256(body.encode()).hexdigest()[:16]

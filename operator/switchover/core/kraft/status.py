@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
+from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.status import Direction, Transition
 from switchover.core import record
 from switchover.core import status as fold
-from switchover.core.approvals import accepted, begins, on_whose_word
+from switchover.core.approvals import accepted, begins, on_whose_word, plan_to_approve
 from switchover.core.intent import PREFLIGHT
 from switchover.core.kraft import names
 from switchover.core.kraft.estimate import rollback_seconds
@@ -19,7 +19,7 @@ from switchover.core.kraft.gates.on_record import RECORD_HOLDS
 from switchover.core.kraft.gates.volumes import VOLUMES_KEPT, volumes_on_record
 from switchover.core.kraft.on_record import nodes_of, restarts_of
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN, plan_hash
+from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preflight.reading import several
 from switchover.core.kraft.preview import preview
 from switchover.core.observed import Known
@@ -29,7 +29,7 @@ from switchover.core.position import Position
 from switchover.core.record import Outlook, shared
 
 MOVE, FINALIZE, RELEASE = "MoveBrokers", "Finalize", "ReleaseZooKeeper"
-STEPS = tuple(step.name for step in PLAN.steps)
+STEPS = PLAN.names
 
 
 def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
@@ -67,19 +67,23 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     """The status after this pass; pure, so that the same pass always folds to the same status."""
     old, at, before = migration.status, decision.position, picture.position
     again = at.attempt != old.attempt
-    hashed = _plan_hash(migration, picture.uid, at)
-    lost = old.rollback.lost_at_step or (FINALIZE if _finalize_begun(decision) else "")
-    can_go_back = not lost and PLAN.can_go_back(at)
-    approvals = accepted(migration, at, hashed, STEPS, picture.now)
+    hashed = plan_to_approve(migration, at, STEPS)
+    lost = _lost(picture, decision, old)
+    believed = not record.is_contradicted(decision)
+    can_go_back = believed and not lost and PLAN.can_go_back(at)
+    approvals = accepted(migration, before, hashed, STEPS, picture.now)
     own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(before, at)
     volumes, caught_up = volumes_on_record(picture)
     note = "; ".join(filter(None, (
         decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
         _coordinations_lost(picture, at), _incident(decision, old.history), caught_up)))
+    done = record.has_succeeded(
+        decision, old, proven=at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE)
     outlook = Outlook(
-        steps=STEPS, succeeded=succeeded(decision, old), success="the cluster runs on KRaft",
+        steps=STEPS, succeeded=done, success="the cluster runs on KRaft",
         proof="every controller is finalized and the metadata log says POST_MIGRATION",
-        lost=lost, can_go_back=can_go_back, back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0)
+        lost=lost, believed=believed, can_go_back=can_go_back,
+        back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0)
     told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
     return KafkaMigrationStatus(**{
         **told,
@@ -92,7 +96,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         "controller_restarts": old.controller_restarts + len(to_replace & own),
         "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
         "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
-        "conditions": _with_zookeeper_removable(told["conditions"], migration, picture, at),
+        "conditions": _with_zookeeper_removable(
+            told["conditions"], migration, picture, done and _zookeeper_released(decision)),
     })
 
 
@@ -108,30 +113,24 @@ def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
 
 
 AFTER_FINALIZE = STEPS[STEPS.index(FINALIZE) + 1:]
-"""A step of a later version is not among them: what it means cannot be known here."""
+"""Finalize is proven before them: they only hand over. Of a step of a later version it cannot be known."""
+
+
+def _lost(picture: Picture, decision: Decision, before: KafkaMigrationStatus) -> str:
+    """Where the way back was lost: by the metadata log, and by the record as far as it is believed."""
+    log = picture.facts.log
+    if isinstance(log, Known) and log.value.migration_state is MigrationState.POST_MIGRATION:
+        return FINALIZE
+    if record.is_contradicted(decision):
+        return ""
+    if _finalize_begun(decision):
+        return FINALIZE
+    return "" if isinstance(log, Known) and decision.position.step in STEPS else before.rollback.lost_at_step
 
 
 def _finalize_begun(decision: Decision) -> bool:
     at = decision.position
     return at.step in AFTER_FINALIZE or (at.step == FINALIZE and at.opened is not None)
-
-
-def succeeded(decision: Decision, before: KafkaMigrationStatus) -> bool:
-    """Finalize is proven: the steps that follow only hand over. What cannot be seen in this pass stays as it was."""
-    at, record = decision.position, decision.judged.get(RECORD_HOLDS.name)
-    if at.direction is not Direction.FORWARD or at.step not in AFTER_FINALIZE:
-        return False
-    if record is None or record.verdict.outcome == "Unknown":
-        was = find_condition(before.conditions, ConditionType.SUCCEEDED)
-        return was is not None and was.status is ConditionStatus.TRUE
-    return record.verdict.outcome == "Pass"
-
-
-def _plan_hash(migration: KafkaMigration, uid: str, at: Position) -> str:
-    """None in Preflight, and none after a rollback: until the next plan is on record the whole spec may change."""
-    if at.step == PREFLIGHT:
-        return "" if at.finished or at.direction is Direction.FORWARD else migration.status.plan_hash
-    return migration.status.plan_hash or plan_hash(uid, at.attempt, migration.spec)
 
 
 def _high_watermark(before: int, picture: Picture) -> int:
@@ -180,9 +179,14 @@ def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
     return "" if any(told in item.message for item in history) else told
 
 
+def _zookeeper_released(decision: Decision) -> bool:
+    """The plan's end, and nobody was seen to use ZooKeeper since."""
+    at, found = decision.position, decision.judged.get(RECORD_HOLDS.name)
+    return at.step == RELEASE and at.finished and found is not None and found.verdict.outcome != "Wait"
+
+
 def _with_zookeeper_removable(conditions: tuple[Condition, ...], migration: KafkaMigration, picture: Picture,
-                              at: Position) -> tuple[Condition, ...]:
-    removable = at.step == RELEASE and at.finished
+                              removable: bool) -> tuple[Condition, ...]:
     message = "nothing of this cluster uses ZooKeeper: its StatefulSet, Services and volume claims may be deleted"
     return set_condition(
         conditions, ConditionType.ZOOKEEPER_REMOVABLE, removable, "Unused" if removable else "NotYet",

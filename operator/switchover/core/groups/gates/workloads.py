@@ -21,7 +21,7 @@ def check_ours(picture: Picture) -> Verdict:
         if not isinstance(source, Known):
             return fail("WorkloadMissing", source.why, subject=workload.name, unblocks="create it again as it was")
         if source.value.claimed_by != picture.uid:
-            return _not_claimed(picture, source.value)
+            return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
             return _reverted(picture, source.value, change.FIELDS)
         if source.value.paused:
@@ -41,7 +41,8 @@ def check_ours(picture: Picture) -> Verdict:
     return passed("the workloads are as this migration has them")
 
 
-def _not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
+def not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
+    """The claim was taken off, or another migration's stands there."""
     first = ("let the migration with that uid end, or delete it" if source.claimed_by
              else "stop what takes annotations off that Git does not have")
     return fail("NotClaimed", f"{source} is not claimed by this migration any more: no pod is moved, forward or back",

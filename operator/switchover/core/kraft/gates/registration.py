@@ -38,6 +38,21 @@ def check_moved_broker(picture: Picture) -> Verdict:
     return passed(f"{', '.join(picture.batch)} registered")
 
 
+def check_modes_on_record(picture: Picture) -> Verdict:
+    """Each broker that has settled, by the record, runs in that mode: the next batch writes the files of all."""
+    for name, node_id in sorted(picture.brokers.items()):
+        record, mode = picture.position.nodes[name], picture.mode(node_id)
+        if not record.settled:
+            continue
+        if not isinstance(mode, Known):
+            return unknown("BrokerSilent", mode.why, subject=name)
+        if mode.value != record.assigned:
+            return wait("WrongMode", f"{name} does not run in the mode that the status has for it", subject=name,
+                        observed=mode.value, threshold=record.assigned,
+                        unblocks="it is restarted with its own file; or put status.nodes back as it was")
+    return passed("every broker runs in the mode on record")
+
+
 def check_observers_caught_up(picture: Picture) -> Verdict:
     """Each broker of the batch follows the metadata log."""
     quorum = quorum_of(picture)
@@ -96,6 +111,7 @@ def check_all_kraft(picture: Picture) -> Verdict:
 
 
 MOVED_BROKER: Gate[Picture] = Gate("MovedBroker", check_moved_broker, samples=samples)
+MODES_ON_RECORD: Gate[Picture] = Gate("ModesOnRecord", check_modes_on_record)
 OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
 NOBODY_FENCED: Gate[Picture] = Gate("NobodyFenced", check_nobody_fenced, samples=samples)
 NOBODY_FENCED_FOR_LONG: Gate[Picture] = Gate(

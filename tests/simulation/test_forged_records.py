@@ -1,0 +1,170 @@
+"""Somebody writes the status: `kubectl edit --subresource=status`, a restore, a role with that right. It is no order."""
+
+from typing import Any
+
+import pytest
+
+from simulation.migration_world import NAME, MigrationWorld
+from simulation.test_defects import events, rewritten, stalled
+from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
+from switchover.core.names import CLAIM
+
+GATES_OFF = {"groups": [], "dualWriteMaxLag": 1_000_000}
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def held(world: MigrationWorld) -> MigrationWorld:
+    """Before Finalize, with everything on KRaft."""
+    assert world.live(lambda: world.step == "Finalize" and waits_for(world, "AwaitingApproval"))
+    return world
+
+
+def conditions(world: MigrationWorld) -> dict[str, str]:
+    return {each["type"]: each["status"] for each in world.status["conditions"]}
+
+
+def spec(world: MigrationWorld, **changes: Any) -> None:
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(changes))
+    world.witness.wish()
+
+
+def approval(world: MigrationWorld, **changes: Any) -> dict[str, Any]:
+    return {"name": "Finalize", "planHash": world.status["planHash"], "approver": "alice", **changes}
+
+
+def stands_contradicted(world: MigrationWorld, **kept: Any) -> None:
+    """It says so, and neither Kafka nor anything else is touched; then the record is put right."""
+    assert world.live(lambda: stalled(world).get("reason") == "RecordContradicted")
+    writes, started = world.moves, dict(world.kafka.starts)
+    quiet_for(world, 100)
+    assert (world.moves, dict(world.kafka.starts)) == (writes, started)
+    assert (conditions(world)["Succeeded"], conditions(world)["ZooKeeperRemovable"]) == ("False", "False")
+    rewritten(world, **kept)
+    assert world.run_to_the_end()
+    assert conditions(world)["Succeeded"] == "True"
+
+
+# --- approvals ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_hash_written_by_hand_into_status_and_approval_lets_nothing_begin(world: MigrationWorld) -> None:
+    held(world)
+    world.api.edit("kafkamigrations", NAME, lambda found: found["status"].update(planHash="deadbeef"))
+    spec(world, approvals=[approval(world, planHash="deadbeef", approver="mallory")])
+    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
+    quiet_for(world, 60)
+    assert world.status["planHash"] != "deadbeef", "computed anew"
+    assert (world.step, world.status["rollback"]["lostAtStep"]) == ("Finalize", "")
+    assert world.run_to_the_end()
+
+
+def test_what_somebody_changes_after_the_approval_is_not_approved(world: MigrationWorld) -> None:
+    """alice approves; bob takes the groups out of the gates, and the backups, in one edit with her approval in it."""
+    held(world)
+    spec(world, approvals=[approval(world)], gates=GATES_OFF, backups={"skipReason": "bob says so"})
+    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
+    quiet_for(world, 60)
+    assert (world.step, world.status["rollback"]["available"]) == ("Finalize", True)
+
+
+def test_finalize_that_is_opened_in_the_status_alone_waits_for_its_approval(world: MigrationWorld) -> None:
+    held(world)
+    rewritten(world, openTime=world.status["progress"]["stepStartTime"])
+    assert world.live(lambda: "openTime" not in world.status["progress"])
+    quiet_for(world, 60)
+    assert waits_for(world, "AwaitingApproval")
+    assert (world.step, world.status["rollback"]["available"]) == ("Finalize", True)
+    assert any("waits again" in item["message"] for item in world.status["history"])
+    assert world.run_to_the_end()
+    assert world.end_state().kafka == reference()[0].kafka
+
+
+# --- another object's record --------------------------------------------------------------------------------------------
+
+
+def test_an_object_restored_with_its_status_begins_anew_and_says_what_it_found(world: MigrationWorld) -> None:
+    """Velero, or a dump applied with its status: an approval of the old object let Finalize begin."""
+    held(world)
+    given, uid, kept = approval(world), world.migration["metadata"]["uid"], world.status
+    spec(world, approvals=[given])
+
+    def restore(found: dict[str, Any]) -> None:
+        found["metadata"]["uid"] = "uid-restored"
+        for lease in world.api.of("leases"):
+            lease["spec"]["holderIdentity"] = ""                     # it ended with the old object
+
+    world.api.edit("kafkamigrations", NAME, restore)
+    world.jury.memory.recorded = None
+    assert world.live(lambda: any(item["reason"] == "RecordOfAnother" for item in world.status.get("history", ())))
+    (told,) = [item for item in world.status["history"] if item["reason"] == "RecordOfAnother"]
+    assert (told["from"], told["to"]) == ("Finalize", "Preflight")
+    assert f"written for the object with uid {uid}, which stood at Finalize (attempt 1)" in told["message"]
+    assert events(world, "RecordOfAnother") == [told["message"]]
+    moves = world.moves
+    quiet_for(world, 60)
+    assert (world.step, world.status["uid"], world.status.get("approvals", [])) == ("Preflight", "uid-restored", [])
+    assert (world.status["planHash"], world.moves) == ("", moves)
+    found = {(item["code"], item["subject"]) for item in world.status["findings"]}
+    assert ("ClaimedByAnother", "StatefulSet kafka") in found, "what the earlier object has claimed"
+    assert "Residue" in {code for code, _ in found}, "and what it has made"
+
+    # As the runbook of ClaimedByAnother has it, where the object was lost in the middle.
+    world.api.edit("kafkamigrations", NAME, lambda found: found.update(status={**kept, "uid": "uid-restored"}))
+    world.jury.memory.recorded = None
+    assert world.live(lambda: "is claimed by the migration with uid" in stalled(world).get("message", ""))
+    world.api.edit("statefulsets", "kafka", lambda found: found["metadata"]["annotations"].update({CLAIM: "uid-restored"}))
+    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
+    assert world.run_to_the_end()
+    assert world.end_state().kafka == reference()[0].kafka
+
+
+# --- a step on record ---------------------------------------------------------------------------------------------------
+
+
+def test_no_way_back_on_record_stops_controllers_under_brokers_on_kraft(world: MigrationWorld) -> None:
+    """All brokers on KRaft, and somebody writes direction Backward and step EnableMigration: an outage, it would be."""
+    held(world)
+    kept = dict(world.status["progress"])
+    world.want("RolledBack")
+    rewritten(world, step="EnableMigration", direction="Backward", openTime=kept["stepStartTime"])
+    assert world.live(lambda: stalled(world).get("reason") == "RecordContradicted")
+    assert "runs on KRaft still" in stalled(world)["message"]
+    quiet_for(world, 100)
+    assert {node.mode for name, node in world.kafka.nodes.items() if name.startswith("kafka-controller")} == {"P"}
+    world.want("Running")
+    rewritten(world, **{"openTime": None, **kept})
+    assert world.live(lambda: waits_for(world, "AwaitingApproval"))
+
+
+def test_an_end_that_somebody_wrote_is_looked_at(world: MigrationWorld) -> None:
+    """A finished record was never looked at again, and what else stood in the status stayed."""
+    until_step(world, "MoveBrokers", 1)
+    kept = dict(world.status["progress"])
+
+    def ended(found: dict[str, Any]) -> None:
+        for each in found["status"]["conditions"]:
+            if each["type"] in ("Succeeded", "Ready", "ZooKeeperRemovable"):
+                each["status"] = "True"
+
+    rewritten(world, step="ReleaseZooKeeper", completeTime=kept["stepStartTime"])
+    world.api.edit("kafkamigrations", NAME, ended)
+    stands_contradicted(world, **{"completeTime": None, **kept})
+    assert world.end_state().kafka == reference()[0].kafka
+
+
+def test_a_record_that_is_cleared_in_the_middle_is_no_new_beginning(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    kept = dict(world.status)
+    world.api.edit("kafkamigrations", NAME, lambda found: found.update(status={"observedGeneration": -1}))
+    world.jury.memory.recorded = None
+    assert world.live(lambda: stalled(world).get("reason") == "RecordContradicted")
+    assert "claimed by this migration" in stalled(world)["message"]
+    quiet_for(world, 60)
+    world.api.edit("kafkamigrations", NAME, lambda found: found.update(status=kept))
+    world.jury.memory.recorded = None
+    assert world.run_to_the_end()
+    assert world.end_state().kafka == reference()[0].kafka

@@ -1,0 +1,199 @@
+"""What of a record of a ConsumerGroupMigration is believed, by claims, what is kept, templates, clones and the mode."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from switchover.api.conditions import ConditionType, find_condition
+from switchover.api.status import Direction
+from switchover.api.status import Verdict as Outcome
+from switchover.core.groups.gates.on_record import RECORD_HOLDS, check_record_holds
+from switchover.core.groups.picture import Picture
+from switchover.core.groups.plan import plan_of
+from switchover.core.observed import Known, Unknown
+from switchover.core.plan import decide
+from unit.group_pictures import AUDIT, NOW, moment, of_stateful_set, spec_of, value, with_fact, with_source
+from unit.group_walk import BACKWARD, FORWARD, Walk
+from unit.small_plan import intent
+from unit.test_group_walk import OFFLINE, PLANS, each_plan
+
+STANDS = intent()
+
+
+def forged(walk: Walk, **progress: Any) -> Walk:
+    """As `kubectl edit --subresource=status` does it, or a restore."""
+    status = walk.migration.status
+    walk.migration = walk.migration.evolve(status=status.evolve(progress=status.progress.evolve(**progress)))
+    return walk
+
+
+def untouched(walk: Walk) -> str:
+    return repr([(name, each.made) for name, each in walk.world.workloads.items()])
+
+
+def condition(walk: Walk, kind: ConditionType) -> str:
+    found = find_condition(walk.migration.status.conditions, kind)
+    return "" if found is None else found.status.value
+
+
+def stands(walk: Walk, passes: int = 12) -> None:
+    """Nothing is done and nothing moves, and it says why."""
+    before, at = untouched(walk), walk.position
+    for _ in range(passes):
+        decision = walk.step()
+    assert (untouched(walk), walk.position) == (before, at)
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason in ("RecordContradicted", "NotClaimed")
+    assert (walk.migration.status.phase, condition(walk, ConditionType.SUCCEEDED)) == ("Stalled", "False")
+    assert condition(walk, ConditionType.ROLLBACK_AVAILABLE) == "False"
+
+
+def at_step(plan: str, step: str) -> Walk:
+    """In the middle of a step."""
+    walk = PLANS[plan]()
+    return walk.until(lambda: walk.position.step == step and walk.position.opened is not None)
+
+
+# --- nothing was touched yet --------------------------------------------------------------------------------------------
+
+
+@each_plan
+def test_no_step_that_moves_pods_is_believed_of_workloads_that_were_never_claimed(plan):
+    walk = PLANS[plan]()
+    for step in plan_of(walk.migration.spec).names[2:]:
+        if step == "Start":                                          # gives pods back, of which there are none
+            continue
+        for opened in (None, NOW):
+            fresh = PLANS[plan]()
+            stands(forged(fresh, step=step, open_time=opened))
+
+
+def test_stop_on_record_stops_nothing_of_a_group_that_was_never_claimed():
+    """It scaled every workload to 0: nothing else in that step asked whose they were."""
+    walk = forged(PLANS["offline, Deployment"](), step="Stop", open_time=NOW)
+    stands(walk)
+    assert walk.world.workloads["orders"].spec["replicas"] == 4
+
+
+# --- the end ------------------------------------------------------------------------------------------------------------
+
+
+@each_plan
+def test_the_end_on_record_is_no_success_while_pods_are_to_be_moved(plan):
+    """It finished at once: Succeeded, with every member where it was."""
+    walk = PLANS[plan]()
+    for step in [name for name in plan_of(walk.migration.spec).names if name not in ("Preflight", "Settle", "HandOver")]:
+        stands(forged(at_step(plan, step), step="HandOver", open_time=None, batch_nodes=(), batch=0))
+
+
+def test_a_finished_record_of_a_group_that_was_never_moved_is_no_success():
+    walk = PLANS["Deployment"]()
+    walk.step()
+    stands(forged(walk, step="HandOver", complete_time=NOW, open_time=NOW))
+
+
+def test_a_finished_record_whose_claims_still_stand_is_no_success():
+    stands(forged(at_step("Deployment", "Rollout"), step="HandOver", complete_time=NOW, open_time=NOW))
+
+
+@each_plan
+def test_a_migration_that_has_ended_is_believed(plan):
+    walk = PLANS[plan]().until()
+    for _ in range(3):
+        decision = walk.step()
+        assert [item.open for item in decision.judged.values()] == [True]
+        assert condition(walk, ConditionType.SUCCEEDED) == "True"
+
+
+def test_what_others_do_to_the_group_afterwards_makes_no_failure_of_it():
+    walk = PLANS["Deployment"]().until()
+    picture = walk.picture()
+    later = with_source(claimed_by="uid-of-the-next-migration")(picture)
+    members = [replace(each, protocol="Classic") for each in value(later.facts.group).members]
+    later = with_fact(later, "group", Known(replace(value(later.facts.group), members=tuple(members)), NOW))
+    assert check_record_holds(later).outcome is Outcome.PASS
+
+
+def without_originals(picture: Picture) -> Picture:
+    fleet = value(picture.facts.fleet)
+    return with_fact(picture, "fleet", Known(replace(fleet, originals=dict.fromkeys(fleet.originals)), NOW))
+
+
+def test_where_somebody_cleared_away_what_was_kept_the_group_itself_tells():
+    walk = PLANS["Deployment"]().until()
+    cleared = without_originals(walk.picture())
+    assert check_record_holds(cleared).outcome is Outcome.PASS
+    assert check_record_holds(with_fact(cleared, "group", Unknown("no answer"))).outcome is Outcome.UNKNOWN
+    members = [replace(each, protocol="Classic") for each in value(cleared.facts.group).members]
+    back = with_fact(cleared, "group", Known(replace(value(cleared.facts.group), members=tuple(members)), NOW))
+    assert check_record_holds(back).reason == "RecordContradicted"
+
+
+def test_what_cannot_be_seen_at_the_end_stays_as_it_was():
+    walk = PLANS["Deployment"]().until()
+    walk.step(lambda picture: with_fact(picture, "fleet", Unknown("no answer")))
+    assert condition(walk, ConditionType.SUCCEEDED) == "True"
+
+
+# --- the way back -------------------------------------------------------------------------------------------------------
+
+
+@each_plan
+def test_no_way_back_that_somebody_shortened_gives_the_workloads_back(plan):
+    """Direction Backward and step Baseline, in the middle of the rollout: claims off, and nothing taken back."""
+    walk = PLANS[plan]()
+    names = plan_of(walk.migration.spec).names
+    moved = at_step(plan, names[names.index("Settle")])
+    moved.wants(desiredState="RolledBack")
+    stands(forged(moved, step="Baseline", direction=Direction.BACKWARD, open_time=NOW))
+
+
+def test_a_rollback_on_record_whose_claims_still_stand_is_none():
+    walk = at_step("Deployment", "Rollout")
+    walk.wants(desiredState="RolledBack")
+    forged(walk, step="Preflight", direction=Direction.BACKWARD, complete_time=NOW)
+    stands(walk)
+
+
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+def test_what_another_migration_has_claimed_is_not_touched(direction):
+    for step in ("Canary", "Rollout", "Promote", "Settle"):
+        picture = with_source(claimed_by="another")(moment(step, "OOOOII", direction=direction))
+        decision = decide(plan_of(picture.spec), picture, intent(direction), {}, NOW)
+        assert (decision.effects, decision.position) == ((), picture.position)
+        assert decision.judged[RECORD_HOLDS.name].verdict.reason == "NotClaimed"
+
+
+def test_a_claim_that_was_lost_keeps_no_pods_away_that_were_stopped():
+    walk = at_step("offline, Deployment", "Start")
+    for each in walk.world.workloads.values():
+        each.made["metadata"]["annotations"] = {}
+    assert walk.world.workloads["orders"].spec["replicas"] == 0
+    for _ in range(6):
+        walk.step()
+    assert walk.world.workloads["orders"].spec["replicas"] == 4
+
+
+# --- what is left -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("picture", "told"), [
+    (moment("HandOver", "TTTTTI"), "a clone of 1 pods"),
+    (moment("HandOver", "OOOOOO"), "its original template"),
+    (of_stateful_set("HandOver", "OOTTTT", ()), "pod orders-0 of the mode before"),
+    (without_originals(moment("HandOver", "TTTTTT")), "not kept as it was"),
+    (without_originals(moment("Rollout", "OOOOII")), "not kept as it was"),
+    (moment("Preflight", "OOOOOO").at(moment("Preflight").position), ""),
+], ids=["a clone", "the original", "a pod", "nothing kept", "nothing kept before", "nothing"])
+def test_what_contradicts_the_record_is_told(picture, told):
+    found = check_record_holds(picture)
+    assert (found.outcome is Outcome.PASS) == (told == "")
+    assert told in found.observed
+
+
+def test_every_step_of_every_plan_rests_on_it():
+    specs = [PLANS[plan]().migration.spec for plan in PLANS]
+    coordinated = {"zookeeper": {"connect": "zookeeper:2181"}, "coordination": {"to": "Kafka"}, "audit": AUDIT}
+    for spec in (*specs, spec_of(**coordinated), spec_of(**OFFLINE)):
+        assert all(step.rests_on == (RECORD_HOLDS,) for step in plan_of(spec).steps)

@@ -1,0 +1,139 @@
+"""Objects of the release before, as it wrote them (`last_release/`), and what the release after may write.
+
+Understood, or told by name with the record left as it is; docs/api.md has the rule.
+"""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from switchover.api.status import Direction
+from switchover.core.approvals import plan_hash
+from switchover.core.groups.kind import ConsumerGroupMigrations
+from switchover.core.kraft.kind import KafkaMigrations
+from switchover.core.pace import Spent
+from switchover.core.plan import decide
+from switchover.core.policy import Policy
+
+HERE = Path(__file__).parent / "last_release"
+KINDS: dict[str, Any] = {
+    "kafkamigration": KafkaMigrations(Policy()), "consumergroupmigration": ConsumerGroupMigrations(Policy())}
+STEPS = {"kafkamigration": "MoveBrokers", "consumergroupmigration": "Rollout"}
+NOW = 1_790_000_500.0
+each_kind = pytest.mark.parametrize("name", KINDS)
+
+
+def written(name: str) -> dict[str, Any]:
+    """In the middle of a batch, in a step in which pods are replaced."""
+    found: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def put(raw: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The object with another value at a path of its status, such as nodes.0.assigned."""
+    raw = deepcopy(raw)
+    *above, last = path.split(".")
+    at: Any = raw["status"]
+    for part in above:
+        at = at[int(part)] if part.isdigit() else at[part]
+    at[last] = value
+    return raw
+
+
+def folded(name: str, raw: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The object as it is read, what is decided of it by an operator that sees nothing else, and what that one writes."""
+    kind = KINDS[name]
+    migration = kind.read(raw)
+    picture = kind.picture(migration, "sim", NOW)
+    decision = decide(kind.plan(picture), picture, kind.intent(migration), {}, NOW)
+    return migration, decision, kind.fold(migration, picture, decision, Spent(), None, kind.recorded_modes(migration)).status
+
+
+# --- the release before -------------------------------------------------------------------------------------------------
+
+
+@each_kind
+def test_a_record_of_the_release_before_is_gone_on_from(name):
+    raw = written(name)
+    assert "uid" not in raw["status"], "it knew of none"
+    migration, decision, status = folded(name, raw)
+    at = KINDS[name].picture(migration, "sim", NOW).position
+    told = raw["status"]["progress"]
+    assert (at.step, at.direction, at.attempt) == (STEPS[name], Direction.FORWARD, raw["status"]["attempt"])
+    assert at.batch is not None
+    assert (list(at.batch.nodes), at.batch.index) == (told["batchNodes"], told["batch"])
+    assert (decision.effects, decision.position) == ((), at)
+    assert decision.stalled is None, "blind, and patient"
+    assert status.uid == raw["metadata"]["uid"], "adopted: from here on it is this object's"
+    mine = json.loads(json.dumps(status.manifest()))
+    for part in ("nodes", "slots", "history", "steps", "attempt", "clusterId", "restarts"):
+        assert mine.get(part) == raw["status"].get(part), part
+
+
+@each_kind
+def test_an_approval_that_the_release_before_took_is_told_as_void(name):
+    raw = written(name)
+    old = raw["status"]["planHash"]
+    raw["spec"]["approvals"] = [{"name": "HandOver", "planHash": old, "approver": "alice"}]
+    kind = KINDS[name]
+    migration = kind.read(raw)
+    intent, steps = kind.intent(migration), kind.plan(kind.picture(migration, "sim", NOW)).names
+    now = plan_hash(raw["metadata"]["uid"], 1, steps, migration.spec)
+    assert intent.approved == frozenset()
+    assert f"given for plan {old}, this is plan {now}" in intent.void["HandOver"]
+    assert folded(name, raw)[2].plan_hash == now != old
+
+
+# --- the release after --------------------------------------------------------------------------------------------------
+
+UNDERSTOOD: dict[str, list[tuple[str, Any]]] = {
+    "kafkamigration": [("phase", "Rehearsing"), ("metadataState", "Rehearsed"), ("nodes.0.observed", "D"),
+                       ("gates.0.verdict", "Perhaps"), ("waitingFor.0.verdict", "Perhaps"), ("findings.0.severity", "Hint")],
+    "consumergroupmigration": [("phase", "Rehearsing"), ("slots.0.observed", "Shadow"), ("gates.0.verdict", "Perhaps")],
+}
+FIELDS: dict[str, list[tuple[str, Any]]] = {
+    "kafkamigration": [("rehearsal", {"passed": True}), ("progress.lane", "left"), ("nodes.0.zone", "a")],
+    "consumergroupmigration": [("rehearsal", {"passed": True}), ("progress.lane", "left"), ("slots.0.zone", "a")],
+}
+DECISIVE: dict[str, list[tuple[str, Any]]] = {
+    "kafkamigration": [("nodes.0.assigned", "D"), ("progress.direction", "Sideways")],
+    "consumergroupmigration": [("slots.0.assigned", "Shadow"), ("progress.direction", "Sideways")],
+}
+
+
+def cases(of: dict[str, list[tuple[str, Any]]]) -> list[tuple[str, str, Any]]:
+    return [(name, path, value) for name, found in of.items() for path, value in found]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), [*cases(UNDERSTOOD), *cases(FIELDS)])
+def test_what_only_tells_people_something_stops_nothing(name, path, value):
+    _, decision, status = folded(name, put(written(name), path, value))
+    _, as_before, known = folded(name, written(name))
+    assert (decision.position, decision.effects) == (as_before.position, as_before.effects)
+    assert (status.progress, status.conditions) == (known.progress, known.conditions)
+
+
+@pytest.mark.parametrize(("name", "path", "value"), cases(DECISIVE))
+def test_a_value_on_which_decisions_rest_is_read_by_nobody_who_does_not_know_it(name, path, value):
+    """The operator tells it as StatusUnreadable, and keeps the record: `simulation/test_defects.py`."""
+    with pytest.raises(ValidationError) as found:
+        KINDS[name].read(put(written(name), path, value))
+    (told,) = found.value.errors()
+    assert told["loc"][0] == "status"
+    assert ".".join(map(str, told["loc"][1:])) == path
+
+
+@each_kind
+def test_a_step_of_the_release_after_is_told_and_nothing_moves(name):
+    for direction in ("Forward", "Backward"):
+        raw = put(put(written(name), "progress.step", "StepOfTheReleaseAfter"), "progress.direction", direction)
+        migration, decision, status = folded(name, raw)
+        at = KINDS[name].picture(migration, "sim", NOW).position
+        assert (decision.effects, decision.position) == ((), at)
+        assert decision.stalled is not None
+        assert decision.stalled.verdict.reason == "UnknownStep"
+        assert (status.phase, status.rollback.available) == ("Stalled", False)
