@@ -175,6 +175,36 @@ def test_a_claim_that_was_lost_keeps_no_pods_away_that_were_stopped():
     assert walk.world.workloads["orders"].spec["replicas"] == 4
 
 
+# --- a step that was let begin ------------------------------------------------------------------------------------------
+
+
+@each_plan
+def test_a_held_hand_over_that_somebody_opened_in_the_status_waits_for_its_approval(plan):
+    walk = PLANS[plan]()
+    walk.wants(holds=["HandOver"])
+    walk.until(lambda: walk.position.step == "HandOver")
+    forged(walk, open_time=walk.world.now)
+    before = untouched(walk)
+    for _ in range(6):
+        walk.step()
+    assert (walk.position.step, walk.position.opened, untouched(walk)) == ("HandOver", None, before)
+    assert condition(walk, ConditionType.ROLLBACK_AVAILABLE) == "True"
+    walk.wants(approvals=[{"name": "HandOver", "planHash": walk.migration.status.plan_hash, "approver": "alice"}])
+    walk.until()
+    assert walk.migration.status.phase == "Succeeded"
+
+
+def test_a_hand_over_that_has_begun_goes_on_without_its_approval():
+    walk = PLANS["Deployment"]()
+    walk.wants(holds=["HandOver"])
+    walk.until(lambda: walk.position.step == "HandOver")
+    walk.wants(approvals=[{"name": "HandOver", "planHash": walk.migration.status.plan_hash, "approver": "alice"}])
+    walk.until(lambda: walk.position.opened is not None and walk.picture().clone("orders") is None)
+    walk.wants(approvals=[])
+    walk.until()
+    assert walk.migration.status.phase == "Succeeded"
+
+
 # --- what is left -------------------------------------------------------------------------------------------------------
 
 

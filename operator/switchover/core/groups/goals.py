@@ -6,6 +6,7 @@ from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.core import names
 from switchover.core.effects import Apply, Create, Delete, Effect
+from switchover.core.gate import Verdict, passed, unknown, wait
 from switchover.core.groups import autoscalers, change, clone, partition
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Fleet, Picture
 from switchover.core.groups.replicas import scale
@@ -87,6 +88,19 @@ def is_released(picture: Picture, name: str) -> bool:
     """Nothing of ours is left on a workload or beside it."""
     source = picture.source(name)
     return isinstance(source, Known) and source.value.claimed_by != picture.uid and picture.clone(name) is None
+
+
+def check_release_begun(picture: Picture) -> Verdict:
+    """What cannot be undone of `release` is seen: a claim is off, or a clone gone that the plan has made."""
+    protocol = picture.spec.protocol
+    cloned = picture.replaces and (protocol is None or protocol.strategy != "Offline")
+    if not isinstance(picture.facts.fleet, Known):
+        return unknown("NotObserved", picture.facts.fleet.why)
+    for workload, source in _sources(picture):
+        gone = cloned and workload.kind is WorkloadKind.DEPLOYMENT and picture.clone(workload.name) is None
+        if source.claimed_by != picture.uid or gone:
+            return passed(f"{source} is handed over")
+    return wait("AwaitingApproval", "every workload is claimed, with its clone: HandOver has not begun")
 
 
 def clones(picture: Picture) -> tuple[Effect, ...]:

@@ -55,7 +55,8 @@ AUDIT: Step[Picture] = Step(
     audit.STEP, back=Leg(),
     forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), keep=KEEP, goal=audit.job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
-    "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
+    "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
+    forward=Leg(goal=goals.release, done=(RELEASED,)))
 
 
 def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:

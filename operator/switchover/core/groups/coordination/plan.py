@@ -110,7 +110,8 @@ AUDIT: Step[Picture] = Step(
     forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=audit.job,
                 done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
-    "HandOver", back=None, irreversible=True, forward=Leg(goal=goals.release, done=(RELEASED,)))
+    "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
+    forward=Leg(goal=goals.release, done=(RELEASED,)))
 PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 
 
