@@ -31,6 +31,10 @@ class Cluster:
         """Standard output of helm in the namespace. Raises CommandFailed."""
         return run("helm", "--namespace", self.namespace, *arguments, env=self.environment, timeout=timeout)
 
+    def user(self) -> str:
+        """The name by which the API server knows whoever asks: an approval must be given in it. Raises CommandFailed."""
+        return self.kubectl("auth", "whoami", "--output", "jsonpath={.status.userInfo.username}")
+
     def get(self, *arguments: str) -> dict[str, Any]:
         """`kubectl get … --output json`. Raises CommandFailed, for example when the object does not exist."""
         answer: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "--output", "json"))

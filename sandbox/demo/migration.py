@@ -192,7 +192,7 @@ def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
         return
     run.approval = f"{step}/{plan}"
     given = [item for item in run.resource["spec"].get("approvals", []) if item["name"] != step]
-    approval = {"name": step, "planHash": plan, "approver": "demo", "reason": "make demo"}
+    approval = {"name": step, "planHash": plan, "approver": cluster.user(), "reason": "make demo"}
     patch = json.dumps({"spec": {"approvals": [*given, approval]}})
     name = run.resource["metadata"]["name"]
     say(f"approving: kubectl --namespace {cluster.namespace} patch kmig {name} --type merge --patch '{patch}'")

@@ -78,7 +78,7 @@ def _at_the_hold(cluster: Cluster, told: Told, say: Callable[[str], None]) -> No
     told.approved = True
     told.story.before_canary(cluster)
     say(f"{told.story.name}: the brokers run with another policy now; approving the canary")
-    approval = {"name": "Canary", "planHash": told.resource["status"]["planHash"], "approver": "demo",
+    approval = {"name": "Canary", "planHash": told.resource["status"]["planHash"], "approver": cluster.user(),
                 "reason": "make demo-groups"}
     cluster.kubectl("patch", "cgmig", told.resource["metadata"]["name"], "--type", "merge",
                     "--patch", json.dumps({"spec": {"approvals": [approval]}}))

@@ -26,6 +26,7 @@ from switchover.core.kraft.names import CLAIM
 Completed = subprocess.CompletedProcess[str]
 ALL = ("admissionPolicies.guardWorkloads=true", "admissionPolicies.bindApprovers=true", "rbac.readNodes=true")
 MOVING = {"planHash": "0123456789abcdef", "progress": {"step": "MoveBrokers"}}
+REQUESTER = "switchover.dev/requested-by"
 HPA = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 
@@ -43,9 +44,10 @@ class World:
         self.run("apply", "--filename", "-", stdin=yaml.safe_dump(MIGRATION))
         self.record(MOVING)
 
-    def run(self, *arguments: str, by: str = "", stdin: str | None = None, check: bool = True) -> Completed:
-        """kubectl in this namespace; `by` is a user with every right, whom only a policy can stop."""
-        identity = ("--as", by, "--as-group", "system:masters", *(
+    def run(self, *arguments: str, by: str = "", stdin: str | None = None, check: bool = True,
+            rights: bool = True) -> Completed:
+        """kubectl in this namespace; `by` is a user with every right, whom only a policy can stop, or only with his own."""
+        identity = ("--as", by, *(("--as-group", "system:masters") if rights else ()), *(
             ("--as-group", "system:serviceaccounts:kube-system") if ":kube-system:" in by else ())) if by else ()
         return self._kubectl("--namespace", self.release.namespace, *identity, *arguments, stdin=stdin, check=check)
 
@@ -53,9 +55,9 @@ class World:
         patch = json.dumps([{"op": "add", "path": "/status", "value": status}])
         self.run("patch", "kmig", "kafka", "--subresource", "status", "--type", "json", "--patch", patch)
 
-    def refused(self, *arguments: str, by: str = "alice", stdin: str | None = None) -> str:
+    def refused(self, *arguments: str, by: str = "alice", stdin: str | None = None, rights: bool = True) -> str:
         """The refusal of something that is forbidden; "" when it is not."""
-        answer = self.run(*arguments, by=by, stdin=stdin, check=False)
+        answer = self.run(*arguments, by=by, stdin=stdin, check=False, rights=rights)
         return answer.stderr if answer.returncode else ""
 
     def change(self, name: str, by: str = "alice") -> str:
@@ -63,9 +65,15 @@ class World:
         patch = '{"spec":{"template":{"spec":{"containers":[{"name":"kafka","image":"x"}]}}}}'
         return self.refused("patch", "statefulset", name, "--patch", patch, "--dry-run=server", by=by)
 
-    def approve(self, *approvals: dict[str, Any], by: str) -> str:
-        return self.refused("patch", "kmig", "kafka", "--type", "merge", "--patch",
-                            json.dumps({"spec": {"approvals": list(approvals)}}), by=by)
+    def approve(self, *approvals: dict[str, Any], by: str, rights: bool = True) -> str:
+        return self.patch({"approvals": list(approvals)}, by=by, rights=rights)
+
+    def patch(self, spec: dict[str, Any], by: str, requester: str | None = None, rights: bool = True) -> str:
+        """Change the migration's spec, and name who asks for it."""
+        change: dict[str, Any] = {"spec": spec}
+        if requester is not None:
+            change["metadata"] = {"annotations": {REQUESTER: requester}}
+        return self.refused("patch", "kmig", "kafka", "--type", "merge", "--patch", json.dumps(change), by=by, rights=rights)
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +171,83 @@ def test_a_resource_that_comes_with_an_approval_is_given_by_its_approver_as_well
     create = ("create", "--dry-run=server", "--filename", "-")
     assert "it is given by mallory" in world.refused(*create, by="mallory", stdin=yaml.safe_dump(manifest))
     assert world.refused(*create, by="alice", stdin=yaml.safe_dump(manifest)) == ""
+
+
+def patience(seconds: int) -> dict[str, Any]:
+    """A change that the CRD allows while a plan is on record."""
+    return {"gates": {"stepPatienceSeconds": seconds}}
+
+
+def test_approving_takes_a_right_of_its_own(world: World) -> None:
+    """Whoever may change a migration gave the approval himself, in his own name."""
+    for role in ("migrator", "approver"):
+        world.run("create", "rolebinding", role, "--role", f"switchover-{role}", "--user", role)
+    world.approve(by="alice")
+    within(lambda: world.patch(patience(700), by="migrator", rights=False) == "")
+    told = world.approve(approval("migrator"), by="migrator", rights=False)
+    assert "migrator has no right to approve Finalize: the verb approve on kafkamigrations (Role switchover-appro" in told
+    within(lambda: world.approve(approval("approver"), by="approver", rights=False) == "")
+    assert world.patch(patience(600), by="migrator", rights=False) == "", "approvals that stand are left alone"
+
+
+def test_who_may_create_a_migration_may_not_bring_an_approval_with_it(world: World) -> None:
+    world.run("create", "rolebinding", "creator", "--role", "switchover-migrator", "--user", "creator")
+    manifest = deepcopy(MIGRATION)
+    manifest["metadata"]["name"] = "fresh"
+    create = ("create", "--dry-run=server", "--filename", "-")
+
+    def refused(*approvals: dict[str, Any]) -> str:
+        manifest["spec"]["approvals"] = list(approvals)
+        return world.refused(*create, by="creator", stdin=yaml.safe_dump(manifest), rights=False)
+
+    within(lambda: refused() == "")
+    assert "creator has no right to approve Finalize" in refused(approval("creator"))
+
+
+def test_approvals_are_bound_without_being_asked_for(helm: Helm, world: World) -> None:
+    install = ("install", "other", str(CHART), "--namespace", world.release.namespace, "--dry-run=server")
+    assert f"name: {world.release.namespace}-other-switchover-approvers" in helm(*install).stdout
+    assert "ValidatingAdmissionPolicy" not in helm(*install, "--set", "admissionPolicies.bindApprovers=false").stdout
+
+
+# --- four eyes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def four(helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[World]:
+    """A migration of before the policy: nobody is named in it."""
+    found = World(kubectl, Release(namespace, f"system:serviceaccount:{namespace}:switchover"))
+    helm("install", "switchover", str(CHART), "--namespace", namespace, "--set", "admissionPolicies.fourEyes=true")
+    within(lambda: bool(found.refused("annotate", "kmig", "kafka", f"{REQUESTER}=nobody", "--dry-run=server")))
+    yield found
+    helm("uninstall", "switchover", "--namespace", namespace)
+
+
+def test_nobody_approves_what_he_changed_himself(four: World) -> None:
+    assert "nobody is named as who asks for this migration" in four.approve(approval("bob"), by="bob")
+    told = four.patch(patience(700), by="alice")
+    assert f"whoever changes the spec is named in the annotation {REQUESTER}: it must be alice" in told
+    assert "it must be alice, and is bob" in four.patch(patience(700), by="alice", requester="bob")
+    assert four.patch(patience(700), by="alice", requester="alice") == ""
+    assert "alice has changed the spec" in four.approve(approval("alice"), by="alice")
+    assert "it must be alice, and is bob" in four.patch({}, by="alice", requester="bob"), "the name cannot be handed on"
+    assert four.approve(approval("bob"), by="bob") == ""
+    assert four.patch({"desiredState": "Paused"}, by="bob") == "", "whoever sees a need stops it"
+    told = four.patch(patience(800), by="bob", requester="bob")
+    assert "bob has changed the spec" in told, "his approval of an earlier spec would count again if he put that back"
+    assert four.patch({**patience(800), "approvals": []}, by="bob", requester="bob") == ""
+    four.run("annotate", "kmig", "kafka", "note=x", by=four.release.account)
+
+
+def test_a_migration_is_created_in_the_name_of_who_asks_for_it(four: World) -> None:
+    manifest = deepcopy(MIGRATION)
+    manifest["metadata"]["name"] = "fresh"
+    create = ("create", "--dry-run=server", "--filename", "-")
+    assert "it must be alice" in four.refused(*create, stdin=yaml.safe_dump(manifest))
+    manifest["metadata"]["annotations"] = {REQUESTER: "alice"}
+    assert four.refused(*create, stdin=yaml.safe_dump(manifest)) == ""
+    manifest["spec"]["approvals"] = [approval("alice")]
+    assert "alice has changed the spec" in four.refused(*create, stdin=yaml.safe_dump(manifest))
 
 
 # --- the chart ------------------------------------------------------------------------------------------------------------

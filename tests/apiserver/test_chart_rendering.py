@@ -7,6 +7,8 @@ import yaml
 
 from apiserver.charts import CHART, ROOT, helm, of, refusal, rendered
 from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS
+from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.api.meta import UNBOUND
 from switchover.core.kraft.names import CONTROLLERS_LABEL
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
@@ -57,6 +59,8 @@ def test_the_charts_crds_are_those_of_the_models() -> None:
     ("kinds={Kafka}", "must be one of 'KafkaMigration', 'ConsumerGroupMigration'"),
     ("kinds=null", "kinds"),
     ("networkPolicy.controllers.from=null", "networkPolicy"),
+    ("admissionPolicies.bindApprovers=maybe", "must be one of true, false, 'auto'"),
+    ("admissionPolicies.fourEyes=true,admissionPolicies.bindApprovers=false", "fourEyes needs bindApprovers"),
     ("rbac.secrets.read={kafka-client}", "rbac.secrets.write must name STATEFULSET-switchover"),
 ])
 def test_a_value_that_does_not_serve_is_refused_in_words(value: str, words: str) -> None:
@@ -121,6 +125,47 @@ def test_people_watch_migrate_or_approve(kinds: tuple[str, ...]) -> None:
     assert bound == ["switchover"]
     assert [each["metadata"]["name"] for each in rendered("rbac.roles=false") if each["kind"] == "Role"] == ["switchover"]
 
+
+# --- admission ----------------------------------------------------------------------------------------------------------
+
+ADMISSION = "ValidatingAdmissionPolicy"
+
+
+def policies(*arguments: str) -> dict[str, dict[str, Any]]:
+    """name -> spec"""
+    text = helm("template", "switchover", str(CHART), "--namespace", "kafka", *arguments).stdout
+    return {each["metadata"]["name"]: each["spec"] for each in yaml.safe_load_all(text)
+            if each and each["kind"] == ADMISSION}
+
+
+def test_approvals_are_bound_where_the_api_server_can() -> None:
+    """`helm template` asks none: what it makes does not depend on where it runs."""
+    known = ("--api-versions", f"admissionregistration.k8s.io/v1/{ADMISSION}")
+    assert policies() == {}
+    assert policies(*known).keys() == {"kafka-switchover-approvers"}
+    assert policies(*known, "--set", "admissionPolicies.bindApprovers=false") == {}
+    asked = policies("--set", "admissionPolicies.bindApprovers=true")
+    assert asked == policies(*known)
+    assert policies(*known, "--kube-version", "1.30.0") == asked
+
+
+def test_four_eyes_add_to_what_binds_approvers() -> None:
+    def rules(*values: str) -> list[str]:
+        (spec,) = policies(*(word for value in values for word in ("--set", value))).values()
+        return [each["expression"] for each in spec["validations"]]
+
+    bound, four = rules("admissionPolicies.bindApprovers=true"), rules("admissionPolicies.fourEyes=true")
+    assert four[:len(bound)] == bound
+    assert len(four) > len(bound)
+
+
+def test_what_no_approval_covers_may_be_changed_by_anybody() -> None:
+    (spec,) = policies("--set", "admissionPolicies.fourEyes=true").values()
+    (unbound,) = (each["expression"] for each in spec["variables"] if each["name"] == "unbound")
+    assert set(yaml.safe_load(unbound)) == {KafkaMigrationSpec.model_fields[each].alias for each in UNBOUND}
+
+
+# --- the network --------------------------------------------------------------------------------------------------------
 
 POLICY = "networkPolicy.enabled=true"
 

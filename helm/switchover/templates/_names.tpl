@@ -21,3 +21,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "switchover.statuses" -}}
 [{{ range $n, $kind := .Values.kinds }}{{ if $n }}, {{ end }}{{ lower $kind }}s/status{{ end }}]
 {{- end }}
+
+{{- define "switchover.bindsApprovers" -}}
+{{- $policies := .Values.admissionPolicies }}
+{{- if eq (toString $policies.bindApprovers) "auto" }}
+{{- if or $policies.fourEyes (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy") }}true{{ end }}
+{{- else if $policies.bindApprovers }}true{{ end }}
+{{- end }}

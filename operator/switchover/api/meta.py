@@ -108,9 +108,9 @@ class Approval(Model):
     name: StepName
     """The step that may start."""
     plan_hash: PlanHash
-    """The hash that status.planHash shows; it covers this object's uid, the attempt and the plan."""
+    """The hash that status.planHash shows: of this object's uid, the attempt, the steps and the spec."""
     approver: Annotated[str, Field(min_length=1, max_length=253)]
-    """Who approves."""
+    """Who approves: the name by which the API server knows them, where the chart binds approvals."""
     reason: Annotated[str, Field(max_length=1024)] = ""
     """Why, for example a change ticket."""
 
