@@ -190,6 +190,29 @@ def test_approving_takes_a_right_of_its_own(world: World) -> None:
     assert world.patch(patience(600), by="migrator", rights=False) == "", "approvals that stand are left alone"
 
 
+def test_taking_a_hold_away_takes_the_same_right(world: World) -> None:
+    """It lets the step begin, like an approval."""
+    world.run("create", "rolebinding", "holder", "--role", "switchover-migrator", "--user", "holder")
+    world.run("create", "rolebinding", "releaser", "--role", "switchover-approver", "--user", "releaser")
+    within(lambda: world.patch({"holds": ["Finalize", "Soak"]}, by="holder", rights=False) == "")
+    told = world.patch({"holds": ["Finalize"]}, by="holder", rights=False)
+    assert "holder has no right to approve Soak, whose hold is taken away" in told
+    assert world.patch({"holds": ["Soak"]}, by="holder", rights=False) == "", "Finalize is held all the same"
+    assert world.patch({"holds": ["Soak", "HandOver"]}, by="holder", rights=False) == "", "adding one is free"
+    within(lambda: world.patch({"holds": ["HandOver"]}, by="releaser", rights=False) == "")
+    assert world.patch({"holds": ["Finalize"]}, by="alice") == ""
+
+
+def test_before_there_is_a_plan_holds_may_change(world: World) -> None:
+    assert world.patch({"holds": ["Finalize", "Soak"]}, by="alice") == ""
+    world.run("create", "rolebinding", "planner", "--role", "switchover-migrator", "--user", "planner")
+    try:
+        world.record({"observedGeneration": 1})
+        within(lambda: world.patch({"holds": ["Finalize"]}, by="planner", rights=False) == "")
+    finally:
+        world.record(MOVING)
+
+
 def test_who_may_create_a_migration_may_not_bring_an_approval_with_it(world: World) -> None:
     world.run("create", "rolebinding", "creator", "--role", "switchover-migrator", "--user", "creator")
     manifest = deepcopy(MIGRATION)
@@ -236,6 +259,8 @@ def test_nobody_approves_what_he_changed_himself(four: World) -> None:
     told = four.patch(patience(800), by="bob", requester="bob")
     assert "bob has changed the spec" in told, "his approval of an earlier spec would count again if he put that back"
     assert four.patch({**patience(800), "approvals": []}, by="bob", requester="bob") == ""
+    assert four.patch({"holds": ["Finalize", "Soak"]}, by="bob", requester="bob") == ""
+    assert "the hold on Soak stays" in four.patch({"holds": ["Finalize"]}, by="bob", requester="bob")
     four.run("annotate", "kmig", "kafka", "note=x", by=four.release.account)
 
 
