@@ -1,17 +1,25 @@
 """One question to the outside world: its answer, or why there is none."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from typing import TypeVar
 
 from switchover.core.observed import Known, Observed, Unknown
+from switchover.defects import place_of
 from switchover.ports import Clock, Fenced, Malformed, Refused, Unreachable
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
+DEFECTS: set[str] = set()
+"""Where an answer met an error that nobody expected; each place is logged once."""
 
 
 async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed[T]:
-    """The answer with the time of asking; every error of the ports, and a time limit, become Unknown."""
+    """The answer with the time of asking; every error becomes Unknown.
+
+    One that nobody expected as well: an odd answer of one server is unknown for what it was asked, and nothing else is.
+    """
     at = clock.now()
     try:
         async with asyncio.timeout(seconds):
@@ -22,3 +30,9 @@ async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed
         return Unknown(str(error))
     except TimeoutError:
         return Unknown(f"no answer within {seconds:.0f} s")
+    except Exception as error:
+        place = place_of(error)
+        if place not in DEFECTS:
+            DEFECTS.add(place)
+            logger.error("a defect of this operator: %s", place, exc_info=error)
+        return Unknown(f"the answer met a defect of this operator ({place}); see its log")

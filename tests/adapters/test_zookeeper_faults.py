@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from patience import stretched
+from patience import stretched, until
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.consumer.lease import Lease
+from switchover.consumer.sessions import Sessions
+from switchover.consumer.sessions import Unreachable as NoSession
+from switchover.consumer.settings import parsed
+from switchover.coordination.registration import Registration
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
 
@@ -65,6 +70,25 @@ async def test_what_a_server_announces_is_not_set_aside() -> None:
         await asyncio.sleep(1)                           # what went on behind the call went on here
         assert resident() - before < MEMORY
         await zookeeper.close()
+
+
+def test_a_consumer_sets_aside_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    def announces(connection: socket.socket) -> None:
+        connection.recv(4096)
+        connection.sendall(GRANTED + bytes.fromhex("7ffffff0"))
+        stream(connection)
+
+    before = resident()
+    with hostile(announces) as address:
+        sessions = Sessions(
+            parsed({"group.id": "g", "zookeeper.connect": str(address), "zookeeper.connection.timeout.ms": 5_000}),
+            Registration({"t": 1}), Lease(0.0), lambda _: None)
+        with contextlib.suppress(NoSession):
+            sessions.start()
+        until(lambda: f"ZooKeeper at {address}: it announces an answer of more than" in caplog.text, "it is told", 10)
+        time.sleep(1)
+        assert resident() - before < MEMORY
+        sessions.client.stop()
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.0005], ids=["at once", "slowly"])

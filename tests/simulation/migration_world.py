@@ -24,6 +24,7 @@ from invariants.jury import Jury
 from invariants.memory import Limits
 from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
+from switchover import ask
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
@@ -99,6 +100,8 @@ class MigrationWorld:
         self.metrics: list[CollectorRegistry] = []
         self.lives = 0
         self.defective = False              # passes are meant to end in an error that nobody expected
+        self.odd = False                    # and answers of servers to meet one
+        ask.DEFECTS.clear()
         self._seed = seed
         self._ticked = self.timeline.now()
         self._monkeypatch = monkeypatch
@@ -258,6 +261,7 @@ class MigrationWorld:
         finally:
             logging.getLogger("switchover").removeHandler(log)
             defects = [each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics]
+            assert bool(ask.DEFECTS) == self.odd, "an answer met an error that nobody expected, or should have"
             assert any(defects) == self.defective, "a pass ended in an error that is none of the three, or should have"
         self.advance()
         assert not self.violations, self.violations

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step
+from switchover import ask
+from switchover.core.kraft.facts import Address, BrokerView
 from switchover.core.kraft.kind import KafkaMigrations
 
 
@@ -42,6 +45,32 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
     world.defective = False
     assert world.run_to_the_end()
     assert stalled(world)["status"] == "False"
+    assert world.end_state() == reference()[0]
+
+
+def test_the_odd_answer_of_one_broker_is_unknown_for_that_broker_alone(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """It ended every pass of the migration: nothing was told, and the claims of its rollback stood still."""
+    until_step(world, "MoveBrokers", 1)
+    ask_them = SimulatedNodes.metadata
+
+    async def odd(nodes: SimulatedNodes, broker: Address) -> BrokerView:
+        if broker.host.startswith("kafka-1."):
+            return {}["s3cret"]
+        return await ask_them(nodes, broker)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(SimulatedNodes, "metadata", odd)
+        world.odd = True
+        assert world.live(lambda: "a defect of this operator (KeyError in " in str(world.status.get("waitingFor")))
+        assert "node 2 at kafka-1." in str(world.status["waitingFor"])
+        assert "node 1 at" not in str(world.status["waitingFor"])
+        quiet_for(world, 60)
+        assert caplog.text.count("a defect of this operator: KeyError in ") == 1
+        assert "s3cret" not in str(world.api.objects["kafkamigrations", NAME])
+    ask.DEFECTS.clear()
+    world.odd = False
+    assert world.run_to_the_end()
     assert world.end_state() == reference()[0]
 
 

@@ -12,7 +12,6 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
     ConnectionClosedError,
-    ConnectionDropped,
     ConnectionLoss,
     KazooException,
     NoAuthError,
@@ -27,10 +26,10 @@ from switchover.adapters import znode_rights
 from switchover.adapters.znode_slices import Node
 from switchover.adapters.zookeeper_security import TlsHandler, credentials, tls
 from switchover.core.kraft.facts import Address
+from switchover.kazoo_frames import limit
 from switchover.ports import Access, Refused, Unreachable
 
 SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
-LARGEST_ANSWER = 8 * 1024 * 1024    # bytes; ZooKeeper's own client refuses more than 1 MiB (jute.maxbuffer)
 BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
 
 T = TypeVar("T")
@@ -61,7 +60,7 @@ class ZooKeeperSession:
         self._identities = znode_rights.identities(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
-        self._too_large = ""                # what the server announced
+        self._too_large = ""                # what the server said, when it was too much
         self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
@@ -140,7 +139,7 @@ class ZooKeeperSession:
                 hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
-            self._limit(self._client)
+            limit(self._client, self._remember)
             self._live = self._client.start_async()
         if not self._live.wait(left(deadline)):
             if distrust := self._too_large or self._handler.distrust:
@@ -148,18 +147,8 @@ class ZooKeeperSession:
             raise KazooTimeoutError("no connection")
         return self._client
 
-    def _limit(self, client: KazooClient) -> None:
-        """kazoo sets aside what a server announces, and goes on reading when the call has long ended."""
-        read = client._connection._read
-
-        def limited(length: int, timeout: float) -> Any:
-            if not 0 <= length <= LARGEST_ANSWER:
-                self._too_large = (f"it announces an answer of more than {LARGEST_ANSWER:,} bytes;"
-                                   " zookeeper.ssl.client.enable may not fit the port")
-                raise ConnectionDropped(self._too_large)
-            return read(length, timeout)
-
-        client._connection._read = limited
+    def _remember(self, words: str) -> None:
+        self._too_large = words
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None

@@ -24,6 +24,7 @@ from switchover.consumer.settings import BadConfiguration, Settings
 from switchover.consumer.znodes import Taken, Znodes
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import Registration
+from switchover.kazoo_frames import limit
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Sessions:
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0))
         except ValueError:
             raise BadConfiguration(f"zookeeper.connect {settings.zookeeper!r} is not host:port,…/chroot") from None
+        limit(self.client, lambda words: logger.error("ZooKeeper at %s: %s", settings.zookeeper, words))
         self._learn_timeout()
         self._znodes: Znodes | None = None
         self._complaint = ""

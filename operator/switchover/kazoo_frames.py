@@ -1,0 +1,25 @@
+"""How much of an answer kazoo takes: it sets aside what a server announces, and goes on reading when the call has ended."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionDropped
+
+LARGEST_ANSWER = 8 * 1024 * 1024
+"""In bytes. ZooKeeper's own client refuses more than 1 MiB (jute.maxbuffer)."""
+TOO_LARGE = (f"it announces an answer of more than {LARGEST_ANSWER:,} bytes;"
+             " zookeeper.ssl.client.enable may not fit the port")
+
+
+def limit(client: KazooClient, too_large: Callable[[str], None]) -> None:
+    """End the connection that announces more, after `too_large` was told so, on kazoo's thread."""
+    read = client._connection._read
+
+    def limited(length: int, timeout: float) -> Any:
+        if not 0 <= length <= LARGEST_ANSWER:
+            too_large(TOO_LARGE)
+            raise ConnectionDropped(TOO_LARGE)
+        return read(length, timeout)
+
+    client._connection._read = limited
