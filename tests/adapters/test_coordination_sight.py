@@ -5,7 +5,7 @@ Old consumers are sessions that write what the old one writes; the Kafka members
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ class Outside:
     async def original(self, name: str) -> None:
         return None
 
-    async def missing_rights(self) -> tuple[str, ...]:
+    async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
         return ()
 
 

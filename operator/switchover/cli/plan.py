@@ -1,5 +1,6 @@
 """`switchover plan`: what the operator sees of a migration at this moment and would do next. Nothing is written."""
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preview import changes, lines, preview, shown
+from switchover.core.observed import Known
 from switchover.core.plan import Decision, decide
 from switchover.core.policy import Policy
 from switchover.core.status import findings_of
@@ -40,6 +42,10 @@ async def explain_from_here(settings: Settings, name: str) -> list[str]:
         await server.close()
 
 
+SECOND_LOOK = 1.0
+"""Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""
+
+
 async def explain(name: str, namespace: str, migrations: Migrations, connect: Connect[KafkaMigration, Picture],
                   clock: Clock) -> list[str]:
     """One pass without its record and its effects, in lines. Refused when there is no such migration.
@@ -51,6 +57,9 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
     observer = await connect(migration)
     try:
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")
+        if isinstance(written := picture.facts.migration_written, Known) and not written.value.seen_to_change:
+            await asyncio.sleep(SECOND_LOOK)
+            picture = await observer.see(replace(picture, now=clock.now()), "")
     finally:
         await observer.close()
     picture, intent = replace(picture, now=clock.now()), intent_of(migration, PLAN.names)
