@@ -212,6 +212,32 @@ def test_the_way_back_is_lost_with_finalizes_first_record_and_for_good():
     assert later.rollback.lost_at_step == "Finalize"
 
 
+def ended(picture: Picture) -> Picture:
+    return picture.at(replace(picture.position, finished=True))
+
+
+def test_zookeeper_is_removable_at_the_end_alone_and_while_nobody_uses_it():
+    end = ended(PICTURES["ReleaseZooKeeper"]())
+    assert is_true(folded(end), ConditionType.ZOOKEEPER_REMOVABLE)
+    in_use = folded(spoil_each(end, "zookeeper_connections", lambda _: 2))
+    assert (is_true(in_use, ConditionType.ZOOKEEPER_REMOVABLE), is_true(in_use, ConditionType.SUCCEEDED)) == (False, True)
+    removed = folded(with_fact(end, "zookeeper_connections", {"zookeeper:2181": Unknown("no such host")}))
+    assert is_true(removed, ConditionType.ZOOKEEPER_REMOVABLE), "it is gone"
+    forged = folded(spoil(end, "log", migration_state=ACTIVE))
+    assert not is_true(forged, ConditionType.ZOOKEEPER_REMOVABLE)
+
+
+def test_whether_there_is_a_way_back_is_told_by_the_log_and_not_by_the_record():
+    finalized = folded(spoil(PICTURES["MoveBrokers"](), "log", migration_state=POST))
+    assert (finalized.rollback.available, finalized.rollback.lost_at_step) == (False, "Finalize")
+    forged = folded(spoil(PICTURES["HandOver"](), "log", migration_state=ACTIVE))
+    told = find_condition(forged.conditions, ConditionType.ROLLBACK_AVAILABLE)
+    assert told is not None
+    assert (told.status.value, told.reason, forged.rollback.lost_at_step) == ("False", "RecordContradicted", "")
+    put_right = folded(PICTURES["Finalize held"](), on_record(migration(), forged))
+    assert (put_right.rollback.available, put_right.rollback.lost_at_step) == (True, "")
+
+
 def test_the_way_back_is_available_exactly_when_the_plan_has_one():
     for name, picture in PICTURES.items():
         decision = decide(PLAN, picture(), intent(), {}, NOW)
