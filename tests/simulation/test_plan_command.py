@@ -72,6 +72,7 @@ def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
     assert "> MoveBrokers" in lines
     assert f"batch 2: {moving}" in lines
     assert any(line.startswith("gate GroupsHealthy: Pass") for line in lines)
+    assert any(line.startswith("gate DriverAlive: Pass") for line in lines), "that it writes is seen by a second look alone"
     moves = ("next: write the files of Secret kafka-switchover", f"next: record: evict {moving}")
     assert any(line.startswith(moves) for line in lines)
     assert len(world.api.writes) == writes
