@@ -6,6 +6,7 @@ names a kubeconfig to use instead; nothing is started then.
 
 import fcntl
 import os
+import re
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -15,9 +16,9 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 import yaml
-from kubernetes import client, config, utils
+from kubernetes import client, config
 
-from patience import stretched
+from patience import Patience, stretched, until
 from switchover.adapters import api_server
 from switchover.adapters.api_server import ApiServer, connect
 
@@ -26,6 +27,8 @@ Kubectl = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / "build" / "apiserver-tests"
 """Of these tests alone: a control plane that someone runs from this checkout stays untouched."""
+TIMED_OUT = re.compile(r"\((Gateway )?Timeout\)|request timed out|TLS handshake timeout")
+"""What kubectl prints where the API server or its store took too long."""
 
 
 def sandbox(command: str, *arguments: str) -> str:
@@ -61,13 +64,21 @@ def patient_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="package")
 def kubectl(kubeconfig: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs kubectl with these arguments; the test fails when kubectl does, unless check=False."""
+    """Runs kubectl with these arguments; the test fails when kubectl does, unless check=False.
+
+    What a starved API server has not done in its own time is applied again.
+    """
     program = Path(sandbox("build", "k8s")) / "kubectl"
 
     def run(*arguments: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        completed = subprocess.run(
-            [program, "--kubeconfig", kubeconfig, *arguments], input=stdin, capture_output=True, text=True,
-            timeout=stretched(60))
+        patience = Patience(60)
+        while True:
+            completed = subprocess.run(
+                [program, "--kubeconfig", kubeconfig, *arguments], input=stdin, capture_output=True, text=True,
+                timeout=stretched(60))
+            again = completed.returncode != 0 and "apply" in arguments and TIMED_OUT.search(completed.stderr)
+            if not again or patience.over:
+                break
         assert completed.returncode == 0 or not check, completed.stderr
         return completed
 
@@ -95,7 +106,19 @@ def crds(api_client: client.ApiClient, kubectl: Callable[..., object]) -> list[d
 def namespace(api_client: client.ApiClient) -> str:
     """A namespace of this test alone; it goes with the control plane."""
     name = f"test-{uuid4().hex[:8]}"
-    utils.create_from_dict(api_client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def is_there() -> bool:
+        try:
+            client.CoreV1Api(api_client).create_namespace({"metadata": {"name": name}})
+        except client.ApiException as error:
+            if error.status == 409:                     # made, and the answer lost
+                return True
+            if error.status is None or error.status < 500:
+                raise
+            return False
+        return True
+
+    until(is_there, f"namespace {name} is made", 60)
     return name
 
 
