@@ -31,6 +31,7 @@ from switchover.core.groups.facts import (
     Readiness,
 )
 from switchover.core.groups.gates import coordinator
+from switchover.core.groups.gates.lag import thresholds
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
 from switchover.core.groups.preflight.size import conversion_bytes
@@ -631,6 +632,37 @@ def test_the_largest_limit_of_a_standstill_is_still_one():
     assert GATES["GoesOn"].check(patient).reason == "PartitionStalled"
     well = specced(gates={"maxStallSeconds": longest})(mixed())
     assert GATES["GoesOn"].check(well).outcome is Outcome.PASS
+
+
+def largest(limit: str) -> int:
+    [most] = [each.le for each in ConsumerGroupMigrationGates.model_fields[limit].metadata if hasattr(each, "le")]
+    return most
+
+
+def test_the_largest_age_of_a_record_is_one_that_the_window_shows():
+    most = largest("max_time_lag_seconds")
+    judged_by = thresholds(specced(gates={"maxTimeLagSeconds": most})(mixed()))
+    assert judged_by.max_time_lag == most * 1000
+    assert judged_by.window >= 2 * judged_by.max_time_lag
+
+
+def test_the_largest_load_of_a_coordinator_is_still_one():
+    most = largest("max_consumers_per_coordinator")
+    full = specced(gates={"maxConsumersPerCoordinator": most})(
+        known("coordinated", {1: most})(MOMENTS["CoordinatorCapacity"]()))
+    assert GATES["CoordinatorCapacity"].check(full).reason == "CoordinatorFull"
+
+
+LIMITS = {"max_time_lag_seconds", "max_stall_seconds", "max_consumers_per_coordinator"}
+"""Each has a test above that its largest value shuts its gate still."""
+LONGER = {"stable_samples", "step_patience_seconds", "lag_pass_seconds", "quiet_seconds"}
+"""A larger one waits longer before a gate opens, or before it is overdue."""
+
+
+def test_every_limit_of_a_groups_migration_is_known_by_what_a_large_one_does():
+    numbers = {name for name, field in ConsumerGroupMigrationGates.model_fields.items()
+               if any(hasattr(each, "le") for each in field.metadata)}
+    assert numbers == LIMITS | LONGER
 
 
 def test_the_table_has_every_verdict_that_a_gate_can_give():

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+from switchover.api.kafka_migration import KafkaMigrationGates
 from switchover.api.meta import GroupHealth
+from switchover.api.schema import Model
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict
@@ -735,9 +737,36 @@ def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
     assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
 
 
-def largest(limit: str) -> int:
-    [bound] = [each.le for each in GroupHealth.model_fields[limit].metadata if hasattr(each, "le")]
+def largest(limit: str, of: type[Model] = GroupHealth) -> int:
+    [bound] = [each.le for each in of.model_fields[limit].metadata if hasattr(each, "le")]
     return int(bound)
+
+
+LIMITS = {
+    "dual_write_max_lag": lambda most: quorum(high_watermark=OFFSET + most + 2),
+    "dual_write_max_age_seconds": lambda most: written(NOW - most - 1),
+}
+"""What is more than the largest limit allows, of the gate DualWriteAlive."""
+LONGER = {"stable_samples", "step_patience_seconds", "broker_session_timeout_seconds", "copy_timeout_seconds",
+          "quorum_stable_seconds"}
+"""A larger one waits longer before a gate opens, or before it is overdue."""
+WIDER = {"idle_group_seconds"}
+"""A larger one finds more."""
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_no_limit_of_dual_write_switches_its_gate_off(limit: str):
+    most = largest(limit, KafkaMigrationGates)
+    picture = dual_write()
+    patient = replace(picture, spec=picture.spec.evolve(gates=picture.spec.gates.evolve(**{limit: most})))
+    assert GATES["DualWriteAlive"].check(patient).outcome is Outcome.PASS
+    assert GATES["DualWriteAlive"].check(LIMITS[limit](most)(patient)).reason == "DualWriteBehind"
+
+
+def test_every_limit_of_a_migration_is_known_by_what_a_large_one_does():
+    numbers = {name for name, field in KafkaMigrationGates.model_fields.items()
+               if any(hasattr(each, "le") for each in field.metadata)}
+    assert numbers == LIMITS.keys() | LONGER | WIDER
 
 
 def test_the_largest_limit_of_a_standstill_is_still_one():
