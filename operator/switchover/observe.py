@@ -67,6 +67,8 @@ class Clients:
     controllers: KafkaNodes
     admin: KafkaAdmin
     zookeeper: ZooKeeper
+    unchecked: tuple[str, ...] = ()
+    """The Secrets among their credentials with which servers may have certificates for any name."""
 
 
 class Connected(Protocol):
@@ -169,6 +171,7 @@ class Observer:
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
+            unchecked=Known(clients.value.unchecked, clients.at),
             migration_written=self._watch_migration(zookeeper.result()),
             zookeeper_topics=topic_tree.result(),
             partition_epoch=partition_epoch.result(),

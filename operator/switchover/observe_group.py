@@ -47,6 +47,7 @@ class GroupClients:
     groups: Groups
     offsets: GroupOffsets
     zookeeper: ZooKeeperGroups | None = None         # with coordination only
+    unchecked: tuple[str, ...] = ()                  # Secrets with which servers may have certificates for any name
 
 
 class GroupConnected(Protocol):
@@ -165,7 +166,8 @@ class GroupObserver:
         await self._samples.take(picture, clients.value.offsets, zookeeper)
         begins = at.opened is None or at.step == "Preflight"
         facts = self._samples.laid_into(Facts(
-            fleet=fleet, group=group, zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
+            fleet=fleet, unchecked=Known(clients.value.unchecked, clients.at), group=group,
+            zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),

@@ -208,6 +208,15 @@ def test_of_a_secret_that_the_brokers_do_not_mount_nothing_is_told(world: Secure
     assert "canary" not in everything_told(world.api)
 
 
+@pytest.mark.parametrize(("name", "key"), [
+    ("kafka-client", "ssl.endpoint.identification.algorithm"),
+    ("zookeeper-client", "zookeeper.ssl.endpoint.identification.algorithm")])
+def test_a_secret_that_turns_the_check_of_names_off_is_told(world: SecuredWorld, name: str, key: str) -> None:
+    world.put_secret(name, SECRETS[name] | {key: ""})
+    assert world.live(lambda: ("HostsUnchecked", f"Secret {name}") in {
+        (found["code"], found["subject"]) for found in world.status.get("findings", ())})
+
+
 def test_a_password_travels_unencrypted_only_if_that_is_accepted(world: SecuredWorld) -> None:
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].pop("acceptedRisks"))
     assert world.live(lambda: "spec.acceptedRisks: [PasswordsInClear]" in str(world.waiting))

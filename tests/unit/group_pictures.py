@@ -205,7 +205,8 @@ def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, dir
         coordinators=Known(frozenset({1}), NOW),
         coordinated=Known({1: len(modes)}, NOW), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), NOW),
         readiness=Known(Readiness("", ("uniform", "range")), NOW), offered=Known({"cooperative-sticky": True}, NOW),
-        missing_rights=Known((), NOW), audit=Known(audited(), NOW), lease_holder=f"{UID}/operator-1"))
+        missing_rights=Known((), NOW), unchecked=Known((), NOW), audit=Known(audited(), NOW),
+        lease_holder=f"{UID}/operator-1"))
 
 
 def at_start(**spec: Any) -> Picture:

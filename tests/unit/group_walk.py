@@ -138,6 +138,7 @@ class Walk:
             coordinators=Known(frozenset({1}), now),
             coordinated=Known({1: len(group.members)}, now), offsets_topic=Known(OffsetsTopic(1_048_588, False, 0), now),
             readiness=Known(Readiness("", ("uniform", "range")), now), missing_rights=Known((), now),
+            unchecked=Known((), now),
             offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"),
             audit=Known(audited() if world.jobs else None, now))
         return KIND.with_holder(replace(picture, facts=facts), f"{UID}/operator-1", now)

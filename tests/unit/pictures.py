@@ -194,6 +194,7 @@ class Cluster:
         return Facts(
             kubernetes=self._known(self._kubernetes()),
             zookeeper=self._known(self._zookeeper()),
+            unchecked=self._known(()),
             migration_written=self._known(Written(self.written_at, seen_to_change=True)),
             zookeeper_topics=self._known(ZooKeeperTopics(
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),

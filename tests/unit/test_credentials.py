@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from switchover.api.meta import AcceptedRisk
-from switchover.core.credentials import ANYWHERE, KAFKA, ZOOKEEPER, Unusable, allowed_servers, check_encrypted
+from switchover.core.credentials import ANYWHERE, KAFKA, ZOOKEEPER, Unusable, allowed_servers, check_encrypted, checks_hosts
 from switchover.core.kraft.facts import Address
 
 
@@ -68,6 +68,14 @@ def test_the_command_names_all_that_are_missing_beside_those_that_are_named() ->
     named = json.loads(patch)["stringData"][KAFKA]
     assert named == "kafka:9092,*.kafka.demo.svc:9092,kafka-1.example.org:9092,[fd00::7]:9092"
     assert why_not(named, *wanted) == ""
+
+
+@pytest.mark.parametrize(("properties", "checks"), [
+    ({}, True), ({"ssl.endpoint.identification.algorithm": "https"}, True),
+    ({"ssl.endpoint.identification.algorithm": " "}, False),
+    ({"zookeeper.ssl.endpoint.identification.algorithm": ""}, False)])
+def test_the_check_of_names_is_on_unless_it_is_turned_off(properties: dict[str, str], checks: bool) -> None:
+    assert checks_hosts(properties) is checks
 
 
 def test_a_file_of_the_users_own_goes_where_the_command_line_says() -> None:

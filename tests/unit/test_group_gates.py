@@ -453,6 +453,8 @@ FINDINGS = [
     Finding("Readings", "refused", lambda picture: with_fact(
         picture, "coordinated", Unknown("needs Describe on the Cluster", refused=True)), FAIL, "ReadingRefused",
         "the groups of every coordinator"),
+    Finding("HostsChecked", "not known", lambda picture: with_fact(picture, "unchecked", Unknown("nobody said")), UNKNOWN,
+            "NotObserved", "the credentials"),
     Finding("Rights", "one is missing", known("missing_rights", ("patch deployments.apps",)), FAIL,
             "KubernetesRightMissing", "Role switchover", "Role"),
     Finding("StrategySelected", "not yet", with_group(assignor="range"), WAIT, "StrategyNotSelected", "orders"),

@@ -516,6 +516,10 @@ def test_no_other_gate_breaks_on_bad_input(bad: Bad):
 
 # What is told and shuts nothing: (what, change, gate, severity, code).
 TOLD = [
+    ("client properties that take any name", lambda picture: with_fact(picture, "unchecked", Known(("kafka-client",), NOW)),
+     "HostsChecked", Severity.WARNING, "HostsUnchecked"),
+    ("a listener whose nodes take any name", listener("SSL", TLS | {"ssl.endpoint.identification.algorithm": ""}),
+     "HostsChecked", Severity.WARNING, "HostsUnchecked"),
     ("an API server whose clock is ahead", examined("ahead", 61.0), "Clocks", Severity.WARNING, "ClocksApart"),
     ("an API server whose clock is behind", examined("ahead", -5.5), "Clocks", Severity.WARNING, "ClocksApart"),
     ("a broker whose clock is behind", lambda picture: spoil(picture, "zookeeper", ahead={1: 0.2, 2: -3600.0}), "Clocks",

@@ -30,8 +30,9 @@ def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
             yield str(reason.value)
 
 
-POLICY = frozenset(reasons_in((SOURCE / "core" / "policy.py").read_text(), FINDINGS, "policy.py"))
-"""What both kinds of Preflight find of images."""
+POLICY = frozenset(reason for file in ("policy.py", "credentials.py")
+                   for reason in reasons_in((SOURCE / "core" / file).read_text(), FINDINGS, file))
+"""What both kinds of Preflight find of images and credentials."""
 
 
 def test_reasons_and_runbooks_are_the_same() -> None:

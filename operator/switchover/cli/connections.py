@@ -25,6 +25,7 @@ from switchover.core.credentials import (
     Unusable,
     allowed_servers,
     check_encrypted,
+    checks_hosts,
 )
 from switchover.core.kraft import listener
 from switchover.core.kraft.controllers import addresses
@@ -80,6 +81,11 @@ class Credentials:
 
     def to(self, servers: str) -> Access:
         return Access(servers, self.properties, self.allowed)
+
+
+def _unchecked(*used: Credentials) -> tuple[str, ...]:
+    """The Secrets that turn the check of servers' names off."""
+    return tuple(dict.fromkeys(each.allowed.secret for each in used if not checks_hosts(each.properties)))
 
 
 class Kept:
@@ -158,6 +164,7 @@ class Credentialed:
             controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
             admin=self._kept.get("admin", kafka, lambda with_: open_admin(with_.to(spec.kafka.bootstrap_servers))),
             zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
+            unchecked=_unchecked(kafka, zookeeper),
         )
 
     def _nodes(self, with_: Credentials) -> KafkaNodes:
@@ -208,16 +215,15 @@ class CredentialedGroups:
         await self._kept.close_replaced()
         servers = self._spec.kafka.bootstrap_servers
         kafka = await self._kept.credentials(self._spec.kafka.credentials_ref, KAFKA, Access(servers).addresses)
+        wanted, zookeeper, client = self._spec.zookeeper, Credentials(), None
+        if wanted is not None:
+            connect = wanted.connect
+            zookeeper = await self._kept.credentials(wanted.credentials_ref, ZOOKEEPER, Access(connect).addresses)
+            client = self._kept.get("zookeeper", zookeeper, lambda with_: self._adapters.zookeeper(with_.to(connect)))
         return GroupClients(
             groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(with_.to(servers))),
             offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(with_.to(servers))),
-            zookeeper=await self._zookeeper())
-
-    async def _zookeeper(self) -> ZooKeeperGroups | None:
-        if (wanted := self._spec.zookeeper) is None:
-            return None
-        found = await self._kept.credentials(wanted.credentials_ref, ZOOKEEPER, Access(wanted.connect).addresses)
-        return self._kept.get("zookeeper", found, lambda with_: self._adapters.zookeeper(with_.to(wanted.connect)))
+            zookeeper=client, unchecked=_unchecked(kafka, zookeeper))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -6,11 +6,13 @@ Whoever may create a migration names both the Secret and the servers; whoever ow
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from switchover.api.meta import AcceptedRisk
+from switchover.core.gate import Unseen, Verdict, unknown, warn
 from switchover.core.kraft.facts import Address
+from switchover.core.observed import Known, Observed
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
 """The key of a Secret that names the servers it is for."""
@@ -79,6 +81,22 @@ def _in_clear(properties: Mapping[str, str]) -> str:
     if properties.get("zookeeper.digest") and properties.get("zookeeper.ssl.client.enable", "").strip().lower() != "true":
         return "zookeeper.digest (zookeeper.ssl.client.enable is not true)"
     return ""
+
+
+def checks_hosts(properties: Mapping[str, str]) -> bool:
+    """Whether a server must have a certificate for its own name, wherever there is TLS."""
+    return all(properties.get(f"{prefix}ssl.endpoint.identification.algorithm", "https").strip()
+               for prefix in ("", "zookeeper."))
+
+
+def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
+    """A warning for each of these Secrets, which turn the check of names off."""
+    if not isinstance(secrets, Known):
+        raise Unseen(unknown("NotObserved", secrets.why, subject="the credentials"))
+    for secret in secrets.value:
+        yield warn("HostsUnchecked", f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
+                   " shows any certificate of the same authority is believed to be the one that was meant",
+                   subject=f"Secret {secret}", cure="issue certificates for the servers' names, and take that key out")
 
 
 def _plain(host: str) -> str:

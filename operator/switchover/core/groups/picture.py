@@ -68,6 +68,7 @@ class Facts:
     offsets_topic: Observed[OffsetsTopic] = NOT_ASKED
     readiness: Observed[Readiness] = NOT_ASKED
     offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
+    unchecked: Observed[tuple[str, ...]] = NOT_ASKED             # Secrets with which servers may show any name
     missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # in Preflight only: "patch deployments.apps"
     zookeeper: Observed[World] = NOT_ASKED                       # with coordination only, as all that follows
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first

@@ -265,6 +265,7 @@ class Facts:
 
     kubernetes: Observed[KubernetesState] = NOT_ASKED
     zookeeper: Observed[ZooKeeperState] = NOT_ASKED
+    unchecked: Observed[tuple[str, ...]] = NOT_ASKED    # Secrets with which servers may have certificates for any name
     migration_written: Observed[Written] = NOT_ASKED
     zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
     partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.core.credentials import find_unchecked
 from switchover.core.gate import Unseen, Verdict, fail, unknown
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check
@@ -40,7 +41,12 @@ def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
                    unblocks="install the chart's Role, or grant these")
 
 
+def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
+    yield from find_unchecked(picture.facts.unchecked)
+
+
 CHECKS = (
+    check("HostsChecked", find_unchecked_hosts, "servers must have certificates for their own names"),
     check("Readings", find_refusals, "nothing refuses to be read"),
     check("Rights", find_missing_rights, "Switchover may do all that a migration needs"),
 )

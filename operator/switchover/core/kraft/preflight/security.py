@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from switchover.api.controllers import SecurityProtocol
 from switchover.api.meta import AcceptedRisk
-from switchover.core.credentials import KAFKA, Unusable, allowed_servers, check_encrypted
+from switchover.core.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts, find_unchecked
 from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.kraft import certificates, controllers, listener, modes, principals
 from switchover.core.kraft.listener import ScramRefused
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, configured, examined, kubernetes, several
+from switchover.core.observed import Known
 
 
 def _secret(picture: Picture) -> str:
@@ -138,7 +139,15 @@ def _protection(protocol: str, client_auth: str) -> frozenset[str]:
     return frozenset((*(["encryption"] if encrypted else []), *(["authentication"] if authenticated else [])))
 
 
+def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
+    yield from find_unchecked(picture.facts.unchecked)
+    own, credentials = picture.spec.controllers.listener.credentials_ref, kubernetes(picture).listener_credentials
+    if own is not None and not isinstance(credentials, str) and not checks_hosts(credentials):
+        yield from find_unchecked(Known((own.name,), picture.now))
+
+
 CHECKS = (
+    check("HostsChecked", find_unchecked_hosts, "servers must have certificates for their own names"),
     check("ListenerAsSecure", find_weaker_listener, "the controllers' listener is secured as the brokers' own"),
     check("ListenerUsable", find_unusable_credentials, "the controllers' listener can be served and reached"),
     check("NodesAuthorized", find_unauthorized_nodes, "the nodes are allowed what they do on the controllers' listener"),
