@@ -128,7 +128,6 @@ def telling(status: MigrationStatus) -> tuple[object, ...]:
     """What makes a status worth writing before its heartbeat is due; figures alone do not."""
     return (
         status.observed_generation,
-        status.uid,
         status.phase,
         status.plan_hash,
         status.approvals,
