@@ -2,15 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
 
-from switchover.core.observed import Known, Observed, Unknown
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.defects import place_of
 from switchover.ports import Clock, Fenced, Malformed, Refused, Unreachable
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+READ_SECONDS = 10.0
+"""How long a reading may take that asks more than one node."""
 DEFECTS: set[str] = set()
 """Where an answer met an error that nobody expected; each place is logged once."""
 
@@ -36,3 +38,18 @@ async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed
             DEFECTS.add(place)
             logger.error("a defect of this operator: %s", place, exc_info=error)
         return Unknown(f"the answer met a defect of this operator ({place}); see its log")
+
+
+class Cached(Generic[T]):
+    """A reading that is good for some seconds."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._value: Observed[T] = NOT_ASKED
+
+    async def get(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        """The reading that is kept, or a new one."""
+        if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= self._seconds:
+            self._value = await known(read(), READ_SECONDS, self._clock)
+        return self._value

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeVar
 
-from switchover.ask import known
+from switchover.ask import READ_SECONDS, Cached, known
 from switchover.core.kraft import names, template
 from switchover.core.kraft.examination import BrokerExamination, Examination, TemplateChange
 from switchover.core.kraft.facts import Address, KubernetesState, ServerConfiguration
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.zookeeper_groups import IdleGroups
 from switchover.ports import Clock, KafkaNodes, Survey, ZooKeeper
 
@@ -17,9 +17,10 @@ T = TypeVar("T")
 
 NODE_SECONDS = 5.0
 """How long one broker may take to tell its settings and log directories."""
-READ_SECONDS = 10.0
 RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
+CLOCKS_SECONDS = 60.0
+"""How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
 TREE_SECONDS = 20.0
 """How old the reading of the whole tree may be before the next one begins."""
 IDLE_GROUPS_SECONDS = 60.0
@@ -63,7 +64,8 @@ class Examiner:
         self._nodes = nodes
         self._zookeeper = zookeeper
         self._clock = clock
-        self._rights: Observed[tuple[str, ...]] = NOT_ASKED
+        self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
+        self._clocks: Cached[float] = Cached(clock, CLOCKS_SECONDS)
         self._malformed: _Background[Mapping[str, str]] = _Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
         self._idle: _Background[IdleGroups] = _Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
@@ -83,8 +85,8 @@ class Examiner:
             objects = group.create_task(self._ask(self._survey.managers_of(_reserved(picture))))
             classes = group.create_task(self._ask(self._survey.storage_classes()))
             in_use = group.create_task(self._ask(self._survey.classes_in_use()))
-            rights = group.create_task(self._missing_rights(picture))
-            ahead = group.create_task(self._ask(self._ahead()))
+            rights = group.create_task(self._rights.get(lambda: self._survey.missing_rights(_own_secrets(picture))))
+            ahead = group.create_task(self._clocks.get(self._ahead))
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
             idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
@@ -120,11 +122,6 @@ class Examiner:
         servers = self._zookeeper.servers()
         found = await asyncio.gather(*(self._ask(self._zookeeper.server_mode(server)) for server in servers))
         return {str(server): mode for server, mode in zip(servers, found, strict=True)}
-
-    async def _missing_rights(self, picture: Picture) -> Observed[tuple[str, ...]]:
-        if not isinstance(self._rights, Known) or self._clock.now() - self._rights.at > RIGHTS_SECONDS:
-            self._rights = await self._ask(self._survey.missing_rights(_own_secrets(picture)))
-        return self._rights
 
     async def _template_changes(self, picture: Picture,
                                 kubernetes: Observed[KubernetesState]) -> dict[str, Observed[TemplateChange]]:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
-from switchover.ask import known
+from switchover.ask import READ_SECONDS, known
 from switchover.comparison import ParityWatch
 from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions
 from switchover.core.kraft import environment, modes, names, template
@@ -37,8 +37,6 @@ T = TypeVar("T")
 
 NODE_SECONDS = 3.0
 """How long one node may take to answer; a pod that is gone answers not at all."""
-READ_SECONDS = 10.0
-"""How long any other reading may take."""
 MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
 EPOCH_SECONDS = 120.0

@@ -1,12 +1,12 @@
 """Observe: fill the facts of one ConsumerGroupMigration for one pass, concurrently, every failure becoming Unknown."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec, WorkloadKind
-from switchover.ask import known
+from switchover.ask import READ_SECONDS, Cached, known
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
@@ -24,8 +24,6 @@ from switchover.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workl
 
 T = TypeVar("T")
 
-READ_SECONDS = 10.0
-"""How long any reading may take."""
 SETTINGS_SECONDS = 15.0
 """How old what brokers say of themselves may be."""
 COORDINATORS_SECONDS = 5.0
@@ -60,41 +58,26 @@ class GroupConnected(Protocol):
     async def close(self) -> None: ...
 
 
-class _Kept(Generic[T]):
-    """A reading that is good for some seconds."""
-
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        self._clock = clock
-        self._seconds = seconds
-        self._value: Observed[T] = NOT_ASKED
-
-    async def get(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
-        """The reading that is kept, or a new one."""
-        if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= self._seconds:
-            self._value = await known(read(), READ_SECONDS, self._clock)
-        return self._value
-
-
 class GroupObserver:
     """Everything of one migration of a group that is looked at. Samples and what seldom changes are kept in memory."""
 
     def __init__(self, workloads: Workloads, survey: Survey, connected: GroupConnected, clock: Clock) -> None:
         self._workloads = workloads
         self._survey = survey
-        self._rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
+        self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
         self._connected = connected
         self._clock = clock
         self._samples = GroupSamples(clock)
         self._quiet_since: float | None = None
-        self._zookeeper_rights: _Kept[tuple[str, ...]] = _Kept(clock, RIGHTS_SECONDS)
-        self._cluster: _Kept[Cluster] = _Kept(clock, SETTINGS_SECONDS)
-        self._brokers: dict[int, _Kept[BrokerGroups]] = {}
-        self._coordinators: _Kept[frozenset[int]] = _Kept(clock, COORDINATORS_SECONDS)
-        self._load: _Kept[Mapping[int, int]] = _Kept(clock, LOAD_SECONDS)
-        self._topic: _Kept[OffsetsTopic] = _Kept(clock, SETTINGS_SECONDS)
-        self._readiness: _Kept[Readiness] = _Kept(clock, PROBE_SECONDS)
-        self._offered: _Kept[Mapping[str, bool]] = _Kept(clock, PROBE_SECONDS)
-        self._baseline: tuple[str, _Kept[WeeklyBaseline | str]] = "", _Kept(clock, BASELINE_SECONDS)
+        self._zookeeper_rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
+        self._cluster: Cached[Cluster] = Cached(clock, SETTINGS_SECONDS)
+        self._brokers: dict[int, Cached[BrokerGroups]] = {}
+        self._coordinators: Cached[frozenset[int]] = Cached(clock, COORDINATORS_SECONDS)
+        self._load: Cached[Mapping[int, int]] = Cached(clock, LOAD_SECONDS)
+        self._topic: Cached[OffsetsTopic] = Cached(clock, SETTINGS_SECONDS)
+        self._readiness: Cached[Readiness] = Cached(clock, PROBE_SECONDS)
+        self._offered: Cached[Mapping[str, bool]] = Cached(clock, PROBE_SECONDS)
+        self._baseline: tuple[str, Cached[WeeklyBaseline | str]] = "", Cached(clock, BASELINE_SECONDS)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -206,7 +189,7 @@ class GroupObserver:
         if (wanted := spec.gates.baseline_ref) is None:
             return NOT_ASKED
         if self._baseline[0] != wanted.name:
-            self._baseline = wanted.name, _Kept(self._clock, BASELINE_SECONDS)
+            self._baseline = wanted.name, Cached(self._clock, BASELINE_SECONDS)
 
         async def read() -> WeeklyBaseline | str:
             found = await self._workloads.values("ConfigMap", wanted.name)
@@ -228,7 +211,7 @@ class GroupObserver:
             return {}
 
         async def one(broker_id: int, address: Address) -> Observed[BrokerGroups]:
-            kept = self._brokers.setdefault(broker_id, _Kept(self._clock, SETTINGS_SECONDS))
+            kept = self._brokers.setdefault(broker_id, Cached(self._clock, SETTINGS_SECONDS))
             return await kept.get(lambda: groups.broker(address, broker_id))
 
         found = await asyncio.gather(*(one(*each) for each in cluster.brokers.items()))

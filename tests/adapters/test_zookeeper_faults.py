@@ -51,17 +51,19 @@ def stream(connection: socket.socket) -> None:
         connection.sendall(BLOCK)
 
 
+def announces(connection: socket.socket) -> None:
+    """Grants a session, and then an answer of two gigabytes."""
+    connection.recv(4096)
+    connection.sendall(GRANTED + bytes.fromhex("7ffffff0"))
+    stream(connection)
+
+
 def resident() -> int:
     """Bytes of memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 async def test_what_a_server_announces_is_not_set_aside() -> None:
-    def announces(connection: socket.socket) -> None:
-        connection.recv(4096)
-        connection.sendall(GRANTED + bytes.fromhex("7ffffff0"))
-        stream(connection)
-
     before = resident()
     with hostile(announces) as address:
         zookeeper = KazooZooKeeper(Access(str(address)), seconds=3)
@@ -73,11 +75,6 @@ async def test_what_a_server_announces_is_not_set_aside() -> None:
 
 
 def test_a_consumer_sets_aside_no_more(caplog: pytest.LogCaptureFixture) -> None:
-    def announces(connection: socket.socket) -> None:
-        connection.recv(4096)
-        connection.sendall(GRANTED + bytes.fromhex("7ffffff0"))
-        stream(connection)
-
     before = resident()
     with hostile(announces) as address:
         sessions = Sessions(

@@ -40,9 +40,9 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
     steps = plan.names
     hashed = plan_to_approve(migration, at, steps)
     begun = at.step == LAST and (at.opened is not None or at.finished)
-    lost = LAST if begun and not record.is_contradicted(decision) else ""
-    approvals = accepted(migration, before, hashed, steps, picture.now)
     believed = not record.is_contradicted(decision)
+    lost = LAST if begun and believed else ""
+    approvals = accepted(migration, before, hashed, steps, picture.now)
     done = record.has_succeeded(
         decision, migration.status, proven=at.direction is Direction.FORWARD and at.finished)
     outlook = Outlook(

@@ -8,6 +8,7 @@ from switchover.api.consumer_group_migration import Workload
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
+from switchover.core.approvals import PREFLIGHT
 from switchover.core.gate import Gate, Verdict, fail, passed
 from switchover.core.groups.coordination import membership as coordinated
 from switchover.core.groups.coordination.read import members_of
@@ -18,8 +19,9 @@ from switchover.core.groups.gates.workloads import not_claimed
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
+from switchover.core.record import RECORD
 
-UNTOUCHED, FIRST, LAST = "Preflight", "Baseline", "HandOver"
+FIRST, LAST = "Baseline", "HandOver"
 STARTS = "Start"
 """It only gives pods back: a claim that was lost while there were none must not keep them away."""
 PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"
@@ -53,7 +55,7 @@ def check_record_holds(picture: Picture) -> Verdict:
 
 def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
     at, ours = picture.position, source.claimed_by == picture.uid
-    if at.step == UNTOUCHED:
+    if at.step == PREFLIGHT:
         return _contradicted(picture, workload, "is claimed by this migration") if ours else None
     if at.step == LAST:
         return _find_at_the_end(picture, workload, ours=ours)
@@ -108,4 +110,4 @@ def _moved(picture: Picture) -> Verdict:
     return check_selected(picture) if picture.spec.assignment_strategy is not None else membership.check_all_moved(picture)
 
 
-RECORD_HOLDS: Gate[Picture] = Gate("RecordHolds", check_record_holds)
+RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.core import names
+from switchover.core.approvals import PREFLIGHT
 from switchover.core.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.core.kraft import modes
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known, Unknown
+from switchover.core.observed import Known
+from switchover.core.record import RECORD
 
 PRE, MIGRATION, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
@@ -28,7 +30,6 @@ MODES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("MoveBrokers", "BC", "P"), ("Soak", "C", "P"), ("Finalize", "C", "PF"), ("HandOver", "C", "F"),
         ("ReleaseZooKeeper", "C", "F"))}
 """The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
-UNTOUCHED = "Preflight"
 CLAIMED = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak", "Finalize")
 """The steps that are not reached without a claim; on the way back its loss is no reason to stand still."""
 RELEASED = ("HandOver", "ReleaseZooKeeper")
@@ -44,13 +45,14 @@ def _contradicted(picture: Picture, seen: str, subject: str, observed: object, t
 def find_claims(picture: Picture) -> Verdict:
     """The brokers' StatefulSets are this migration's, or nobody's where it may not have claimed them."""
     at = picture.position
-    state = Unknown("released") if at.step in RELEASED else picture.facts.kubernetes
-    if not isinstance(state, Known):
+    if at.step in RELEASED:
+        return passed("released")
+    if not isinstance(state := picture.facts.kubernetes, Known):
         return passed("not read")                               # nothing is done without it
     for name, workload in state.value.brokers.items():
         holder = workload.claimed_by if workload is not None else picture.uid
         subject = f"StatefulSet {name}"
-        if at.step == UNTOUCHED:
+        if at.step == PREFLIGHT:
             if holder == picture.uid:
                 return _contradicted(picture, f"{subject} is claimed by this migration", subject, holder, "nobody")
         elif holder not in ("", picture.uid):
@@ -107,7 +109,7 @@ KRAFT_GONE = ("DualWrite", "CopyMetadata", "EnableMigration", "ProvisionControll
 def _find_way_back(picture: Picture) -> Verdict:
     """Nothing is taken back after Finalize, and no controller stops under a broker on KRaft."""
     at, log = picture.position, picture.facts.log
-    if at.step == UNTOUCHED:
+    if at.step == PREFLIGHT:
         return passed("it is back: what others do to the cluster since is theirs")
     if isinstance(log, Known) and log.value.migration_state is POST:
         return _contradicted(picture, "is on the way back, where the metadata log says POST_MIGRATION", at.step, POST.name,
@@ -170,4 +172,4 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
     return wait("AwaitingApproval", "every StatefulSet is held and claimed still: HandOver has not begun")
 
 
-RECORD_HOLDS: Gate[Picture] = Gate("RecordHolds", check_record_holds)
+RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

@@ -51,13 +51,12 @@ def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
     image = picture.spec.controllers.template.image
     if image is None:
         return
-    for _, brokers, workload in workloads(picture):
-        try:
-            present = template.broker_container(workload, brokers).get("image", "")
-        except template.Unsupported:
-            present = ""                                             # told above
-        yield from picture.policy.find_image("spec.controllers.template.image", image, present)
-        return                                                       # they are made of the first set's pod
+    _, brokers, workload = next(workloads(picture))                  # they are made of the first set's pod
+    try:
+        present = template.broker_container(workload, brokers).get("image", "")
+    except template.Unsupported:
+        present = ""                                                 # told above
+    yield from picture.policy.find_image("spec.controllers.template.image", image, present)
 
 
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:
