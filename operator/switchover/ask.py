@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.defects import place_of
-from switchover.ports import Clock, Fenced, Malformed, Refused, Unreachable
+from switchover.ports import Clock, Fenced, Malformed, Refused, Unreachable, Untold
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed
     except Refused as error:
         return Unknown(str(error), refused=True, malformed=isinstance(error, Malformed))
     except (Unreachable, Fenced) as error:
-        return Unknown(str(error))
+        return Unknown(str(error), untold=isinstance(error, Untold))
     except TimeoutError:
         return Unknown(f"no answer within {seconds:.0f} s")
     except Exception as error:

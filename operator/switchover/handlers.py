@@ -9,6 +9,7 @@ stay another one: Kopf removes the one it knows from every object when no handle
 
 import asyncio
 import logging
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,9 +21,11 @@ from switchover.ports import Fenced, Refused, Unreachable
 
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs
+LONGEST_PAUSE = 15.0     # seconds without the watch, and without an answer to the kubelet's probe
 
 logger = logging.getLogger(__name__)
 
+Close = Callable[[], Awaitable[None]]
 Reconcile = Callable[[str], Awaitable[float]]
 Release = Callable[[str], Awaitable[float | None]]
 SetFinalizer = Callable[[str, str, bool], Awaitable[bool]]
@@ -52,15 +55,17 @@ class Loops:
     """The loops of all objects of one kind.
 
     `reconcile(name)` makes one pass and returns the seconds until the next. `release(name)` is asked instead once the
-    object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes.
+    object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes. `close()`
+    comes last, when no loop runs any more.
     """
 
-    def __init__(self, kind: str, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer,
+    def __init__(self, kind: str, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer, close: Close,
                  metrics: Metrics) -> None:
         self._kind = kind
         self._reconcile = reconcile
         self._release = release
         self._set_finalizer = set_finalizer
+        self._close = close
         self._metrics = metrics
         self._loops: dict[str, Loop] = {}
         metrics.oldest_pass.labels(kind).set_function(self.oldest_pass)
@@ -88,11 +93,13 @@ class Loops:
             loop.task.cancel()
 
     async def stop(self) -> None:
-        """End all loops, as the operator does."""
+        """End all loops, as the operator does, and what they have opened. They may begin anew afterwards."""
         tasks = [loop.task for loop in self._loops.values() if loop.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._loops.clear()
+        await self._close()
 
     def overdue(self, now: float) -> str | None:
         """The object whose loop has shown no life for too long, if there is one."""
@@ -181,9 +188,44 @@ def register(registry: kopf.OperatorRegistry, resource: tuple[str, str, str], lo
             raise kopf.PermanentError(f"the loop of {name} has shown no life for {SILENCE_SECONDS:.0f} s")
         return "alive"
 
-    @kopf.on.cleanup(registry=registry)
+    @kopf.on.cleanup(registry=registry, id=resource[2])
     async def stop(**_: Any) -> None:
         await loops.stop()
+
+
+async def serve(registry: kopf.OperatorRegistry, metrics: Metrics, namespace: str, probe: str | None = None) -> None:
+    """Watch a namespace until SIGTERM or SIGINT.
+
+    Kopf ends at an error that the API server sends into a watch, or repeats for too long, and ends every task that began
+    meanwhile. So the loops begin again with the watch, as in a new process, but at once and without the kubelet's back-off.
+    """
+    loop = asyncio.get_running_loop()
+    failures = 0
+    while True:
+        begun = loop.time()
+        try:
+            await kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[namespace], liveness_endpoint=probe)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the migrations want to go on
+            failures = 1 if loop.time() - begun > SILENCE_SECONDS else failures + 1
+            delay = min(backoff(failures), LONGEST_PAUSE)
+            metrics.failures.labels("watch").inc()
+            logger.error("the watch of namespace %s ended: %s; it begins again in %.0f s", namespace, error, delay)
+        if await _is_told_to_end(delay):
+            return
+
+
+async def _is_told_to_end(seconds: float) -> bool:
+    """Whether a signal comes within so many seconds: Kopf's own handlers of signals are those of a run that is over."""
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await told.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 def kopf_settings() -> kopf.OperatorSettings:
@@ -192,6 +234,7 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.scanning.disabled = True  # no watching of CRDs and namespaces: they are not ours to read
     settings.peering.standalone = True  # a peering object of somebody else must not freeze us
     settings.posting.enabled = False
+    settings.process.ultimate_exiting_timeout = None  # SIGKILL 10 min after Kopf's end, also when another watch has begun
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 10
     settings.watching.chunk_size = 500

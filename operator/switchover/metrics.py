@@ -99,7 +99,7 @@ class Metrics:
             registry=registry,
         )
         self.failures = Counter(
-            "switchover_pass_failures", "Passes that ended in an error", labelnames=("kind",), registry=registry
+            "switchover_pass_failures", "Passes and watches that ended in an error", labelnames=("kind",), registry=registry
         )
         self.oldest_pass = Gauge(
             "switchover_oldest_pass_age_seconds",

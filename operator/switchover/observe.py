@@ -165,7 +165,8 @@ class Observer:
             group_migrations = then.create_task(self._if(old_groups, self._survey.group_migrations))
             examination = then.create_task(self._examination(picture, kubernetes.result(), brokers))
         seen = views.result()
-        topics = {p.topic for view in seen.values() if isinstance(view, Known) for p in view.value.partitions}
+        told = [view.value for view in seen.values() if isinstance(view, Known)]
+        topics = {partition.topic for view in told for partition in view.partitions} if told else None
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
@@ -323,12 +324,14 @@ class Observer:
             *(self._known(self._admin.broker_settings(broker), seconds) for broker in asked))
         return dict(zip(asked, found, strict=True))
 
-    async def _min_insync(self, topics: set[str]) -> Observed[Mapping[str, int]]:
+    async def _min_insync(self, topics: set[str] | None) -> Observed[Mapping[str, int]]:
         old, now = self._minima, self._clock.now()
+        if topics is None:
+            return Unknown("no broker tells which topics there are")
+        if not topics:
+            return Known({}, now)
         if old is not None and topics <= old.value.keys() and now - old.at < MINIMA_SECONDS:
             return old
-        if not topics:
-            return Unknown("no broker tells which topics there are")
         found = await self._known(self._admin.min_insync_replicas(topics), READ_SECONDS)
         self._minima = found if isinstance(found, Known) else None
         return found

@@ -41,6 +41,10 @@ class NotListening(Unreachable):
     """The host answered that nobody listens on that port."""
 
 
+class Untold(Unreachable):
+    """A broker answered that it knows of no broker, not even of itself."""
+
+
 class Refused(Exception):
     """The other side understood and said no (rights, bad input): a person must act. The message says what to do."""
 

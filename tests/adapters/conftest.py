@@ -15,7 +15,7 @@ from adapters.servers import ZooKeeperServer
 def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """ZooKeeper and broker 1 in mode A. Leave them running; nobody migrates this cluster."""
     with kafka_cluster(tmp_path_factory.mktemp("zookeeper-cluster")) as cluster:
-        cluster.start_zookeeper_mode()
+        cluster.start_zookeeper_mode("super.users=User:nobody\n")
         yield cluster
 
 

@@ -31,7 +31,7 @@ async def sight(
     fleet = value(picture.facts.fleet)
     workloads = [workload for workload in (*fleet.sources.values(), *fleet.clones.values()) if workload is not None]
     for each in [name for workload in workloads for name in workload.pods]:
-        picture = with_pod(each, ip="127.0.0.1")(picture)
+        picture = with_pod(each, ips=frozenset({"127.0.0.1"}))(picture)
     groups, clock = WireGroups(Access(str(server), properties or {}), seconds=SECONDS), WallClock()
     cluster = await groups.cluster()
     seen = await known(groups.describe(group), SECONDS, clock)

@@ -31,6 +31,7 @@ async def test_a_broker_tells_file_disks_and_rights(zookeeper_cluster: KafkaClus
     assert told.static_settings["log.dirs"] == str(server.directory / "data")
     assert told.static_settings["inter.broker.protocol.version"] == "3.9"
     assert "log.retention.hours" not in told.static_settings, "a default is not from the file"
+    assert told.hidden == {"super.users"}, "Kafka's own configuration does not define it; a secret that is not set is none"
     assert told.log_directories == (LogDirectory(str(server.directory / "data"), offline=False),)
     assert {"DESCRIBE", "DESCRIBE_CONFIGS", "CLUSTER_ACTION"} <= told.operations
 

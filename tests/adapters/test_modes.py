@@ -32,6 +32,7 @@ from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict
 from switchover.core.kraft import environment
+from switchover.core.kraft.door import SCRIPT, edits
 from switchover.core.kraft.environment import variable_of
 from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
 from switchover.core.kraft.modes import ControllerListener, Voters, properties, render_broker, render_controller
@@ -214,6 +215,43 @@ class EnvironmentStory(Story):
         return environment.changes(self.file, super().broker_file(mode), "KAFKA_")
 
 
+class DoorStory(Story):
+    """The same with the door over the image's start script; the file of a mode are its directives.
+
+    Where the data is stands on the command line, in words of a shell.
+    """
+
+    async def begin(self, file: str) -> None:
+        lines = file.splitlines(keepends=True)
+        [data] = [line.strip() for line in lines if line.startswith("log.dirs=")]
+        file = "".join(line for line in lines if not line.startswith("log.dirs="))
+        image, run, users = self.directory / "image", self.directory / "run", self.directory / "users.properties"
+        shutil.copytree(KAFKA, image)
+        run.mkdir()
+        users.write_text(file)
+        door = image / "bin" / "kafka-server-start.sh"
+        (run / "original").write_text(door.read_text().replace("${BASH_SOURCE[0]}", "$0"))
+        door.write_text(SCRIPT)
+        entrypoint = self.directory / "entrypoint"
+        entrypoint.write_text(f"""#!/bin/sh
+key=log.dirs
+SWITCHOVER_EDITS=$1 SWITCHOVER_RUN={run} exec {door} {users} --override "$key"={data.removeprefix("log.dirs=")}
+""")
+        entrypoint.chmod(0o755)
+        self.broker.script = str(entrypoint)
+        await super().begin(file)
+
+    def broker_file(self, mode: str) -> str:
+        return "\n".join((*edits.broker(mode, 1, self.voters(3000), edits.Brokers()), f"marker {mode}.7", ""))
+
+    async def has_kept_everything(self) -> None:
+        """And the process itself says which edits started it."""
+        await super().has_kept_everything()
+        mode = self.broker.directory.joinpath("server.properties").read_text().split()[1]
+        told = await self.brokers.examine(self.broker.address, 1)
+        assert [name for name in told.hidden if name.startswith("switchover.")] == [f"switchover.{mode}.7"]
+
+
 @pytest.fixture
 async def stories() -> AsyncIterator[list[Story]]:
     told: list[Story] = []
@@ -281,6 +319,7 @@ reserved.broker.max.id=1000
 @pytest.mark.parametrize("style", [
     pytest.param(Story, id="file", marks=pytest.mark.long),            # there and back by files: test_secured.py, too
     pytest.param(EnvironmentStory, id="environment"),
+    pytest.param(DoorStory, id="door", marks=pytest.mark.long),        # until the product goes by it
 ])
 async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story], style: type[Story]) -> None:
     """The shortest configuration there is, to C and back to the user's own."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -29,13 +30,18 @@ from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64, i64Timedelta
 
+from patience import stretched
+from switchover.adapters import memory, wire_bounds
+from switchover.adapters.clock import WallClock
 from switchover.adapters.wire import KafkaWire
-from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_connection import LARGE_ANSWER, Connection
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_log import MetadataLog
 from switchover.adapters.wire_offsets import WireOffsets
+from switchover.ask import known
 from switchover.core.credentials import KAFKA, allowed_servers
 from switchover.core.kraft.facts import Address
+from switchover.core.observed import Unknown
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
 from switchover.ports import Access, Refused, Unreachable
@@ -163,6 +169,55 @@ async def test_answers_that_are_none(answer: bytes | None, why: str) -> None:
             await KafkaWire({}, seconds=10 if answer else 0.4).api_versions(node.address)
 
 
+async def test_an_answer_that_the_memory_limit_has_no_room_for_is_refused_with_the_limit_that_has(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """512,000 API keys of six bytes: 78 MiB when they are read. What is only announced is not waited for."""
+    monkeypatch.setattr(memory, "limit", lambda: 128 * memory.MIB)
+    monkeypatch.setattr(memory, "room", memory.room.__wrapped__)
+    count = 512_000
+    frame = bytes(4) + i16(0).to_bytes(2) + count.to_bytes(4) + bytes.fromhex("7fff 7fff 7fff".replace(" ", "")) * count
+    old = bytes(4) + ErrorCode.unsupported_version.value.to_bytes(2) + bytes(4)
+    answers = iter([old, frame])
+
+    def script(api_key: int, body: bytes) -> bytes:
+        answer = next(answers)
+        return len(answer).to_bytes(4) + answer[:3] + (b"\1" if answer is frame else b"\0") + answer[4:]
+
+    async with Node(script) as node:
+        with pytest.raises(Refused, match=f"^{node.address}: an answer of it takes 81 MiB of memory, more than the operator"
+                                          r" has for one; give it a limit of 242Mi \(resources\.limits\.memory\)"):
+            await KafkaWire({}, seconds=stretched(10)).api_versions(node.address)
+    async with Node(lambda *_: (40 * memory.MIB).to_bytes(4)) as node:
+        with pytest.raises(Refused, match="takes 80 MiB of memory"):
+            await KafkaWire({}, seconds=stretched(10)).api_versions(node.address)
+
+
+async def test_a_large_answer_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: dict[bool, set[str]] = {False: set(), True: set()}
+    read = wire_bounds.read
+
+    def noted(entity: type[Any], data: bytes, offset: int = 0) -> Any:
+        threads[len(data) > LARGE_ANSWER].add(threading.current_thread().name)
+        return read(entity, data, offset)
+
+    monkeypatch.setattr(wire_bounds, "read", noted)
+    broker = metadata_v9.MetadataResponseBroker(node_id=BrokerId(1), host="a", port=i32(9092), rack=None)
+
+    def metadata(topics: int) -> Any:
+        return metadata_v9.MetadataResponse(
+            throttle_time=i32Timedelta.parse(timedelta()), brokers=(broker,), topics=tuple(
+                metadata_v9.MetadataResponseTopic(error_code=ErrorCode.none, name=TopicName(f"t{number}"), partitions=())
+                for number in range(topics)))
+
+    answers = iter([metadata(1), metadata(30_000)])
+    async with Node(lambda *_: next(answers)) as node:
+        for _ in range(2):
+            await KafkaWire({}, seconds=stretched(10)).metadata(node.address)
+    assert threads[False] == {threading.main_thread().name}
+    assert all(name.startswith("large answers") for name in threads[True]), threads
+    assert threads[True]
+
+
 async def test_a_name_that_does_not_resolve() -> None:
     with pytest.raises(Unreachable, match=r"^kafka\.invalid:9092: "):
         await KafkaWire({}).metadata(Address("kafka.invalid", 9092))
@@ -211,6 +266,8 @@ async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence()
                 node.address), WireOffsets(access).sweep({"g": Asked(frozenset({"t"}))})):
             with pytest.raises(Unreachable, match=f"{node.address}: has just started, and knows of no broker yet"):
                 await question
+        assert await known(KafkaWire({}).metadata(node.address), stretched(10), WallClock()) == Unknown(
+            f"{node.address}: has just started, and knows of no broker yet", untold=True)
 
 
 async def test_a_node_that_wants_a_password_hashed_for_minutes_is_refused() -> None:

@@ -19,9 +19,10 @@ from switchover.core.gate import Verdict
 from switchover.core.kraft import template
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.gates.workloads import check_template_is_ours
+from switchover.core.kraft.preflight.objects import find_budgets_in_the_way
 from switchover.core.zookeeper_groups import GroupMigration
 from switchover.ports import Fenced, Refused
-from unit.pictures import moment, spec_of, spoil
+from unit.pictures import moment, spec_of, spoil, spoil_workload
 
 Kubectl = Callable[..., Any]
 LABELS = {"app": "kafka"}
@@ -232,6 +233,27 @@ async def test_storage_classes_and_those_that_bound_claims_use(
         assert await survey.classes_in_use() == {name}
     finally:
         kubectl("delete", "storageclass", name)
+
+
+async def test_a_budget_of_the_whole_namespace_lets_the_controllers_go_by_the_command_that_is_printed(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    run("apply", "-f", "-", manifest={
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"},
+        "spec": {"maxUnavailable": 1, "selector": {}}})
+
+    async def found() -> list[Verdict]:
+        selectors = (await read(workloads)).selectors
+        return [each for each in find_budgets_in_the_way(spoil_workload(moment("Preflight"), selectors=selectors))
+                if each.reason == "SeveralBudgets"]
+
+    [told] = await found()
+    assert told.subject == "PodDisruptionBudget all"
+    program, *words = shlex.split(told.unblocks.replace("--namespace kafka", f"--namespace {namespace}"))
+    assert program == "kubectl"
+    run(*words)
+    assert await found() == []
+    assert (await read(workloads)).budgets == ("all",), "it goes on guarding the brokers"
 
 
 async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:

@@ -186,6 +186,7 @@ async def test_node_files_are_replaced_as_a_whole_and_nobody_owns_them(
     assert await workloads.node_files("files") == {"kafka-1": "c"}
     secret = await server.get(server.path("v1", "Secret", "files"))
     assert secret["metadata"]["labels"] == {"managed": "yes"}
+    assert secret["metadata"]["annotations"] == {"reloader.stakater.com/ignore": "true"}
     assert "ownerReferences" not in secret["metadata"]
     assert [entry["manager"] for entry in secret["metadata"]["managedFields"]] == ["switchover"]
 

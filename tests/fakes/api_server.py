@@ -62,7 +62,8 @@ class FakeApi:
     """The store. `now` tells the world's time; `lag` is the largest delay of a watch event, drawn from `seed`.
 
     `on_write` is told of each write of the operator right after it took effect (method, plural, name, subresource, request,
-    object); `after_write` may end its process there. `actor` is whoever asks at this moment.
+    object); `after_write` may end its process there. `actor` is whoever asks at this moment. `watch_errors` are the codes of
+    the errors that the next watches end with; all of them are counted, since what begins after one remembers nothing.
     """
 
     now: Callable[[], float]
@@ -72,6 +73,8 @@ class FakeApi:
     changes: list[Change] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     watched: frozenset[str] = frozenset({"kafkamigrations"})
+    watch_errors: list[int] = field(default_factory=list)
+    failed_watches: int = 0
     on_write: Callable[[str, str, str, str, Any, Object], None] = lambda *_: None
     after_write: Callable[[], None] = lambda: None
     actor: Any = None

@@ -130,6 +130,10 @@ def serve_kopf(incarnation: Incarnation, monkeypatch: pytest.MonkeyPatch) -> Non
             if incarnation.killed:
                 await asyncio.Event().wait()
             incarnation._advance()
+            if incarnation.api.watch_errors:
+                code = incarnation.api.watch_errors.pop(0)
+                incarnation.api.failed_watches += 1
+                yield {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "etcdserver: no leader"}}
             for change in incarnation.api.changes:
                 if change.version > seen and change.visible <= incarnation.api.now():
                     seen = change.version

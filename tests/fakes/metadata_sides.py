@@ -33,7 +33,8 @@ def nodes_of(metadata: ClusterMetadata) -> dict[str, bytes]:
         nodes[f"/config/{resource.type}s/{resource.name or '<default>'}"] = config(shown)
     users: dict[str, dict[str, str]] = defaultdict(dict)
     for entity, quotas in metadata.quotas.items():
-        users[quota_path(entity)] |= {key: repr(value) for key, value in quotas.items()}
+        users[quota_path(entity)] |= {
+            key: str(int(value)) if value.is_integer() else repr(value) for key, value in quotas.items()}
     for (user, mechanism), credential in metadata.scram.items():
         users[f"/config/users/{sanitized(user)}"][mechanism] = scram_text(credential)
     nodes |= {path: config(values) for path, values in users.items()}

@@ -47,7 +47,7 @@ class Witness:
         """A write of the operator."""
         self.wish()
         now, reader = self._api.now(), self._api.actor
-        actor = f"{reader.identity}#{self.lives}" if reader is not None else ""
+        actor = f"{reader.identity}#{self.lives}.{self._api.failed_watches}" if reader is not None else ""
         if plural == "kafkamigrations" and subresource == "status":
             if (migration := self._migration()) is None or migration["metadata"]["uid"] != found["metadata"]["uid"]:
                 return                                 # of another migration: what it does is not this one's

@@ -32,7 +32,7 @@ from switchover.cli.connections import Adapters, Connections
 from switchover.core.kraft import environment
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.policy import NOTHING_MORE
-from switchover.handlers import Loops, kopf_settings, register
+from switchover.handlers import Loops, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
 
@@ -350,9 +350,10 @@ async def operate(
         metrics.migrations("KafkaMigration"))
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
-    loops = Loops("KafkaMigration", reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
+    loops = Loops(
+        "KafkaMigration", reconciler.reconcile, reconciler.release, migrations.set_finalizer, reconciler.close, metrics)
     register(registry, ("switchover.dev", "v1alpha1", "kafkamigrations"), loops)
-    await kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[NAMESPACE])
+    await serve(registry, metrics, NAMESPACE)
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:

@@ -48,6 +48,22 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
     assert world.end_state() == reference()[0]
 
 
+def test_a_watch_that_fails_on_the_way_begins_again_and_the_migration_goes_on(world: MigrationWorld) -> None:
+    """With Kopf end all tasks that began since: passes in their middle, and the readings behind them."""
+    broken: list[str] = []
+
+    def breaking() -> bool:
+        if world.step not in broken and not world.finished:
+            broken.append(world.step)
+            world.api.watch_errors.append(500)
+        return world.finished
+
+    assert world.live(world.approved_and(breaking))
+    assert {"Preflight", "CopyMetadata", "DualWrite", "MoveBrokers", "Finalize"} <= set(broken)
+    assert world.metrics[0].get_sample_value("switchover_pass_failures_total", {"kind": "watch"}) == len(broken)
+    assert world.end_state() == reference()[0]
+
+
 def test_the_odd_answer_of_one_broker_is_unknown_for_that_broker_alone(
         world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """It ended every pass of the migration: nothing was told, and the claims of its rollback stood still."""

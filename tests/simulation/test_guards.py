@@ -80,6 +80,44 @@ def test_an_autoscaler_stops_the_migration_in_words_until_it_is_scaled_back(worl
 SECOND = {**SPEC, "controllers": {**SPEC["controllers"], "name": "second-controller", "firstNodeId": 4000}}  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize(("step", "wish"), [
+    ("MoveBrokers", "Running"), ("MoveBrokers", "RolledBack"), ("HandOver", "Running")])
+def test_nothing_is_moved_without_what_the_statefulset_was_before(world: MigrationWorld, step: str, wish: str) -> None:
+    """Some advise to delete ControllerRevisions of StatefulSets under OnDelete (argo-cd#1881), and ours looks like one."""
+    holds = ["MoveBrokers", "Finalize", "HandOver"]
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(holds=holds))
+    before = tuple(holds[:holds.index(step)]) or ("none",)
+    assert world.live(world.approved_and(lambda: world.step == step and waits_for(world, "AwaitingApproval"), before))
+    kept = ("controllerrevisions", "kafka-before-switchover-1")
+    original = world.api.objects.pop(kept)
+    world.want(wish)
+    starts = dict(world.kafka.starts)
+    assert world.live(world.approved_and(lambda: waits_for(world, "OriginalMissing")))
+    if step != "HandOver":                              # behind it stands a migration that has Succeeded
+        assert {item["reason"] for item in world.status["conditions"] if item["type"] == "Stalled"} == {"OriginalMissing"}
+    quiet_for(world, 200)
+    assert {name: count for name, count in world.kafka.starts.items() if starts.get(name) != count} == {}
+    world.api.objects[kept] = original
+    assert world.roll_back() if wish == "RolledBack" else world.run_to_the_end()
+
+
+class Waiting(MigrationWorld):
+    """Every broker's pod waits for ZooKeeper before Kafka starts."""
+
+    def _put_objects(self, by_environment: bool, server_properties: str) -> None:
+        super()._put_objects(by_environment, server_properties)
+        waiting = {"name": "wait", "command": ["sh", "-c", "until nc -z zookeeper 2181; do sleep 1; done"]}
+        self.api.objects["statefulsets", "kafka"]["spec"]["template"]["spec"]["initContainers"] = [waiting]
+
+
+def test_zookeeper_is_not_removable_while_the_brokers_pods_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Waiting(monkeypatch)
+    assert world.live(world.approved_and(lambda: waits_for(world, "PodsNeedZooKeeper")))
+    assert "PodsNeedZooKeeper" in {found["code"] for found in world.status["findings"]}, "told before it began"
+    conditions = {item["type"]: item["status"] for item in world.status["conditions"]}
+    assert (world.step, conditions["Succeeded"], conditions["ZooKeeperRemovable"]) == ("ReleaseZooKeeper", "True", "False")
+
+
 def second(world: MigrationWorld) -> Object:
     return world.api.objects["kafkamigrations", "second"]
 

@@ -11,7 +11,7 @@ from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from simulation.virtual_time import Timeline, live
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.handlers import FINALIZER, Loops, kopf_settings, register
+from switchover.handlers import FINALIZER, Loops, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.ports import Fenced, Unreachable
 
@@ -28,6 +28,7 @@ class Counting:
         self.holding = holding
         self.passes: list[float] = []
         self.failures: list[Exception] = []
+        self.closed = 0
 
     async def reconcile(self, name: str) -> float:
         found = await self.migrations.get(name)
@@ -45,6 +46,9 @@ class Counting:
 
     async def release(self, name: str) -> float | None:
         return 5.0 if self.holding[0] else None
+
+    async def close(self) -> None:
+        self.closed += 1
 
 
 class World:
@@ -82,9 +86,9 @@ class World:
             prepare(counting)
             registry = kopf.OperatorRegistry()
             kopf.on.login(registry=registry)(login)
-            loops = Loops("Probe", counting.reconcile, counting.release, migrations.set_finalizer, metrics)
+            loops = Loops("Probe", counting.reconcile, counting.release, migrations.set_finalizer, counting.close, metrics)
             register(registry, RESOURCE, loops)
-            return kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[NAMESPACE])
+            return serve(registry, metrics, NAMESPACE)
 
         return live(self.timeline, self.api, incarnation, operator, until, limit, kill_when)
 
@@ -159,6 +163,17 @@ def test_errors_are_retried_counted_by_kind_and_never_end_the_loop(world: World)
                for kind in ("unreachable", "fenced", "defect", "refused")}
     assert counted == {"unreachable": 2, "fenced": 1, "defect": 1, "refused": None}
     assert world.metrics.get_sample_value("switchover_decision_seconds_count") == STEPS
+
+
+def test_an_error_that_the_api_server_sends_into_the_watch_ends_nothing(world: World) -> None:
+    world.api.watch_errors = [500, 504, 410]
+    operators: list[Counting] = []
+    world.live(lambda: world.step() == STEPS and not world.api.watch_errors, prepare=operators.append)
+    failed = world.metrics.get_sample_value("switchover_pass_failures_total", {"kind": "watch"})
+    assert failed == 2, "after 410 Kopf itself lists again"
+    assert operators[0].closed >= 2, "with Kopf end the readings that go on behind the passes: they are opened anew"
+    assert [write.text for write in world.api.writes] == [
+        "PATCH kafkamigrations main", *["PATCH kafkamigrations main status"] * STEPS]
 
 
 def test_a_deletion_is_held_until_it_is_released(world: World) -> None:

@@ -16,6 +16,7 @@ from prometheus_client import generate_latest
 
 from fakes.api_server import NAMESPACE, Object
 from fakes.incarnation import Incarnation, SimulatedApiServer
+from simulation import migration_world
 from simulation.migration_world import NAME, EndState, MigrationWorld
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.kubernetes import KubernetesWorkloads
@@ -44,6 +45,12 @@ def reference(seed: int = 0) -> tuple[EndState, list[str]]:
         world = MigrationWorld(patch, seed)
         assert world.run_to_the_end()
         return world.end_state(), [write.text for write in world.api.writes]
+
+
+def test_a_cluster_without_a_topic_goes_over_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever tries it out on a fresh chart begins with one."""
+    monkeypatch.setattr(migration_world, "TOPICS", {})
+    assert MigrationWorld(monkeypatch).run_to_the_end()
 
 
 def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:

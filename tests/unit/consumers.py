@@ -15,7 +15,7 @@ OLD, NEW = "revision-old", "revision-new"
 
 
 def pod(name: str, revision: str = OLD, **changes: Any) -> MemberPod:
-    made = MemberPod(name=name, uid=f"uid-{name}", ip="10.0.0.1", node="node-0", ready=True, terminating=False,
+    made = MemberPod(name=name, uid=f"uid-{name}", ips=frozenset({"10.0.0.1"}), node="node-0", ready=True, terminating=False,
                      revision=revision, restarts=0, trouble="", started_at=0.0)
     return replace(made, **changes)
 

@@ -95,8 +95,8 @@ def revision_of(made: Mapping[str, Any]) -> str:
 
 
 def pod(name: str, ip: str, revision: str, **changes: Any) -> MemberPod:
-    made = MemberPod(name=name, uid=f"uid-of-{name}", ip=ip, node="node-0", ready=True, terminating=False, revision=revision,
-                     restarts=0, trouble="", started_at=NOW - 3600)
+    made = MemberPod(name=name, uid=f"uid-of-{name}", ips=frozenset({ip}), node="node-0", ready=True, terminating=False,
+                     revision=revision, restarts=0, trouble="", started_at=NOW - 3600)
     return replace(made, **changes)
 
 
@@ -115,9 +115,9 @@ def _workload(kind: str, name: str, made: Mapping[str, Any], pods: Sequence[Memb
 
 def member(of: MemberPod, protocol: MemberProtocol, owned: Sequence[TopicPartition], epoch: int) -> Member:
     return Member(
-        member_id=f"member-of-{of.name}", client_id=f"client-of-{of.name}", host=of.ip, instance_id="", protocol=protocol,
-        epoch=epoch, topics=frozenset({"orders"}), regex="", assigned=frozenset(owned), target=frozenset(owned),
-        metadata=100, assignment=100)
+        member_id=f"member-of-{of.name}", client_id=f"client-of-{of.name}", host=min(of.ips), instance_id="",
+        protocol=protocol, epoch=epoch, topics=frozenset({"orders"}), regex="", assigned=frozenset(owned),
+        target=frozenset(owned), metadata=100, assignment=100)
 
 
 def group_of(pods: Sequence[tuple[MemberPod, MemberProtocol]], epoch: int = 17, assignor: str = "range") -> Group:

@@ -262,7 +262,7 @@ class World:
 
     def _seen(self, pod: Pod) -> MemberPod:
         crashes = self._is(pod, self.crashing) and pod.ends is None
-        return MemberPod(name=pod.name, uid=pod.uid, ip=pod.ip, node="node-0", ready=pod.ready,
+        return MemberPod(name=pod.name, uid=pod.uid, ips=frozenset({pod.ip}), node="node-0", ready=pod.ready,
                          terminating=pod.ends is not None, revision=pod.revision,
                          restarts=pod.restarts, trouble="CrashLoopBackOff" if crashes else "",
                          started_at=None if crashes else pod.born)

@@ -42,6 +42,8 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
     first, last = window[0], window[-1]
     at = [reading.s if reading.c == NONE else reading.c for reading in window]
     out = Scalar("", "", lag=last.e - at[-1] - (th.marker_slack if transactional else 0))
+    if last.s >= last.e:
+        out.lag = min(out.lag or 0, 0)
     assert out.lag is not None
     out.age, out.censored = _head_age(window, at[-1]) if out.lag > 0 else (0, False)
     out.arriving = (last.e - first.e) / (last.t - first.t) * 1000

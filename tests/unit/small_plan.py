@@ -33,6 +33,8 @@ class Node:
     ready: bool = True
     started_at: float = LONG_AGO
     file: str = "A"
+    terminating: bool = False
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,8 @@ def sight(scene: Scene, name: str) -> Observed[Sight]:
         return Unknown(scene.unseen[name])
     node = scene.world.node(name)
     started = node.started_at if node.uid else None
-    return Known(Sight(node.uid, node.ready, False, started, node.runs if node.ready else ""), NOW)
+    mode = node.runs if node.ready else ""
+    return Known(Sight(node.uid, node.ready, node.terminating, started, mode, node.trouble), NOW)
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------------

@@ -183,13 +183,25 @@ def test_nodes_of_a_batch_are_recorded_and_evicted_one_a_pass():
 
 
 @pytest.mark.parametrize("pod", [{"uid": "", "ready": False}, {"uid": "u2", "ready": False},
-                                 {"uid": "u2", "ready": True, "runs": "A", "started_at": NOW - SETTLE_SECONDS}],
-                         ids=["gone", "starting", "ready a moment ago"])
-def test_a_pod_on_its_way_is_waited_for(pod):
-    rolling = recorded()
+                                 {"uid": "u2", "ready": True, "runs": "A", "started_at": NOW - SETTLE_SECONDS},
+                                 {"uid": "u2", "ready": True, "runs": "", "started_at": LONG_AGO}],
+                         ids=["gone", "starting", "ready a moment ago", "ready for long, and silent"])
+@pytest.mark.parametrize("evictions", [1, 2])
+def test_a_pod_on_its_way_is_waited_for(pod, evictions):
+    rolling = recorded(evictions=evictions)
     rolling.change("n0", **pod)
     assert rolling.roll() == Move(rolling.scene.position)
     assert rolling.reasons == {"PodComingUp"}
+
+
+@pytest.mark.parametrize(("pod", "words"), [
+    ({"uid": "u2", "ready": False}, "container kafka ended with 143: Error"),
+    ({"uid": "u1", "ready": False, "terminating": True}, "n0 is on its way into mode B")])
+def test_what_keeps_a_pod_from_coming_up_is_told_and_its_end_is_not(pod, words):
+    rolling = recorded()
+    rolling.change("n0", trouble="container kafka ended with 143: Error", **pod)
+    rolling.roll()
+    assert rolling.judge.judged["Replace/n0"].verdict.message == words
 
 
 def test_a_pod_in_the_wrong_mode_is_evicted_once_more_and_then_a_person_is_asked():

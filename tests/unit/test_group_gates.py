@@ -76,6 +76,7 @@ from unit.group_pictures import (
     with_source,
     workload_of,
 )
+from unit.limits import largest
 
 STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
 FIRST = TopicPartition("orders", 0)
@@ -382,6 +383,8 @@ FINDINGS = [
             "client-of-orders-1", "Offline"),
     Finding("PlainAssignments", "F1 right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
             "client-of-orders-1", "Offline"),
+    Finding("NoStrangers", "members behind a mesh", with_member(3, host="127.0.0.6"), WAIT, "ForeignMembers",
+            "client-of-orders-3 at 127.0.0.6", "traffic.sidecar.istio.io/excludeInboundPorts"),
     Finding("NoStrangers", "P18: a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",
             "spec.workloads"),
     Finding("PodsAreMembers", "a pod is none", with_member(0, host="10.9.9.9"), WAIT, "MemberMissing", "orders-0"),
@@ -625,8 +628,7 @@ def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
 
 
 def test_the_largest_limit_of_a_standstill_is_still_one():
-    [longest] = [each.le for each in ConsumerGroupMigrationGates.model_fields["max_stall_seconds"].metadata
-                 if hasattr(each, "le")]
+    longest = largest("max_stall_seconds", ConsumerGroupMigrationGates)
     kept = deque()
     for sample in samples(count=(longest + 600) // 3, stands=frozenset({FIRST})):
         keep(kept, sample, span(longest))
@@ -636,20 +638,15 @@ def test_the_largest_limit_of_a_standstill_is_still_one():
     assert GATES["GoesOn"].check(well).outcome is Outcome.PASS
 
 
-def largest(limit: str) -> int:
-    [most] = [each.le for each in ConsumerGroupMigrationGates.model_fields[limit].metadata if hasattr(each, "le")]
-    return most
-
-
 def test_the_largest_age_of_a_record_is_one_that_the_window_shows():
-    most = largest("max_time_lag_seconds")
+    most = largest("max_time_lag_seconds", ConsumerGroupMigrationGates)
     judged_by = thresholds(specced(gates={"maxTimeLagSeconds": most})(mixed()))
     assert judged_by.max_time_lag == most * 1000
     assert judged_by.window >= 2 * judged_by.max_time_lag
 
 
 def test_the_largest_load_of_a_coordinator_is_still_one():
-    most = largest("max_consumers_per_coordinator")
+    most = largest("max_consumers_per_coordinator", ConsumerGroupMigrationGates)
     full = specced(gates={"maxConsumersPerCoordinator": most})(
         known("coordinated", {1: most})(MOMENTS["CoordinatorCapacity"]()))
     assert GATES["CoordinatorCapacity"].check(full).reason == "CoordinatorFull"

@@ -113,7 +113,15 @@ def test_the_storage_class_is_the_users():
 
 def test_the_log_lies_on_the_volume():
     mounts = {mount["name"]: mount["mountPath"] for mount in container()["volumeMounts"]}
-    assert controllers.LOG_DIR.startswith(f"{mounts['data']}/")
+    assert controllers.METADATA_DIR.startswith(f"{mounts['data']}/")
+
+
+def test_what_kafkas_own_scripts_log_does_not_fill_that_volume():
+    """`LOG_DIR` and `EXTRA_ARGS` are kafka-run-class.sh's: log4j's files, never deleted, and a gigabyte of `-loggc`."""
+    mounts = {mount["name"]: mount["mountPath"] for mount in container()["volumeMounts"]}
+    environment = {item["name"]: item.get("value") for item in container()["env"]}
+    assert environment["LOG_DIR"].startswith(f"{mounts['run']}/")
+    assert "-loggc" not in environment["EXTRA_ARGS"]
 
 
 @pytest.mark.parametrize("replicas", [3, 5])
@@ -134,7 +142,7 @@ def test_a_log_is_formatted_once_for_this_cluster_and_release():
     environment = {item["name"]: item.get("value") for item in container()["env"]}
     assert (environment["CLUSTER_ID"], environment["RELEASE_VERSION"]) == (CLUSTER_ID, "3.9")
     script = container()["command"][-1]
-    assert '[ -f "${LOG_DIR}/meta.properties" ] ||' in script, "a log that is there is never formatted again"
+    assert '[ -f "${METADATA_DIR}/meta.properties" ] ||' in script, "a log that is there is never formatted again"
     assert script.rstrip().splitlines()[-1].startswith("exec "), "signals reach the JVM"
 
 

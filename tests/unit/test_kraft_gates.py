@@ -12,7 +12,6 @@ import pytest
 
 from switchover.api.kafka_migration import KafkaMigrationGates
 from switchover.api.meta import GroupHealth
-from switchover.api.schema import Model
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.core.gate import Gate, Verdict
@@ -42,6 +41,7 @@ from switchover.core.samples import MOST, keep, span
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.cluster import Difference
+from unit.limits import largest
 from unit.pictures import (
     BROKERS,
     NOW,
@@ -137,6 +137,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
     "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
+    "OriginalsKept": finalized,
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused", "RecordHolds"), at_rest),
     "WrittenBack": dual_write,
     "NoZooKeeperGroups": lambda: moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None),
@@ -371,6 +372,22 @@ def without_workload(picture: Picture) -> Picture:
     return spoil(picture, "kubernetes", brokers={"kafka": None})
 
 
+def probing(command: str) -> Callable[[Picture], Picture]:
+    """The brokers' pods have such a probe."""
+
+    def change(picture: Picture) -> Picture:
+        template = workload_of(picture).template
+        containers = [{**each, "livenessProbe": {"exec": {"command": ["sh", "-c", command]}}}
+                      for each in template["spec"]["containers"]]
+        return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
+
+    return change
+
+
+def without_original(picture: Picture) -> Picture:
+    return spoil(picture, "kubernetes", originals={"kafka": None})
+
+
 def rolling_update(picture: Picture) -> Picture:
     return spoil_workload(picture, update_strategy={"type": "RollingUpdate"})
 
@@ -434,7 +451,33 @@ def dead_and_behind(picture: Picture) -> Picture:
     return migration_node(offset=OFFSET - 4)(dead(picture))
 
 
+def untold(broker_id: int) -> Callable[[Picture], Picture]:
+    """This broker answers, and knows of nobody."""
+    return lambda picture: with_fact(picture, "views", {
+        **picture.facts.views, broker_id: Unknown("has just started, and knows of no broker yet", untold=True)})
+
+
+def in_trouble(*pods: str) -> Callable[[Picture], Picture]:
+    """These controllers do not come up, and nobody leads."""
+
+    def change(picture: Picture) -> Picture:
+        own = value(picture.facts.kubernetes).controllers
+        changed = {name: replace(pod, trouble="container controller: CrashLoopBackOff") if name in pods else pod
+                   for name, pod in own.pods.items()}
+        return spoil(with_fact(with_log_unknown(picture), "quorum", Unknown("nobody listens")), "kubernetes",
+                     controllers=replace(own, pods=changed))
+
+    return change
+
+
 FINDINGS = [
+    Finding("BrokersSeeEachOther", "a broker that no controller reaches", untold(0), W, "BrokerDeaf", "broker 0"),
+    Finding("BrokersSeeEachOther", "a broker that has just started", lambda p: spoil_pod(
+        untold(0)(p), "kafka-0", started_at=NOW - 10), W, "BrokerSilent", "broker 0"),
+    Finding("QuorumUp", "a controller that crashes", in_trouble("kafka-controller-1", "kafka-controller-2"), U,
+            "ControllerInTrouble", "pod kafka-controller-1"),
+    Finding("PreMigration", "a controller that crashes", in_trouble("kafka-controller-0"), U, "ControllerInTrouble",
+            "pod kafka-controller-0"),
     Finding("BrokersIdentified", "a broker that is not registered", zookeeper(brokers={}), W, "BrokersNotIdentified"),
     Finding("QuorumUp", "a voter that is not ours", quorum(voters=dict.fromkeys((1, 3000, 3001), LAGGING)), F,
             "WrongVoters"),
@@ -465,6 +508,15 @@ FINDINGS = [
     Finding("NodesSchedulable", "a cordoned node", pod("kafka-2", cordoned=True), W, "NodeCordoned", "node-2"),
     Finding("NoPodWouldRestart", "a pod of an older revision", pod("kafka-1", revision="kafka-1"), W, "WouldRestart",
             "kafka-1"),
+    Finding("OriginalsKept", "a clean-up of ControllerRevisions", without_original, F, "OriginalMissing",
+            "ControllerRevision kafka-before-switchover-1"),
+    Finding("TemplateIsOurs", "a clean-up of ControllerRevisions", without_original, F, "OriginalMissing",
+            "ControllerRevision kafka-before-switchover-1"),
+    Finding("TemplateIsOriginal", "a clean-up of ControllerRevisions, and our template", lambda p: spoil_workload(
+        without_original(p), template=workload_of(to_c()).template, update_strategy={"type": "OnDelete"}), F,
+        "OriginalMissing", "ControllerRevision kafka-before-switchover-1"),
+    Finding("ZooKeeperUnused", "a probe that asks for it", probing("ls /brokers/ids"), W, "PodsNeedZooKeeper",
+            "StatefulSet kafka"),
     Finding("NoPodWouldRestart", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
     Finding("GitHasTheTemplate", "nobody's manifest has it", lambda p: spoil_workload(p, applied_by=()), W, "NotInGit",
             "kafka"),
@@ -737,11 +789,6 @@ def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
     assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
 
 
-def largest(limit: str, of: type[Model] = GroupHealth) -> int:
-    [bound] = [each.le for each in of.model_fields[limit].metadata if hasattr(each, "le")]
-    return int(bound)
-
-
 LIMITS = {
     "dual_write_max_lag": lambda most: quorum(high_watermark=OFFSET + most + 2),
     "dual_write_max_age_seconds": lambda most: written(NOW - most - 1),
@@ -770,7 +817,7 @@ def test_every_limit_of_a_migration_is_known_by_what_a_large_one_does():
 
 
 def test_the_largest_limit_of_a_standstill_is_still_one():
-    longest = largest("max_stall_seconds")
+    longest = largest("max_stall_seconds", GroupHealth)
     kept: deque[GroupSample] = deque()
     for ago in range(longest + 600, -1, -2):
         keep(kept, sweep(ago, 90, 99), span(longest))
@@ -783,7 +830,7 @@ def test_the_largest_limit_of_a_standstill_is_still_one():
 
 
 def test_the_largest_limit_of_lag_is_still_one():
-    most = largest("max_lag")
+    most = largest("max_lag", GroupHealth)
     patient = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={
         "groups": [{"name": "orders", "maxLag": most}]})
     assert GATES["GroupsHealthy"].check(samples(sweep(0, 0, most + 1))(patient)).reason == "GroupLag"

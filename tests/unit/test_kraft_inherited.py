@@ -3,6 +3,8 @@
 from copy import deepcopy
 from typing import Any
 
+import pytest
+
 from switchover.core.kraft import controllers, inherited
 from unit.pictures import CLUSTER_ID, Cluster, spec_of
 
@@ -35,13 +37,14 @@ CONTAINER = {
 }
 
 
-def made(text: str = TEXT, container: dict[str, Any] = CONTAINER) -> tuple[dict[str, Any], dict[str, Any]]:
+def made(text: str = TEXT, container: dict[str, Any] = CONTAINER,
+         pod: dict[str, Any] = POD) -> tuple[dict[str, Any], dict[str, Any]]:
     """The controllers' StatefulSet without and with it."""
     spec = spec_of()
     manifests = controllers.manifests("to-kraft", spec, spec.brokers[0], Cluster().workload(), CLUSTER_ID, "3.9")
     bare = next(manifest for manifest in manifests if manifest["kind"] == "StatefulSet")
     before = deepcopy(bare)
-    whole = inherited.completed(bare, POD, container, text)
+    whole = inherited.completed(bare, pod, container, text)
     assert bare == before, "nothing is changed in place"
     return bare, whole
 
@@ -90,3 +93,55 @@ def test_other_objects_come_back_as_they_are():
     for manifest in controllers.manifests("m", spec, spec.brokers[0], Cluster().workload(), CLUSTER_ID, "3.9"):
         if manifest["kind"] != "StatefulSet":
             assert inherited.completed(manifest, POD, CONTAINER, TEXT) == manifest
+
+
+def test_a_volume_of_a_csi_driver_can_be_mounted_again():
+    pod = {"volumes": [{"name": "keys", "csi": {"driver": "csi.cert-manager.io"}}]}
+    mounted = {"volumeMounts": [{"name": "keys", "mountPath": "/keys"}]}
+    _, whole = made("ssl.keystore.location=/keys/store.p12\n", mounted, pod)
+    assert {"name": "brokers-keys", "csi": {"driver": "csi.cert-manager.io"}} in pod_of(whole)["volumes"]
+
+
+def test_variables_that_come_as_a_whole_go_along_as_a_whole():
+    of_a_secret = [{"secretRef": {"name": "passwords"}}]
+    _, whole = made("ssl.key.password=${env:KEY_PASSWORD}\n", {"envFrom": of_a_secret})
+    assert pod_of(whole)["containers"][0]["envFrom"] == of_a_secret
+    _, whole = made("ssl.key.password=${env:HERE}\n", {"envFrom": of_a_secret, "env": [{"name": "HERE", "value": "x"}]})
+    assert "envFrom" not in pod_of(whole)["containers"][0], "every variable that is read is known"
+
+
+def test_options_that_cannot_be_read_here_go_along_with_every_file():
+    options = {"name": "KAFKA_OPTS", "valueFrom": {"configMapKeyRef": {"name": "options", "key": "kafka"}}}
+    _, whole = made("", {**CONTAINER, "env": [options]})
+    assert options in pod_of(whole)["containers"][0]["env"]
+    assert {mount["mountPath"] for mount in pod_of(whole)["containers"][0]["volumeMounts"]} >= {
+        "/keys/", "/etc/zookeeper-keys", "/etc/login", "/other"}
+
+
+FILLING = {"name": "fill", "volumeMounts": [{"name": "keys", "mountPath": "/out"}]}
+
+
+@pytest.mark.parametrize(("others", "lacks"), [
+    ({}, False), ({"initContainers": [FILLING]}, True), ({"containers": [FILLING, {"name": "kafka", "volumeMounts": [
+        {"name": "keys", "mountPath": "/keys"}]}]}, True)], ids=["nobody", "an init container", "a sidecar"])
+def test_an_empty_directory_is_one_anywhere_unless_another_container_fills_it(others, lacks):
+    mounts = {"volumeMounts": [{"name": "keys", "mountPath": "/keys"}]}
+    pod = {"volumes": [{"name": "keys", "emptyDir": {}}], "containers": [{"name": "kafka", **mounts}], **others}
+    assert inherited.lacking(pod, mounts, {"a": "/keys/tmp"}) == (("keys (emptyDir)",) if lacks else ())
+    _, whole = made("a=/keys/tmp\n", mounts, pod)
+    found = [mount for mount in pod_of(whole)["containers"][0]["volumeMounts"] if mount["mountPath"] == "/keys"]
+    assert found == ([] if lacks else [{"name": "brokers-keys", "mountPath": "/keys", "readOnly": False}])
+
+
+@pytest.mark.parametrize(("volume", "kind"), [
+    ({"hostPath": {"path": "/keys"}}, "hostPath"), ({"ephemeral": {}}, "ephemeral"),
+    ({"persistentVolumeClaim": {"claimName": "x"}}, "persistentVolumeClaim")])
+def test_what_no_other_pod_can_mount_is_lacking(volume, kind):
+    pod = {"volumes": [{"name": "keys", **volume}]}
+    container = {"volumeMounts": [{"name": "keys", "mountPath": "/keys"}, {"name": "data", "mountPath": "/data"}]}
+    assert inherited.lacking(pod, container, {"ssl.keystore.location": "/keys/store", "log.dirs": "/data/logs"}) == (
+        f"keys ({kind})",)
+    assert inherited.lacking(pod, container, {"log.dirs": "/data/logs,/keys/too"}) == ()
+    assert inherited.lacking(pod, container, {"a": "/keys2/x", "b": "http://host/keys", "c": "/other/keys"}) == ()
+    login = {**container, "env": [{"name": "KAFKA_OPTS", "value": "-Djava.security.auth.login.config=/data/jaas.conf"}]}
+    assert inherited.lacking(pod, login, {"log.dirs": "/data/logs"}) == ("data (volumeClaimTemplate)",)

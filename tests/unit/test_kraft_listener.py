@@ -193,6 +193,9 @@ def test_names_are_those_that_java_gives(certificate, name):
     ("RULE:^OU=.*$/x/", "CN=a", None),
     ("RULE:(?<n>", "CN=a", None),
     ("RULE:*/x/", "CN=a", None),
+    ("RULE:CN=(.*)/$2/", "CN=a", None),
+    ("RULE:(?=CN)CN=(.*)/$1/", "CN=a", None),                   # of Java's alone
+    ("RULE:CN=(a+)+b/x/,DEFAULT", "CN=" + "a" * 5_000, "CN=" + "a" * 5_000),     # with backtracking, the rest of the day
 ])
 def test_rules_map_names_as_in_kafka(rules, name, mapped):
     assert apply_rules(rules, name) == mapped

@@ -128,6 +128,13 @@ def test_a_record_that_somebody_cleared_in_the_middle_is_not_a_new_beginning():
     assert "the status says Preflight and StatefulSet kafka is claimed by this migration" in decision.stalled.verdict.message
 
 
+@pytest.mark.parametrize("step", ["Preflight", "EnableMigration", "MoveBrokers"])
+def test_a_stateful_set_that_is_not_there_contradicts_nothing(step):
+    """Its name may be misspelt, which Preflight says."""
+    picture = at(step, ACTIVE) if step == "MoveBrokers" else at(step, PRE) if step in MODES else moment(step)
+    assert check_record_holds(spoil(picture, "kubernetes", brokers={"kafka": None})).outcome is Outcome.PASS
+
+
 # --- modes --------------------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """Preflight: each kind of bad input is refused in words, by the gate that it concerns, before anything is touched."""
 
+import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from switchover.core.kraft.facts import (
 from switchover.core.kraft.overrides import overrides
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.core.selectors import selects
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, IdleGroups, ZooKeeperGroup
 from unit.pictures import (
@@ -76,8 +79,17 @@ def workload(**changes: object) -> Change:
 def container(**changes: object) -> Change:
     def changed(picture: Picture) -> Picture:
         template = workload_of(picture).template
-        containers = [{**template["spec"]["containers"][0], **changes}]
+        merged = {**template["spec"]["containers"][0], **changes}
+        containers = [{key: value for key, value in merged.items() if value is not None}]
         return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
+
+    return changed
+
+
+def pod_with(**changes: object) -> Change:
+    def changed(picture: Picture) -> Picture:
+        template = workload_of(picture).template
+        return spoil_workload(picture, template={**template, "spec": {**template["spec"], **changes}})
 
     return changed
 
@@ -142,6 +154,11 @@ def static(settings: Mapping[str, str], *only: int) -> Change:
     return told_by_brokers(changed, *only)
 
 
+def hidden(*names: str) -> Change:
+    """Settings of which brokers tell no more than that they are set."""
+    return told_by_brokers(lambda told: replace(told, hidden=frozenset(names)))
+
+
 def dry_run(result: Unknown | None) -> Change:
     """The dry run of the template change: an answer that is none, or an admission that keeps the old strategy."""
     def changed(picture: Picture) -> Picture:
@@ -201,7 +218,10 @@ CHAIN = "ssl.keystore.certificate.chain"
 TLS = {CHAIN: certificate("wildcard"), "ssl.truststore.certificates": certificate("wildcard"),
        "ssl.keystore.key": "-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----"}
 PLAIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'PlainLoginModule required username="kafka" password="p";'}
-ACLS = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer\n"
+WIDE = {"all": {}, "kafka": {"matchLabels": {"app": "kafka"}},
+        "data": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
+AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+ACLS = f"authorizer.class.name={AUTHORIZER}\n"
 
 
 class Bad(NamedTuple):
@@ -242,7 +262,7 @@ BAD = [
     # templates
     Bad("a container of another name", wanted(brokers=[{
         "name": "kafka", "container": "broker", "configuration": {"configMapRef": {"name": "kafka-config"}}}]),
-        "TemplateSupported", F, "TemplateUnsupported", "there is no container broker; the pod has: kafka"),
+        "ObjectsExist", F, "ContainerMissing", "StatefulSet kafka has no container broker; it has kafka"),
     Bad("a configuration that is not mounted", container(volumeMounts=[{"name": "data", "mountPath": "/var/lib/kafka"}]),
         "TemplateSupported", F, "TemplateUnsupported", "does not mount ConfigMap kafka-config"),
     Bad("an entrypoint that cannot be wrapped", lambda picture: by_environment()(container(command=[])(picture)),
@@ -300,7 +320,7 @@ BAD = [
     # versions
     Bad("a broker of another version", lambda picture: spoil_each(
         picture, "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 16}), 1), "Versions", F,
-        "WrongKafkaVersion", "kafka-1"),
+        "WrongKafkaVersion", "broker 1 (kafka-1) is older than Kafka 3.9"),
     Bad("a broker with the migration flag", lambda picture: spoil_each(picture, "answers", lambda _: answer("B"), 2),
         "Versions", F, "NotInZooKeeperMode", "kafka-2"),
     Bad("a broker on KRaft", lambda picture: spoil_each(picture, "answers", lambda _: answer("C"), 0), "Versions", F,
@@ -413,6 +433,17 @@ BAD += [
         "Kafka my-cluster"),
     Bad("Flux that would put everything back", workload(marks=FLUX), "Ownership", F, "GitOpsConflict",
         "Flux Kustomization flux-system/kafka"),
+    Bad("a budget of the whole namespace", workload(selectors=WIDE), "Budgets", F, "SeveralBudgets",
+        "PodDisruptionBudget all would select the controllers"),
+    Bad("data where a shell puts it", lambda picture: disks(LogDirectory("/tmp/kafka-0", offline=False))(
+        container(args=["--override", "log.dirs=/tmp/$HOSTNAME"])(picture)), "BrokerVolumes", F, "BrokerDataIsVolatile",
+        "/tmp/kafka-0 of StatefulSet kafka lies on the container's own file system"),
+    Bad("a keystore that an init container makes", lambda picture: pod_with(volumes=[
+        *workload_of(picture).template["spec"]["volumes"], {"name": "keys", "emptyDir": {}}], initContainers=[
+            {"name": "make", "volumeMounts": [{"name": "keys", "mountPath": "/out"}]}])(container(volumeMounts=[
+            *workload_of(picture).template["spec"]["containers"][0]["volumeMounts"],
+            {"name": "keys", "mountPath": "/keys"}])(appended("ssl.keystore.location=/keys/store.jks")(picture))),
+        "ControllersFiles", F, "ControllersLackFiles", "names files on keys (emptyDir) of StatefulSet kafka"),
     Bad("two budgets", workload(budgets=("kafka", "everything")), "Budgets", F, "SeveralBudgets", "kafka, everything"),
     Bad("a budget that allows nothing", workload(strict_budgets=("kafka",)), "Budgets", F, "BudgetAllowsNothing",
         "PodDisruptionBudget kafka"),
@@ -476,6 +507,8 @@ BAD += [
         "broker 1"),
     Bad("a setting that only the file has", appended("super.users=User:admin"), "ConfigurationIsLive", F, "FileIsNotLive",
         "super.users is not set, and User:admin in the file"),
+    Bad("a setting that the file lost, and whose value the broker hides", hidden("super.users"), "ConfigurationIsLive", F,
+        "FileIsNotLive", "super.users is set, to what the broker hides, and not set in the file"),
     Bad("a setting that the file lost", static({"broker.rack": "a"}), "ConfigurationIsLive", F, "FileIsNotLive",
         "broker.rack is a, and not set in the file"),
     Bad("an override that is not what runs", container(args=["--override", "broker.id=7"]), "ConfigurationIsLive", F,
@@ -538,8 +571,12 @@ TOLD = [
     ("Argo CD by its label", workload(marks={"app.kubernetes.io/instance": "streaming"}, managers=(
         written_by("argocd-controller", "mounts"),)), "Ownership", Severity.WARNING, "GitOpsOwned"),
     ("a HelmRelease of Flux", workload(marks=FLUX_HELM), "Ownership", Severity.WARNING, "GitOpsOwned"),
+    ("Flux that was told in capitals", workload(marks={**FLUX, "kustomize.toolkit.fluxcd.io/ssa": "IGNORE"}), "Ownership",
+     Severity.INFO, "GitOpsTolerates"),
     ("Flux that was told", workload(marks={**FLUX, "kustomize.toolkit.fluxcd.io/reconcile": "disabled"}), "Ownership",
      Severity.INFO, "GitOpsTolerates"),
+    ("Wave", workload(marks={"wave.pusher.com/update-on-config-change": "true"}), "Ownership", Severity.WARNING,
+     "TemplateRewritten"),
     ("a HelmRelease that was told", workload(marks={**FLUX_HELM, "helm.toolkit.fluxcd.io/driftDetection": "disabled"}),
      "Ownership", Severity.INFO, "GitOpsTolerates"),
     ("Helm", workload(marks={"meta.helm.sh/release-name": "kafka"}), "Ownership", Severity.INFO, "HelmOwned"),
@@ -556,6 +593,10 @@ TOLD = [
      "FileDiffers"),
     ("a storage class that cannot be seen", examined("storage_classes", Unknown("forbidden", refused=True)), "Storage",
      Severity.INFO, "StorageClassUnseen"),
+    ("a pod that waits for ZooKeeper", pod_with(initContainers=[
+        {"name": "wait", "command": ["sh", "-c", "until nc -z zookeeper 2181; do sleep 1; done"]}]), "PodsWithoutZooKeeper",
+     Severity.WARNING, "PodsNeedZooKeeper"),
+    ("no readiness probe", container(readinessProbe=None), "Probes", Severity.WARNING, "NoReadinessProbe"),
     ("no budget", workload(budgets=()), "Budgets", Severity.WARNING, "NoBudget"),
     ("data on a node", on_a_volume(hostPath={"path": "/data"}), "BrokerVolumes", Severity.WARNING, "BrokerDataIsOnANode"),
     ("a group of old consumers", old_groups("pay"), "ZooKeeperGroups", Severity.WARNING, "ZooKeeperGroup"),
@@ -580,6 +621,29 @@ def test_what_shuts_nothing_is_not_found_where_it_is_not():
     picture = moment("Preflight")
     codes = {finding.reason for gate in preflight.GATES for finding in gate.check(picture).findings}
     assert codes == {"MetadataSize", "LowControllerEpoch"}
+
+
+@pytest.mark.parametrize("selector", [{}, {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}])
+def test_what_takes_the_controllers_out_of_a_wide_budget_is_printed(selector):
+    [found] = check("Budgets", workload(selectors={"all": selector})(moment("Preflight"))).findings
+    kubectl = shlex.split(found.unblocks)
+    assert kubectl[:6] == ["kubectl", "--namespace", "kafka", "patch", "poddisruptionbudget", "all"]
+    patched = {**selector, **json.loads(kubectl[-1])["spec"]["selector"]}
+    assert check("Budgets", workload(selectors={"all": patched})(moment("Preflight"))).outcome is Outcome.PASS
+    assert selects(patched, {"app": "kafka"}), "it goes on guarding the others"
+
+
+@pytest.mark.parametrize(("fetch", "release"), [
+    (11, "before 2.7"), (13, "3.1 to 3.4"), (15, "3.5 or 3.6"), (16, "3.7 or 3.8")])
+def test_an_old_broker_is_told_with_its_release_and_the_commands_of_an_upgrade(fetch, release):
+    """3.9 keeps speaking the old protocol, so that the upgrade can be undone."""
+    old = spoil_each(moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: fetch}), 1)
+    [found] = [each for each in check("Versions", protocol("3.6-IV2")(old)).findings if each.reason == "WrongKafkaVersion"]
+    assert found.observed == f"Fetch v{fetch}, Kafka {release}"
+    pin, image, status = found.unblocks.split("; then ")
+    assert pin == "set inter.broker.protocol.version=3.6 in the brokers' configuration, where it is not"
+    assert image == "kubectl --namespace kafka set image statefulset kafka kafka=REGISTRY/kafka:3.9.2"
+    assert status == "kubectl --namespace kafka rollout status statefulset kafka"
 
 
 def test_every_gate_of_preflight_finds_something():
@@ -688,6 +752,9 @@ FINE: dict[str, tuple[str, Change]] = {
         "listener.security.protocol.map": "INTERNAL:PLAINTEXT, CLIENTS:PLAINTEXT"})),
     "a value that a shell makes up": ("ConfigurationIsLive", lambda picture: static({"broker.rack": "a"})(
         appended("broker.rack=${env:RACK}")(picture))),
+    "settings whose values a broker hides": ("ConfigurationIsLive", lambda picture: hidden(
+        "super.users", "allow.everyone.if.no.acl.found")(both(static({"authorizer.class.name": AUTHORIZER}), appended(
+            f"{ACLS}super.users=User:admin\nallow.everyone.if.no.acl.found=true"))(picture))),
     "the other name of a setting": ("ConfigurationIsLive", static({"log.dirs": "", "log.dir": "/var/lib/kafka/data"})),
     "our own Secret for the brokers": ("Names", examined("objects", {"Secret kafka-switchover": "switchover"})),
     "many disks": ("Disks", disks(*TWO)),
@@ -720,8 +787,10 @@ def test_every_pod_needs_its_own_copy_of_the_file():
 @pytest.mark.parametrize(("marks", "stanza"), [
     (ARGO, "ignoreDifferences: [{group: apps, kind: StatefulSet, name: kafka, namespace: kafka,"
            " managedFieldsManagers: [switchover]}] and syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}"),
-    (FLUX, "kubectl --namespace kafka annotate statefulset kafka kustomize.toolkit.fluxcd.io/reconcile=disabled"),
-    (FLUX_HELM, "kubectl --namespace kafka annotate statefulset kafka helm.toolkit.fluxcd.io/driftDetection=disabled"),
+    (FLUX, "kubectl --namespace kafka annotate --overwrite statefulset kafka"
+           " kustomize.toolkit.fluxcd.io/reconcile=disabled"),
+    (FLUX_HELM, "kubectl --namespace kafka annotate --overwrite statefulset kafka"
+                " helm.toolkit.fluxcd.io/driftDetection=disabled"),
 ])
 def test_a_tool_that_would_revert_comes_with_the_stanza_against_it(marks, stanza):
     (finding,) = check("Ownership", workload(marks=marks)(moment("Preflight"))).findings
@@ -743,6 +812,13 @@ def test_argos_stanza_is_yaml(text):
     ({"command": ["bash", "-c", "exec start server.properties --override a=1 --override b=x=y"]}, {"a": "1", "b": "x=y"}),
     ({"command": ["sh", "-c", "start \\\n  --override \\\n  a=1"]}, {"a": "1"}),
     ({"command": ["sh", "-c", "start \\\n  --override 'a=1' \\\n  --override \"b=2\""]}, {"a": "1", "b": "2"}),
+    ({"command": ["bash", "-ec", 'exec start --override log.dirs="/data" --override zookeeper.connect="zk:2181";']},
+     {"log.dirs": "/data", "zookeeper.connect": "zk:2181"}),
+    ({"command": ["sh", "-c"], "args": ["start --override 'super.users=User:a; User:b' && true"]},
+     {"super.users": "User:a; User:b"}),
+    ({"command": ["sh", "-c", "start --override broker.id=$((100 + ${HOSTNAME##*-}))"]}, {"broker.id": "$((100"}),
+    ({"command": ["sh", "-c", "start --override a='1"]}, {"a": "'1"}),
+    ({"args": ["--override", "super.users=User:a; User:\"b\""]}, {"super.users": 'User:a; User:"b"'}),
     ({"args": ["server.properties", "--override"]}, {}),
     ({"args": ["node.id=1"]}, {}),
     ({}, {}),

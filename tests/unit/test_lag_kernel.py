@@ -141,10 +141,11 @@ def test_what_is_before_the_log_start_is_lost(start, name):
     assert verdict(newest(STOPPED, s=start)) == name
 
 
-def test_a_marker_that_was_deleted_is_no_loss():
-    emptied = every_poll([499] * N, [500] * N, start=500)
-    assert verdict(emptied, transactional=True) == "IDLE"
-    assert verdict(emptied) == "LOST"
+@pytest.mark.parametrize("transactional", [True, False])
+def test_in_a_log_that_retention_has_emptied_nothing_is_left_to_be_consumed(transactional):
+    """redpanda-data/redpanda#30624: no member can ever commit what is gone, and none has a record to commit after."""
+    assert verdict(every_poll([100] * N, [150] * N, start=150), transactional=transactional) == "IDLE"
+    assert verdict(every_poll([100] * N, [151] * N, start=150), transactional=transactional) == "LOST"
 
 
 def test_beyond_the_end_wants_two_samples_and_one_of_them_passes_nothing():

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.pods import read_job, read_pod, selects
+from switchover.adapters.pods import read_job, read_pod
 from switchover.core.groups.facts import JobRun, JobState
+from switchover.core.selectors import selects
 
 LABELS = {"app": "kafka", "tier": "data"}
 
@@ -33,6 +34,10 @@ def pod(**status: Any) -> dict[str, Any]:
     return {"metadata": {"name": "kafka-0", "uid": "1"}, "spec": {}, "status": status}
 
 
+SINCE = {"startedAt": "2026-11-21T20:00:00Z"}
+OUT_OF_MEMORY = {"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+
+
 def container(**state: Any) -> dict[str, Any]:
     return {"name": "kafka", "state": state}
 
@@ -46,6 +51,13 @@ def container(**state: Any) -> dict[str, Any]:
         ({"containerStatuses": [container(terminated={"exitCode": 0, "reason": "Completed"})]}, ""),
         ({"containerStatuses": [container(terminated={"exitCode": 137, "reason": "OOMKilled"})]},
          "container kafka ended with 137: OOMKilled"),
+        ({"containerStatuses": [
+            container(waiting={"reason": "CrashLoopBackOff", "message": "back-off 40s"}) | OUT_OF_MEMORY]},
+         "container kafka: CrashLoopBackOff: back-off 40s; it ended with 137: OOMKilled"),
+        ({"containerStatuses": [container(running=SINCE) | {"ready": False}]}, ""),
+        ({"containerStatuses": [container(running=SINCE) | {"ready": True} | OUT_OF_MEMORY]}, ""),
+        ({"containerStatuses": [container(running=SINCE) | {"ready": False} | OUT_OF_MEMORY]},
+         "container kafka runs again, and is not ready; it ended with 137: OOMKilled"),
         ({"initContainerStatuses": [container(waiting={"reason": "ImagePullBackOff", "message": "no such image"})]},
          "container kafka: ImagePullBackOff: no such image"),
         ({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}]},

@@ -19,16 +19,16 @@ from kio.schema.list_offsets.v7 import ListOffsetsResponse
 from kio.schema.metadata.v9 import MetadataResponse
 from kio.schema.response_header.v1 import ResponseHeader
 from kio.serial import entity_writer
-from kio.static.primitive import i32, i32Timedelta
+from kio.static.primitive import i8, i32, i32Timedelta
 
 import switchover.adapters
-from switchover.adapters import consumer_protocol, wire_bounds
+from switchover.adapters import consumer_protocol, memory, wire_bounds
 from switchover.adapters.wire_bounds import Unreadable
 
 HUGE = [bytes.fromhex(each) for each in ("7fffffff", "7fff", "ffffffff0f", "ffffffff", "80808080808001", "8000", "fe")]
 """Lengths and counts that are not there."""
-FUZZED = 300
-"""Frames for each entity."""
+FUZZED = [300, pytest.param(300_000, marks=pytest.mark.long)]
+"""Frames for each entity; together more than 6,000 in every run."""
 
 
 def entities() -> list[type[Any]]:
@@ -86,13 +86,14 @@ def test_what_was_written_is_read(kind: type[Any], count: int) -> None:
     assert wire_bounds.read(kind, b"before" + data + b"behind", 6) == (written, 6 + len(data))
 
 
+@pytest.mark.parametrize("frames", FUZZED)
 @pytest.mark.parametrize("kind", entities(), ids=lambda each: f"{each.__module__.removeprefix('kio.schema.')}")
-def test_whatever_comes_is_an_entity_or_unreadable(kind: type[Any]) -> None:
+def test_whatever_comes_is_an_entity_or_unreadable(kind: type[Any], frames: int) -> None:
     """Cut off, with lengths that are not there, with bytes changed, and of noise alone."""
     chosen = random.Random(kind.__module__)
     whole = encoded(sample(kind, 2))
     refused = 0
-    for _ in range(FUZZED):
+    for _ in range(frames):
         data = bytearray(whole if chosen.random() < 0.8 else chosen.randbytes(chosen.randrange(40)))
         for _ in range(chosen.randrange(3)):
             at = chosen.randrange(len(data) + 1)
@@ -103,7 +104,7 @@ def test_whatever_comes_is_an_entity_or_unreadable(kind: type[Any]) -> None:
             wire_bounds.read(kind, frame)
         except Unreadable:
             refused += 1
-    assert refused > FUZZED / 10, "nothing was wrong with any of them: nothing is proved"
+    assert refused > frames / 10, "nothing was wrong with any of them: nothing is proved"
 
 
 @pytest.mark.parametrize("kind", entities(), ids=lambda each: f"{each.__module__.removeprefix('kio.schema.')}")
@@ -166,6 +167,57 @@ def test_a_tagged_field_that_lies_about_its_length() -> None:
     lying = b"\1" + bytes.fromhex("02 0e") + struct.pack(">qi", 9, 2) + b"\0\0"
     with pytest.raises(Unreadable, match="tagged field 2"):
         wire_bounds.read(FetchResponse, bytes.fromhex("00000000 0000 00000000 02") + bytes(16) + b"\2" + partition + lying)
+
+
+def shortest(kind: Any, count: int) -> Any:
+    """So many elements of as few bytes as there can be, with the largest numbers: what takes most memory for its bytes."""
+    if get_origin(kind) is tuple:
+        return tuple(shortest(get_args(kind)[0], 0) for _ in range(count))
+    if is_dataclass(kind):
+        return kind(**{each.name: shortest(each.type, count) for each in fields(kind)})     # type: ignore[operator]
+    if type(None) in get_args(kind):
+        return shortest(next(each for each in get_args(kind) if each is not type(None)), count)
+    if isinstance(kind, type) and issubclass(kind, str | bytes):
+        return kind("" if issubclass(kind, str) else b"")
+    if isinstance(kind, type) and issubclass(kind, int) and kind not in (bool, i8, ErrorCode):
+        return kind(30_000)
+    return sample(kind, 0)
+
+
+@pytest.mark.parametrize("kind", entities(), ids=lambda each: f"{each.__module__.removeprefix('kio.schema.')}")
+@pytest.mark.parametrize("make", [shortest, sample])
+def test_it_takes_no_more_memory_than_was_added_up(kind: type[Any], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 27 times its bytes. What is too large for the room is refused before anything is made of it."""
+    data = encoded(make(kind, 3_000 if make is shortest else 12))
+    wire_bounds.read(kind, data)                # what is made once is made
+    tracemalloc.start()
+    try:
+        read = wire_bounds.read(kind, data)
+        taken, highest = tracemalloc.get_traced_memory()
+        assert read
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setattr(memory, "room", lambda: len(data))
+    with pytest.raises(wire_bounds.TooLarge) as refused:
+        wire_bounds.read(kind, data)
+    assert taken <= highest <= refused.value.bytes + 2_000
+
+
+@pytest.mark.parametrize(("files", "limit", "room"), [
+    ([], None, 2048), ([None, None], None, 2048), (["max\n"], None, 2048), (["9223372036854771712\n"], None, 2048),
+    ([str(256 << 20)], 256, 96), ([None, str(1 << 30)], 1024, 864), ([str(100 << 20)], 100, 64),
+    ([str(1 << 40)], 1 << 20, 2048), (["rubbish"], None, 2048),
+])
+def test_the_room_is_what_the_memory_limit_leaves(
+        files: list[str | None], limit: int | None, room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In MiB."""
+    paths = [tmp_path / str(number) for number, _ in enumerate(files)]
+    for path, text in zip(paths, files, strict=True):
+        if text is not None:
+            path.write_text(text)
+    monkeypatch.setattr(memory, "FILES", paths)
+    assert memory.limit() == (None if limit is None else limit << 20)
+    assert memory.room.__wrapped__() == room << 20
 
 
 def test_nothing_is_set_aside_for_what_is_only_announced() -> None:

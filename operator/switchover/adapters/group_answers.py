@@ -11,6 +11,7 @@ from kio.schema.list_groups.v5.response import ListedGroup
 from switchover.adapters import consumer_protocol
 from switchover.adapters.consumer_protocol import NO_GENERATION, PROTOCOL_TYPE
 from switchover.adapters.wire_coordinator import DescribedConsumer
+from switchover.core.addresses import canonical
 from switchover.core.groups.facts import UNTOLD, Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
 from switchover.ports import Malformed, Unreachable
@@ -142,4 +143,4 @@ def _partitions(assignment: AssignmentV0 | AssignmentV1) -> frozenset[TopicParti
 
 def _address(host: str) -> str:
     """Java prints an address with a slash before it, and a name before that where it knows one."""
-    return host.rpartition("/")[2]
+    return canonical(host.rpartition("/")[2])

@@ -14,12 +14,16 @@ from switchover.adapters import ownership
 from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
 from switchover.adapters.applied import applied_by
 from switchover.adapters.member_workloads import read_member_workloads
-from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod, selects
+from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod
 from switchover.core.groups.facts import JobRun
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import ServerConfiguration, Workload
+from switchover.core.selectors import selects
 from switchover.ports import Clock, Fenced, Refused, Unreachable
+
+NOT_WATCHED = {"reloader.stakater.com/ignore": "true"}
+"""Stakater's Reloader would else write a hash of every new file into the template, and pods would be due for a restart."""
 
 
 class KubernetesWorkloads:
@@ -72,6 +76,7 @@ class KubernetesWorkloads:
                 claim["metadata"]["name"] for claim in found["spec"].get("volumeClaimTemplates") or ()
             ),
             strict_budgets=tuple(budget["metadata"]["name"] for budget in own_budgets if never_allows(budget)),
+            selectors={budget["metadata"]["name"]: budget["spec"].get("selector") for budget in budgets},
         )
 
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
@@ -184,7 +189,7 @@ class KubernetesWorkloads:
         version = self._read_versions.pop(secret, None)
         try:
             if version is None:
-                metadata = {"name": secret, "labels": dict(labels)}
+                metadata = {"name": secret, "labels": dict(labels), "annotations": NOT_WATCHED}
                 manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
                 path = self._server.path("v1", "Secret")
                 await self._server.request("POST", path, manifest, field_manager=FIELD_MANAGER)

@@ -6,10 +6,11 @@ from typing import Any
 
 from switchover.adapters import ownership
 from switchover.adapters.api_server import ApiServer, NotFound
-from switchover.adapters.pods import read_member_pod, selects
+from switchover.adapters.pods import read_member_pod
 from switchover.core import names
 from switchover.core.groups.autoscalers import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT
 from switchover.core.groups.workloads import Autoscaler, MemberWorkload
+from switchover.core.selectors import selects
 
 Object = Mapping[str, Any]
 

@@ -4,33 +4,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from switchover.core.addresses import canonical
 from switchover.core.groups.facts import JobRun, JobState
 from switchover.core.groups.workloads import MemberPod
 from switchover.core.kraft import disks
 from switchover.core.kraft.facts import DiskReport, Pod
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
-
-
-def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Does a label selector match? One that is absent matches nothing, an empty one everything (policy/v1)."""
-    if selector is None:
-        return False
-    equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
-    return equal and all(_meets(rule, labels) for rule in selector.get("matchExpressions") or ())
-
-
-def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(rule["key"]), rule.get("values") or ()
-    match rule["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case _:  # DoesNotExist
-            return value is None
 
 
 def never_allows(budget: Mapping[str, Any]) -> bool:
@@ -72,7 +52,7 @@ def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
     return MemberPod(
         name=metadata["name"],
         uid=metadata["uid"],
-        ip=status.get("podIP", ""),
+        ips=frozenset(canonical(each["ip"]) for each in status.get("podIPs") or ()),
         node=pod["spec"].get("nodeName", ""),
         ready=conditions.get("Ready", {}).get("status") == "True",
         terminating="deletionTimestamp" in metadata,
@@ -117,10 +97,14 @@ def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, An
     for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         state = container.get("state") or {}
         waiting, terminated = state.get("waiting"), state.get("terminated")
+        last = (container.get("lastState") or {}).get("terminated") or {}
+        ended = f"ended with {last['exitCode']}: {_words(last)}" if last.get("exitCode") else ""
         if waiting and waiting.get("reason") not in _STARTING:
-            return f"container {container['name']}: {_words(waiting)}"
+            return "; it ".join(filter(None, (f"container {container['name']}: {_words(waiting)}", ended)))
         if terminated and terminated.get("exitCode") != 0:
             return f"container {container['name']} ended with {terminated.get('exitCode')}: {_words(terminated)}"
+        if state.get("running") and container.get("ready") is False and ended:
+            return f"container {container['name']} runs again, and is not ready; it {ended}"
     if status.get("phase") == "Failed":
         return _words(status)
     return ""

@@ -4,6 +4,8 @@ kio's native reader allocates by every length that it reads, before it looks whe
 process, past every `except`. So the bytes are walked by the schema first. Every length is held against what is left, null
 stands only where the schema allows it, and tagged fields that the schema does not know are taken out, as KIP-482 wants
 (kio fails at them, and a later Kafka may add one).
+
+The walk also adds up what the entity will take in memory: up to 27 times its bytes, where it is made of short numbers.
 """
 
 import types
@@ -17,11 +19,17 @@ from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 from kio.static.protocol import Entity
 
+from switchover.adapters import memory
+
 E = TypeVar("E", bound=Entity)
 
 _FIXED = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "error_code": 2, "int32": 4, "timedelta_i32": 4, "int64": 8,
           "timedelta_i64": 8, "datetime_i64": 8, "float64": 8, "uuid": 16}
 _LONGEST_VARINT = 5
+_COST = {"bool": 0, "int8": 0, "error_code": 0, "float64": 24, "timedelta_i32": 40, "timedelta_i64": 40, "datetime_i64": 48,
+         "uuid": 104}
+"""Bytes in memory of a value of CPython 3.11; 0 where all values stand there once."""
+_NUMBER, _TEXT, _BYTES, _TUPLE, _POINTER, _COLLECTED = 32, 80, 40, 40, 8, 16
 
 _Skip = Callable[["_Walk", int], int]
 """Takes where something begins, and returns where it ends. Raises Unreadable."""
@@ -31,10 +39,20 @@ class Unreadable(Exception):
     """These bytes are not what the protocol says."""
 
 
+class TooLarge(Unreadable):
+    """What these bytes say takes so many `bytes` of memory, more than there are for one answer."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"it takes {size:,} bytes of memory")
+        self.bytes = size
+
+
 def read(entity: type[E], data: bytes, offset: int = 0) -> tuple[E, int]:
-    """The entity that begins at `offset`, and where it ends. Raises Unreadable."""
+    """The entity that begins at `offset`, and where it ends. Raises Unreadable, and of it TooLarge."""
     walk = _Walk(data, offset)
     end = _entity(entity)(walk, offset)
+    if walk.memory + len(data) > memory.room():
+        raise TooLarge(walk.memory + len(data))
     try:
         found, _ = entity_reader(entity)(*((walk.known(end), 0) if walk.changed else (data, offset)))
     except (SerialError, ValueError, OverflowError) as error:       # a value that the schema's type does not have
@@ -43,10 +61,11 @@ def read(entity: type[E], data: bytes, offset: int = 0) -> tuple[E, int]:
 
 
 class _Walk:
-    """The bytes, and which of them are left when unknown tagged fields are taken out."""
+    """The bytes, which of them are left when unknown tagged fields are taken out, and the memory that they will take."""
 
     def __init__(self, data: bytes, begin: int) -> None:
         self.data = data
+        self.memory = 0
         self._kept: list[bytes] = []
         self._next = begin
 
@@ -92,8 +111,10 @@ def _entity(entity: type[Entity]) -> _Skip:
     flexible = entity.__flexible__
     skips = [_field(field, flexible) for field in fields(entity) if "tag" not in field.metadata]
     tagged = {field.metadata["tag"]: _field(field, flexible) for field in fields(entity) if "tag" in field.metadata}
+    cost = entity.__basicsize__ + _COLLECTED + sum(_cost(field) for field in fields(entity))
 
     def skip(walk: _Walk, at: int) -> int:
+        walk.memory += cost
         for each in skips:
             at = each(walk, at)
         return _tagged(walk, at, tagged) if flexible else at
@@ -116,6 +137,7 @@ def _tagged(walk: _Walk, at: int, known: dict[int, _Skip]) -> int:
         inner = _Walk(walk.data, content)
         if known[tag](inner, content) != at:
             raise Unreadable(f"the tagged field {tag} at byte {start} has not the length that it says")
+        walk.memory += inner.memory
         found = inner.known(at)
         kept += (walk.data[start:sized], _varint(len(found)), found)
     all_of_it = b"".join((_varint(len(kept) // 3), *kept))
@@ -124,13 +146,26 @@ def _tagged(walk: _Walk, at: int, known: dict[int, _Skip]) -> int:
     return at
 
 
+def _cost(field: Field[Any]) -> int:
+    """What the value of a field takes whatever it is; that of others is added as it is met."""
+    kind, _ = _without_none(field.type)
+    if typing.get_origin(kind) is tuple or is_dataclass(kind):
+        return 0
+    return _fixed(field.metadata["kafka_type"])[1]
+
+
+def _fixed(name: str) -> tuple[int, int]:
+    """Bytes of such a value on the wire and in memory; 0 and 0 for a type of no fixed size."""
+    return (_FIXED[name], _COST.get(name, _NUMBER)) if name in _FIXED else (0, 0)
+
+
 def _field(field: Field[Any], flexible: bool) -> _Skip:
     kind, nullable = _without_none(field.type)
     if typing.get_origin(kind) is not tuple:
         return _one(kind, field, flexible, nullable)
     inner, items_nullable = _without_none(typing.get_args(kind)[0])
-    size = 0 if is_dataclass(inner) else _FIXED.get(field.metadata["kafka_type"], 0)
-    return _array(_one(inner, field, flexible, items_nullable), size, flexible, nullable, field.name)
+    size, cost = (0, 0) if is_dataclass(inner) else _fixed(field.metadata["kafka_type"])
+    return _array(_one(inner, field, flexible, items_nullable), size, cost, flexible, nullable, field.name)
 
 
 def _without_none(kind: Any) -> tuple[Any, bool]:
@@ -148,7 +183,7 @@ def _one(kind: Any, field: Field[Any], flexible: bool, nullable: bool) -> _Skip:
     if name in _FIXED:
         size = _FIXED[name]
         return lambda walk, at: walk.skip(at, size)
-    length_size = 2 if name == "string" else 4
+    length_size, least, each = (2, _TEXT, 4) if name == "string" else (4, _BYTES, 1)
 
     def skip(walk: _Walk, at: int) -> int:
         size, begin = _length(walk, at, flexible, length_size)
@@ -156,6 +191,7 @@ def _one(kind: Any, field: Field[Any], flexible: bool, nullable: bool) -> _Skip:
             if not nullable or size < -1:
                 raise Unreadable(f"{field.name} at byte {at} has the length {size}")
             return begin
+        walk.memory += least + each * size              # one letter of four bytes makes all of a text as wide
         return walk.skip(begin, size)
 
     return skip
@@ -172,14 +208,15 @@ def _nullable_entity(entity: type[Entity]) -> _Skip:
     return skip
 
 
-def _array(item: _Skip, size: int, flexible: bool, nullable: bool, name: str) -> _Skip:
-    """`size`: of each item, where all have the same."""
+def _array(item: _Skip, size: int, cost: int, flexible: bool, nullable: bool, name: str) -> _Skip:
+    """`size`: of each item, where all have the same, and what each of those takes in memory."""
     def skip(walk: _Walk, at: int) -> int:
         count, end = _length(walk, at, flexible, 4)
         if count < 0 and (not nullable or count < -1):
             raise Unreadable(f"{name} at byte {at} has {count} elements")
         if count > len(walk.data) - end:                    # each of them has one byte at least
             raise Unreadable(f"{name} at byte {at} has {count} elements, and {len(walk.data) - end} bytes are left")
+        walk.memory += _TUPLE + _COLLECTED + max(count, 0) * (_POINTER + cost)
         if size:
             return walk.skip(end, max(count, 0) * size)
         for _ in range(count):

@@ -20,8 +20,11 @@ OPERATIONS = {3: "READ", 4: "WRITE", 5: "CREATE", 6: "DELETE", 7: "ALTER", 8: "D
 async def examine_broker(node: Address, connection: Connection, broker_id: int) -> BrokerExamination:
     """Three questions on one connection. Raises Refused naming the right that is missing."""
     operations = await cluster_operations(connection)
-    return BrokerExamination(await _static_settings(node, connection, broker_id), await _directories(node, connection),
-                             operations)
+    configs = await broker_settings(node, connection, broker_id, synonyms=True)
+    settings = {setting.name: _static(setting) for setting in configs if not setting.is_sensitive}
+    return BrokerExamination(
+        {name: value for name, value in settings.items() if value is not None}, await _directories(node, connection),
+        operations, frozenset(setting.name for setting in configs if setting.is_sensitive and _is_static(setting)))
 
 
 async def cluster_operations(connection: Connection) -> frozenset[str]:
@@ -36,16 +39,14 @@ async def cluster_operations(connection: Connection) -> frozenset[str]:
     return frozenset(name for bit, name in OPERATIONS.items() if bits & 1 << bit)
 
 
-async def _static_settings(node: Address, connection: Connection, broker_id: int) -> dict[str, str]:
-    configs = await broker_settings(node, connection, broker_id, synonyms=True)
-    settings = {setting.name: _static(setting) for setting in configs}
-    return {name: value for name, value in settings.items() if value is not None}
+def _is_static(setting: DescribeConfigsResourceResult) -> bool:
+    """Whether it stands in the file or on the command line."""
+    return setting.config_source == STATIC or any(
+        other.source == STATIC and other.name == setting.name for other in setting.synonyms)
 
 
 def _static(setting: DescribeConfigsResourceResult) -> str | None:
-    """The value from the file or the command line, which a dynamic one may hide; None where there is none, or a secret."""
-    if setting.is_sensitive:
-        return None
+    """The value from the file or the command line, which a dynamic one may hide; None where there is none."""
     if setting.config_source == STATIC:
         return setting.value
     hidden = (other.value for other in setting.synonyms if other.source == STATIC and other.name == setting.name)

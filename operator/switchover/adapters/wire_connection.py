@@ -6,6 +6,7 @@ import io
 import itertools
 import ssl
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 from scramp import ScramClient, ScramException
 
-from switchover.adapters import wire_bounds
+from switchover.adapters import memory, wire_bounds
 from switchover.adapters.sasl import Credentials
 from switchover.adapters.wire_security import Security
 from switchover.core.kraft.facts import Address
@@ -27,10 +28,13 @@ CLIENT_ID = "switchover"
 NOT_AUTHORIZED = frozenset({
     ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed, ErrorCode.topic_authorization_failed,
 })
-LARGEST_ANSWER = 64 * 1024 * 1024       # bytes; Kafka's raft layer sends up to 8 MiB of the metadata log at once
-
+LARGEST_ANSWER = 64 * 1024 * 1024       # bytes
+LARGE_ANSWER = 256 * 1024               # bytes, which take some 25 ms to read: more is not for the event loop to wait for
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
 MOST_ITERATIONS = 16_384                # of SCRAM: what Kafka grants to a credential at most (ScramMechanism.java)
+
+_LARGE_ANSWERS = ThreadPoolExecutor(1, "large answers")
+"""Reads one after the other: two at once would take the memory of two."""
 
 Response = TypeVar("Response", bound=ResponsePayload)
 
@@ -99,16 +103,27 @@ class Connection:
 
     async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
         """Send a request and read its answer, of the same version."""
-        return self.parse(await self.exchange(request), response)
+        return await self.read(await self.exchange(request), response)
 
-    def parse(self, answer: bytes, response: type[Response]) -> Response:
+    async def read(self, answer: bytes, response: type[Response]) -> Response:
         """Read what `exchange` returned."""
+        if len(answer) <= LARGE_ANSWER:
+            return self._read(answer, response)
+        return await asyncio.get_running_loop().run_in_executor(_LARGE_ANSWERS, self._read, answer, response)
+
+    def _read(self, answer: bytes, response: type[Response]) -> Response:
         try:
             _, begin = wire_bounds.read(response.__header_schema__, answer)
             result, _ = wire_bounds.read(response, answer, begin)
+        except wire_bounds.TooLarge as error:
+            raise self._too_large(error.bytes) from error
         except wire_bounds.Unreadable as error:
             raise Unreachable(f"{self._node}: unreadable answer: {error}") from error
         return result
+
+    def _too_large(self, size: int) -> Refused:
+        return Refused(f"{self._node}: an answer of it takes {size // memory.MIB:,} MiB of memory, more than the operator"
+                       f" has for one; give it a limit of {memory.limit_for(size)} (resources.limits.memory)")
 
     async def exchange(self, request: RequestPayload) -> bytes:
         """Send a request; the answer's bytes from its header on."""
@@ -129,6 +144,8 @@ class Connection:
         size = int.from_bytes(await self._reader.readexactly(4), signed=True)
         if not 4 <= size <= LARGEST_ANSWER:
             raise Unreachable(f"{self._node}: does not speak Kafka's protocol")
+        if (twice := 2 * size) > memory.room():                     # as it comes in, and as it is handed on
+            raise self._too_large(twice)
         answer = await self._reader.readexactly(size)
         returned = int.from_bytes(answer[:4], signed=True)          # first in every response header
         if returned != correlation_id:

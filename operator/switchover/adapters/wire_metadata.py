@@ -8,14 +8,14 @@ from kio.schema.types import TopicName
 
 from switchover.adapters.wire_connection import Connection
 from switchover.core.kraft.facts import Address
-from switchover.ports import Unreachable
+from switchover.ports import Untold
 
 
 async def metadata(node: Address, connection: Connection, topics: Iterable[str] | None) -> MetadataResponse:
     """Of these topics, or of all for None; nothing is created.
 
-    Raises Unreachable for a broker that knows of none, not even of itself: it has just started, and does not know of the
-    topics either.
+    Raises Untold for a broker that knows of none, not even of itself: it has just started, and does not know of the topics
+    either.
     """
     answer = await connection.ask(MetadataRequest(
         topics=None if topics is None else tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
@@ -24,5 +24,5 @@ async def metadata(node: Address, connection: Connection, topics: Iterable[str] 
         include_topic_authorized_operations=False,
     ), MetadataResponse)
     if not answer.brokers:
-        raise Unreachable(f"{node}: has just started, and knows of no broker yet")
+        raise Untold(f"{node}: has just started, and knows of no broker yet")
     return answer

@@ -34,7 +34,7 @@ async def api_versions(node: Address, connection: Connection) -> Versions:
         old = await connection.ask(v0.ApiVersionsRequest(), v0.ApiVersionsResponse)
         succeeded(node, old.error_code, "list its API versions", "Describe")
         return Versions({key.api_key: key.max_version for key in old.api_keys}, {}, {})
-    answer = connection.parse(data, v3.ApiVersionsResponse)
+    answer = await connection.read(data, v3.ApiVersionsResponse)
     succeeded(node, answer.error_code, "list its API versions", "Describe")
     return Versions(
         api_keys={key.api_key: key.max_version for key in answer.api_keys},

@@ -28,6 +28,9 @@ from switchover.ports import Clock, Migrations
 from switchover.reconcile import Connect
 from switchover.settings import Settings
 
+SECOND_LOOK = 1.0
+"""Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""
+
 
 async def explain_from_here(settings: Settings, name: str) -> list[str]:
     """Explain a migration of our namespace with connections of our own."""
@@ -40,10 +43,6 @@ async def explain_from_here(settings: Settings, name: str) -> list[str]:
         return await explain(name, settings.namespace, migrations, connections, clock)
     finally:
         await server.close()
-
-
-SECOND_LOOK = 1.0
-"""Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""
 
 
 async def explain(name: str, namespace: str, migrations: Migrations, connect: Connect[KafkaMigration, Picture],

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import sys
 import time
-from typing import Any
 
 import kopf
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -19,7 +18,7 @@ from switchover.cli.connections import Connections, GroupConnections
 from switchover.core.groups.kind import ConsumerGroupMigrations
 from switchover.core.kind import Kind, M, P
 from switchover.core.kraft.kind import KafkaMigrations
-from switchover.handlers import Loops, kopf_settings, register
+from switchover.handlers import Loops, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Connect, Reconciler
 from switchover.settings import Settings
@@ -44,33 +43,24 @@ async def run_operator(settings: Settings) -> None:
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
     kopf.on.login(registry=registry)(login)
 
-    def serve(name: str, plural: str, kind: Kind[M, P], connected: Connect[M, P]) -> Reconciler[M, P]:
+    def add(name: str, plural: str, kind: Kind[M, P], connected: Connect[M, P]) -> None:
         migrations = KubernetesMigrations(server, clock, name, plural)
         reconciler = Reconciler(
             kind, settings.namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connected,
             clock, metrics.migrations(name))
-        loops = Loops(name, reconciler.reconcile, reconciler.release, migrations.set_finalizer, metrics)
+        loops = Loops(name, reconciler.reconcile, reconciler.release, migrations.set_finalizer, reconciler.close, metrics)
         register(registry, (GROUP, VERSION, plural), loops)
-        return reconciler
 
-    served: list[Reconciler[Any, Any]] = []
     if "KafkaMigration" in settings.kinds:
-        served.append(serve("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow),
-                            Connections(settings.namespace, workloads, KubernetesSurvey(server), clock)))
+        add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow),
+            Connections(settings.namespace, workloads, KubernetesSurvey(server), clock))
     if "ConsumerGroupMigration" in settings.kinds:
-        served.append(serve("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
-                            GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock)))
+        add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
+            GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock))
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
-        await kopf.operator(
-            registry=registry,
-            settings=kopf_settings(),
-            namespaces=[settings.namespace],
-            liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz",
-        )
+        await serve(registry, metrics, settings.namespace, f"http://0.0.0.0:{settings.probe_port}/healthz")
     finally:
-        for reconciler in served:
-            await reconciler.close()
         await server.close()
         scraped.shutdown()
         scraped.server_close()

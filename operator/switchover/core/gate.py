@@ -50,9 +50,9 @@ def fail(reason: str, message: str, *, subject: str = "", observed: object = "",
     return Verdict(Outcome.FAIL, reason, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-def unknown(reason: str, message: str, *, subject: str = "") -> Verdict:
+def unknown(reason: str, message: str, *, subject: str = "", unblocks: str = "the observation succeeds again") -> Verdict:
     """Could not be observed."""
-    return Verdict(Outcome.UNKNOWN, reason, message, subject, unblocks="the observation succeeds again")
+    return Verdict(Outcome.UNKNOWN, reason, message, subject, unblocks=unblocks)
 
 
 def warn(code: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",

@@ -1,10 +1,11 @@
 """Who else writes the workloads that a migration changes: GitOps tools and people, by their marks and managedFields.
 
-Marks and cures: progressive-delivery.md 2.3. Which of Flux's marks count on the live object, and which only in Git, was read
-in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`.
+Marks and cures: progressive-delivery.md 2.3. Which of Flux's marks count on the live object, and which only in Git
+(`ssa: IfNotPresent`), was read in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`; their values in any case, in its
+`utils.AnyInMetadata`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from switchover.core import names
@@ -17,7 +18,8 @@ FLUX = "Flux Kustomization"
 FLUX_KUSTOMIZE = "kustomize.toolkit.fluxcd.io/"
 FLUX_HELM = "helm.toolkit.fluxcd.io/"
 HELM = "meta.helm.sh/release-name"
-MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app.kubernetes.io/")
+WAVE = "wave.pusher.com/update-on-config-change"
+MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app.kubernetes.io/", WAVE)
 """What the labels and annotations of these tools begin with."""
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Tool:
 def tool_of(workload: Kept, namespace: str) -> Tool | None:
     """The tool that a workload belongs to, None when it carries no mark of one."""
     marks = workload.marks
-    annotate = f"kubectl --namespace {namespace} annotate {workload.kind.lower()} {workload.name}"
+    annotate = f"kubectl --namespace {namespace} annotate --overwrite {workload.kind.lower()} {workload.name}"
     if tracking := marks.get(ARGO_TRACKING):
         return _argo(workload, namespace, tracking.partition(":")[0])
     if any(manager.name in ARGO_MANAGERS for manager in workload.managers):
@@ -51,10 +53,10 @@ def tool_of(workload: Kept, namespace: str) -> Tool | None:
         there = marks.get(f"{FLUX_HELM}namespace", namespace)
         suspend = f"flux suspend helmrelease {release} --namespace {there}"
         return Tool("Flux HelmRelease", f"{there}/{release}", reverts=True,
-                    quiet=marks.get(f"{FLUX_HELM}driftDetection") == "disabled",
+                    quiet=_says(marks, f"{FLUX_HELM}driftDetection", "disabled"),
                     tolerate=f"{annotate} {FLUX_HELM}driftDetection=disabled", suspend=suspend)
     if kustomization := marks.get(f"{FLUX_KUSTOMIZE}name"):
-        off = marks.get(f"{FLUX_KUSTOMIZE}reconcile") == "disabled" or marks.get(f"{FLUX_KUSTOMIZE}ssa") == "Ignore"
+        off = _says(marks, f"{FLUX_KUSTOMIZE}reconcile", "disabled") or _says(marks, f"{FLUX_KUSTOMIZE}ssa", "Ignore")
         mark = f"{annotate} {FLUX_KUSTOMIZE}reconcile=disabled"
         there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
         return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)
@@ -62,6 +64,10 @@ def tool_of(workload: Kept, namespace: str) -> Tool | None:
         wait = f"no helm upgrade of {release} before HandOver, and then only with what runs in its templates or values"
         return Tool("Helm release", release, reverts=False, quiet=False, tolerate=wait, suspend=wait)
     return None
+
+
+def _says(marks: Mapping[str, str], key: str, value: str) -> bool:
+    return marks.get(key, "").casefold() == value.casefold()
 
 
 def _argo(workload: Kept, namespace: str, application: str) -> Tool:

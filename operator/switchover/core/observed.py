@@ -19,12 +19,13 @@ class Unknown:
     """Nothing could be observed; `why` names the culprit in words that a person on call can use.
 
     `refused` when the other side understood and said no: it will go on saying so until a person acts. `malformed` as well
-    when it told something that breaks its protocol.
+    when it told something that breaks its protocol. `untold` when it answers, and nobody has told it anything yet.
     """
 
     why: str
     refused: bool = False
     malformed: bool = False
+    untold: bool = False
 
 
 Observed = Known[T_co] | Unknown

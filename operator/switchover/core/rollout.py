@@ -16,7 +16,8 @@ from switchover.core.position import Batch, Position
 MAX_EVICTIONS = 2
 """A node that still shows another mode after this many evictions needs a person."""
 SETTLE_SECONDS = 10.0
-"""A new pod may answer with its predecessor's voice for a moment; only after this its word counts against it."""
+"""A new pod may answer with its predecessor's voice for a moment; only then its word counts against it. No answer never
+does: a pod without a readiness probe is Ready while Kafka starts, which may take minutes."""
 
 
 class HasPosition(Protocol):
@@ -138,10 +139,13 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
     on_record = sight.uid != "" and sight.uid == record.evicting
     if sight.mode == record.assigned and sight.ready and not sight.terminating and not on_record:
         return None
-    settled = sight.ready and sight.started_at is not None and now - sight.started_at > SETTLE_SECONDS
+    settled = sight.ready and sight.mode != "" and sight.started_at is not None and (
+        now - sight.started_at > SETTLE_SECONDS)
     coming = sight.uid == "" or sight.terminating or (record.evictions > 0 and not on_record and not settled)
     if coming:
-        message = sight.trouble or f"{name} is on its way into mode {record.assigned}"
+        message = f"{name} is on its way into mode {record.assigned}"
+        if sight.trouble and not sight.terminating:     # its last container ends with 143: that is no trouble
+            message = sight.trouble
         judge.add(f"Replace/{name}", wait("PodComingUp", message, subject=name, observed=sight.mode or "no answer",
                                           threshold=record.assigned, unblocks="the pod starts and answers"))
         return Move(at)

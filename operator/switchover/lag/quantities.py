@@ -85,6 +85,8 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
 
     slack = 0 if samples.transactional is None else thresholds.marker_slack * samples.transactional
     lag = end[:, -1] - newest - slack
+    emptied = start[:, -1] >= end[:, -1]            # by retention: whatever was committed, nothing is there to be consumed
+    lag = np.where(emptied, np.minimum(lag, 0), lag)
     time_lag, censored = _head_age(time, end, newest)
     span, age, hole = at - time[:, 0], now - at, _largest(np.diff(time))
     arriving = _per_second(end[:, -1] - end[:, 0], span)

@@ -38,6 +38,9 @@ PRODUCER_IDS = "/latest_producer_id_block"
 _DEFAULT = "<default>"
 _CONTROLLER = -1                                # who KRaft's controllers say they are in PRODUCER_IDS
 _DOUBLE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")      # what Java and Python read alike
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_BITS = {"producer_byte_rate": 64, "consumer_byte_rate": 64, "connection_creation_rate": 32}
+"""Quotas that a broker reads as whole numbers when it starts, and ends where they are none (ConfigHandler.scala)."""
 
 Entries = tuple[tuple[str, Any, Any], ...]
 """(field of ClusterMetadata, key, value) of one node."""
@@ -146,7 +149,14 @@ def _quotas(entity: Entity, config: Mapping[str, str]) -> Entries:
     for key, value in config.items():
         if not _DOUBLE.fullmatch(value.strip()):
             raise ValueError(f"{key} is not a number")
+        if (bits := _BITS.get(key)) is not None and not _is_whole(value, bits):
+            raise ValueError(f"{key} is no whole number of {bits} bits, and no broker starts with it")
     return (("quotas", entity, {key: float(value) for key, value in config.items()}),) if config else ()
+
+
+def _is_whole(value: str, bits: int) -> bool:
+    """As Java parses it: digits alone, within the range."""
+    return _WHOLE.fullmatch(value) is not None and len(value) < 25 and -1 << bits - 1 <= int(value) < 1 << bits - 1
 
 
 def _scram(mechanism: str, value: str) -> Scram:

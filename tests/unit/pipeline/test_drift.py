@@ -131,7 +131,7 @@ METADATA = st.builds(
         lambda found: len({topic.id for topic in found.values()}) == len(found)),
     configs=st.dictionaries(st.builds(Resource, st.sampled_from(["topic", "broker"]), NAMES), CONFIGS, max_size=4),
     quotas=st.dictionaries(st.tuples(st.tuples(st.just("user"), NAMES | st.none())),
-                           st.dictionaries(st.just("producer_byte_rate"), st.sampled_from([1.0, 2.5]), min_size=1)),
+                           st.dictionaries(st.just("producer_byte_rate"), st.sampled_from([1.0, 2.0]), min_size=1)),
     acls=st.frozensets(st.builds(Acl, st.just("User:a"), st.just("*"), st.just("Allow"), st.sampled_from(["Read", "Write"]),
                                  st.just("Topic"), st.just("literal"), NAMES)),
     next_producer_id=st.none() | st.sampled_from([1000, 2000]))
@@ -216,7 +216,7 @@ def test_lone_surrogates_can_be_shown() -> None:
 
 def test_the_voters_as_kafka_names_them() -> None:
     assert {node: str(where) for node, where in voters("3000@kafka-0.x:9093, 3001@[::1]:9093").items()} == {
-        3000: "kafka-0.x:9093", 3001: "::1:9093"}
+        3000: "kafka-0.x:9093", 3001: "[::1]:9093"}
 
 
 @pytest.mark.parametrize("text", ["kafka:9093", "1@kafka", "1@kafka:99999", "1@a:1,1@b:1", "", "1@a:1,", "x@a:1"])

@@ -198,8 +198,8 @@ class Picture:
 
     def members_of(self, pod: MemberPod) -> Sequence[Member]:
         """The members that run in a pod: by its address and, where several pods share that, by the client id."""
-        here = self._members_by_host.get(pod.ip, ())
-        shared = self._pods_by_host[pod.ip] > 1
+        here = [member for address in sorted(pod.ips) for member in self._members_by_host.get(address, ())]
+        shared = any(self._pods_by_host[address] > 1 for address in pod.ips)
         return [member for member in here if pod.name in member.client_id] if shared else here
 
     @cached_property
@@ -211,7 +211,7 @@ class Picture:
 
     @cached_property
     def _pods_by_host(self) -> Counter[str]:
-        return Counter(pod.ip for _, _, pod in self.pods())
+        return Counter(address for _, _, pod in self.pods() for address in pod.ips)
 
     @property
     def members(self) -> Observed[Members]:

@@ -19,7 +19,7 @@ class MemberPod:
 
     name: str
     uid: str
-    ip: str
+    ips: frozenset[str]               # as canonical writes them; of dual stack more than one
     node: str
     ready: bool
     terminating: bool

@@ -13,7 +13,7 @@ from switchover.core.kraft.facts import Address, Workload
 from switchover.core.kraft.modes import ControllerListener, Voters
 from switchover.core.kraft.template import broker_container
 
-LOG_DIR = "/var/lib/kafka-controller/data"
+METADATA_DIR = "/var/lib/kafka-controller/data"
 FILES = "/etc/switchover"
 RUN_DIR = "/run/switchover"
 GRACE_SECONDS = 60
@@ -34,7 +34,7 @@ tries=0
 for host in ${VOTER_HOSTS}; do
     until getent hosts "${host}" >/dev/null || [ "${tries}" -ge 30 ]; do tries=$((tries + 1)); sleep 1; done
 done
-[ -f "${LOG_DIR}/meta.properties" ] || "$(tool kafka-storage)" format \\
+[ -f "${METADATA_DIR}/meta.properties" ] || "$(tool kafka-storage)" format \\
     --cluster-id="${CLUSTER_ID}" --release-version="${RELEASE_VERSION}" --config="${file}"
 exec "$(tool kafka-server-start)" "${file}"
 """
@@ -73,7 +73,7 @@ def manifests(migration: str, spec: KafkaMigrationSpec, brokers: BrokerSet, work
     """Service, disruption budget and StatefulSet of the controllers; image and security as the brokers have them."""
     name = spec.controllers.name
     selector = {names.CONTROLLERS_LABEL: name}
-    labels = {**names.labels(migration), **selector}
+    labels = names.controller_labels(name, migration)
     return (
         {
             "apiVersion": "v1",
@@ -130,7 +130,9 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
         "RELEASE_VERSION": release_version,
         "VOTER_HOSTS": " ".join(f"{pod}.{spec.controllers.name}" for pod in names.controller_pods(spec)),
         "FILES": FILES,
-        "LOG_DIR": LOG_DIR,
+        "METADATA_DIR": METADATA_DIR,
+        "LOG_DIR": f"{RUN_DIR}/logs",           # of Kafka's own scripts: on the metadata's volume they would fill it
+        "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
         "RUN_DIR": RUN_DIR,
         "CONTROLLER_PORT": str(spec.controllers.listener.port),
     }
@@ -147,7 +149,7 @@ def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, label
                            "failureThreshold": 3},
         "resources": template.resources.manifest(),
         "volumeMounts": [
-            {"name": "data", "mountPath": LOG_DIR.rsplit("/", 1)[0]},
+            {"name": "data", "mountPath": METADATA_DIR.rsplit("/", 1)[0]},
             {"name": "files", "mountPath": FILES, "readOnly": True},
             {"name": "run", "mountPath": RUN_DIR},
         ],

@@ -19,12 +19,15 @@ class LogDirectory:
 class BrokerExamination:
     """What one broker tells of itself. `operations` are those that our user may do on the cluster, as Kafka names them.
 
-    `static_settings` are the values from its file and command line, without defaults, dynamic values and secrets.
+    `static_settings` are the values from its file and command line, without defaults and dynamic values. Of what it keeps
+    to itself only the names are told, in `hidden`: secrets, and every key that Kafka's own configuration does not define,
+    such as `super.users`.
     """
 
     static_settings: Mapping[str, str]
     log_directories: tuple[LogDirectory, ...]
     operations: frozenset[str]
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Address:
     port: int
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 # --- Kafka nodes, each asked for itself -------------------------------------------------------------------------------
@@ -205,6 +205,7 @@ class Workload:
     owner: str = ""                   # its controller by ownerReference, "Kafka my-cluster"; "" when nobody's
     claim_templates: tuple[str, ...] = ()                      # names of its volumeClaimTemplates
     strict_budgets: tuple[str, ...] = ()                       # those of `budgets` that never allow a disruption
+    selectors: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)    # of every budget of the namespace
 
     @property
     def kind(self) -> str:

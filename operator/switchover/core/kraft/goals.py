@@ -158,7 +158,7 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
             return modes.STOPPED_FILE
         if voters is None:
             return None
-        return modes.render_controller(text, mode, picture.controllers[pod], voters, controllers.LOG_DIR)
+        return modes.render_controller(text, mode, picture.controllers[pod], voters, controllers.METADATA_DIR)
 
     name = picture.spec.controllers.name
     files = _files(state, name, picture.controllers, rendered, {})

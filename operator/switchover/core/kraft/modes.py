@@ -28,14 +28,16 @@ Leftover overrides of broker.id (equal), zookeeper.connect and inter.broker.prot
 (feasibility-implementation.md).
 """
 
-_ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.format.version", "broker.id",
-                   "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")
+ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.format.version", "broker.id",
+                  "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")
+"""Keys that a broker on KRaft has not; one that ends in a dot stands for all that begin so."""
 BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
                "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
                "reserved.broker.max.id")
 """Keys that no controller has; only their values may differ from broker to broker."""
-_MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
-                   "sasl.mechanism.inter.broker.protocol")
+MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
+                  "sasl.mechanism.inter.broker.protocol")
+"""Keys that a controller has only while it migrates."""
 
 STOPPED = "switchover.stopped"
 """The one property of a controller's file in mode Stopped; the start script waits instead of starting Kafka."""
@@ -118,10 +120,10 @@ def render_broker(text: str, mode: str, node_id: int, voters: Voters) -> str:
     raised = {PROTOCOL_VERSION: RAISED} if _is_too_old(file) else {}
     changes = _quorum_settings(file, voters)
     if mode == "B":
-        return _edit(file, _moved_stores(voters), {**changes, **raised, MIGRATION_FLAG: "true"})
+        return _edit(file, moved_stores(voters), {**changes, **raised, MIGRATION_FLAG: "true"})
     if mode == "C":
         changes |= {"process.roles": "broker", "node.id": str(node_id)} | _standard_authorizer(file)
-        return _edit(file, (*_ZOOKEEPER_ONLY, *_moved_stores(voters)), changes)
+        return _edit(file, (*ZOOKEEPER_ONLY, *moved_stores(voters)), changes)
     raise ValueError(f"a broker has no mode {mode!r}")
 
 
@@ -147,9 +149,9 @@ def render_controller(text: str, mode: str, node_id: int, voters: Voters, log_di
         if "inter.broker.listener.name" not in file:
             changes["inter.broker.listener.name"] = file.get("security.inter.broker.protocol", "PLAINTEXT")
         changes[MIGRATION_FLAG] = "true"
-        return _edit(file, (*BROKER_ONLY, "security.inter.broker.protocol", *_moved_stores(voters)), changes)
+        return _edit(file, (*BROKER_ONLY, "security.inter.broker.protocol", *moved_stores(voters)), changes)
     if mode == "F":
-        return _edit(file, (*BROKER_ONLY, *_MIGRATION_ONLY, *_moved_stores(voters)), changes)
+        return _edit(file, (*BROKER_ONLY, *MIGRATION_ONLY, *moved_stores(voters)), changes)
     raise ValueError(f"a controller has no mode {mode!r}")
 
 
@@ -161,12 +163,12 @@ def _quorum_settings(file: Mapping[str, str], voters: Voters) -> dict[str, str]:
         "controller.quorum.voters": str(voters),
         "controller.listener.names": listener.name,
         "listener.security.protocol.map": ",".join([*others, f"{listener.name}:{listener.security_protocol}"]),
-        **(_stores_by_listener(file, others) if _moved_stores(voters) else {}),
+        **(_stores_by_listener(file, others) if moved_stores(voters) else {}),
         **listener.settings,
     }
 
 
-def _moved_stores(voters: Voters) -> tuple[str, ...]:
+def moved_stores(voters: Voters) -> tuple[str, ...]:
     """The user's stores for all listeners, when the controllers' listener has its own.
 
     Kafka takes those for the controllers' listener, too, and then refuses two stores of different kinds at once
@@ -197,6 +199,8 @@ def _edit(file: PropertiesFile, removed: Iterable[str], changes: Mapping[str, st
             del file[key]
     kept = file.dumps()
     if kept and not kept.endswith("\n"):
+        kept += "\n"
+    if kept.endswith("\\\n"):                       # a line that goes on to nowhere would go on to ours
         kept += "\n"
     ours = PropertiesFile()
     for key in sorted(changes):

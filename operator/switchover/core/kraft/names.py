@@ -11,6 +11,11 @@ from switchover.core.names import labels as labels
 CONTROLLERS_LABEL = "switchover.dev/controllers"
 
 
+def controller_labels(controllers: str, migration: str) -> dict[str, str]:
+    """Of everything that belongs to the controllers' StatefulSet."""
+    return {**labels(migration), CONTROLLERS_LABEL: controllers}
+
+
 def node_files(workload: str) -> str:
     """The Secret with one file for each pod of a StatefulSet."""
     return f"{workload}-switchover"

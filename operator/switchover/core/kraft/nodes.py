@@ -21,13 +21,14 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
         return Known(Sight("", True, False, None, "Stopped"), at)      # it is deleted only after its pods
     if workload is None:
         return Unknown(f"the StatefulSet of pod {name} does not exist")
-    node_id = picture.position.nodes[name].node_id
-    mode = picture.mode(node_id)
+    record = picture.position.nodes[name]
+    mode = picture.mode(node_id := record.node_id)
     told = mode.value if isinstance(mode, Known) else ""
     pod = workload.pods.get(name)
     answer = picture.facts.answers.get(node_id)
-    if pod is not None and pod.ready and isinstance(answer, Known) and answer.value == NOT_LISTENING:
-        told = "Stopped"
+    if record.assigned == "Stopped" and pod is not None and pod.ready and isinstance(answer, Known) and (
+            answer.value == NOT_LISTENING):
+        told = "Stopped"                                # any other node listens later: not every pod has a readiness probe
     if pod is None:
         return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
     return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, pod.trouble), at)

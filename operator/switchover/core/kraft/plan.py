@@ -180,6 +180,7 @@ PLAN: Plan[Picture] = Plan((
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
          begun=check_hand_over_begun,
          forward=Leg(
-             enter=(workloads.NO_POD_WOULD_RESTART,), goal=goals.hand_over, done=(workloads.NO_POD_WOULD_RESTART,))),
+             enter=(workloads.ORIGINALS_KEPT, workloads.NO_POD_WOULD_RESTART), goal=goals.hand_over,
+             done=(workloads.NO_POD_WOULD_RESTART,))),
     Step("ReleaseZooKeeper", back=None, rests_on=RECORD, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
 ))

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, PlannedNodes, PlannedStep, PlanPreview
 from switchover.core.kraft import modes
-from switchover.core.kraft.controllers import LOG_DIR
+from switchover.core.kraft.controllers import METADATA_DIR
 from switchover.core.kraft.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
@@ -55,7 +55,7 @@ def changes(picture: Picture) -> tuple[Change, ...]:
                           modes.properties(modes.render_broker(text, after, broker_id, voters)))
                     for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == name}))
         first, own = texts[picture.spec.brokers[0].name], picture.spec.controllers.name
-        files = {pod: {mode: modes.properties(modes.render_controller(first, mode, node_id, voters, LOG_DIR))
+        files = {pod: {mode: modes.properties(modes.render_controller(first, mode, node_id, voters, METADATA_DIR))
                        for mode in CONTROLLER_MODES} for pod, node_id in picture.controllers.items()}
         brokers_own = modes.properties(first)
     except ValueError:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+import re2
 from asn1crypto import x509
 
 from switchover.api.controllers import ControllerListener, SecurityProtocol
@@ -16,6 +17,8 @@ _KEYWORDS = {
     "2.5.4.11": "OU", "0.9.2342.19200300.100.1.25": "DC", "0.9.2342.19200300.100.1.1": "UID",
 }
 """Those of RFC 2253; Java writes every other attribute as its number and the bytes of its value."""
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 _RULE = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?))\s*(?:,|$)")
 
 
@@ -58,7 +61,10 @@ def _attribute(attribute: x509.NameTypeAndValue) -> str:
 
 
 def apply_rules(rules: str, name: str) -> str | None:
-    """`ssl.principal.mapping.rules` as SslPrincipalMapper reads them; None when no rule fits or one is not understood."""
+    """`ssl.principal.mapping.rules` as SslPrincipalMapper reads them; None when no rule fits or one is not understood.
+
+    Who may change the brokers' configuration writes the expressions, so they are run by an engine without backtracking.
+    """
     at = 0
     while at < len(rules.rstrip()):
         rule = _RULE.match(rules, at)
@@ -68,11 +74,11 @@ def apply_rules(rules: str, name: str) -> str | None:
         if rule[1]:
             return name
         try:
-            pattern = re.compile(rule[2])
+            pattern = re2.compile(rule[2], _QUIET)
             if pattern.fullmatch(name) is None:
                 continue
             mapped = pattern.sub(re.sub(r"\$(\d)", r"\\g<\1>", rule[3]), name, count=1)
-        except re.error:
+        except (re2.error, IndexError, UnicodeEncodeError):     # an expression of Java's alone; a group that is not there
             return None
-        return {"L": mapped.lower(), "U": mapped.upper()}.get(rule[4], mapped)
+        return str({"L": mapped.lower(), "U": mapped.upper()}.get(rule[4], mapped))
     return None

@@ -24,6 +24,10 @@ class Unsupported(Exception):
     """This template cannot be taken over; the message says why and what to change."""
 
 
+class ContainerMissing(Unsupported):
+    """The pod has no container of that name."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigurationMount:
     """Where the broker reads its configuration: indexes into the template, and the mount as the user wrote it."""
@@ -40,11 +44,11 @@ def _container(template: Mapping[str, Any], name: str) -> tuple[int, Mapping[str
         if container["name"] == name:
             return index, container
     known = ", ".join(container["name"] for container in containers)
-    raise Unsupported(f"there is no container {name}; the pod has: {known}")
+    raise ContainerMissing(f"there is no container {name}; the pod has: {known}")
 
 
 def broker_container(workload: Workload, brokers: BrokerSet) -> Mapping[str, Any]:
-    """The container that runs Kafka. Raises Unsupported when the template has no such container."""
+    """The container that runs Kafka. Raises ContainerMissing when the template has no such container."""
     return _container(workload.template, brokers.container)[1]
 
 

@@ -42,16 +42,24 @@ def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
     return None
 
 
+BEHIND_A_SIDECAR = "127.0.0.6"
+"""From where Istio's sidecar hands connections on (InboundPassthroughBindIpv4)."""
+
+
 def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
     """What members of a group that run in no pod of ours mean."""
     if not strangers:
         return passed("every member runs in a pod of the managed workloads")
     named = ", ".join(strangers[:5])
     more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+    cure = ("if their pods have just gone, their sessions end; else add their workload to spec.workloads before the"
+            " migration, or stop them")
+    if any(stranger.endswith(f" at {BEHIND_A_SIDECAR}") for stranger in strangers):
+        cure = (f"{BEHIND_A_SIDECAR} is an Istio sidecar before the brokers, which hides who is behind it: annotate the"
+                " brokers' pods with traffic.sidecar.istio.io/excludeInboundPorts and the ports of their listeners")
     return wait("ForeignMembers", f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
                 " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
-                unblocks="if their pods have just gone, their sessions end; else add their workload to spec.workloads before"
-                " the migration, or stop them")
+                unblocks=cure)
 
 
 def check_new_pods_join(picture: Picture) -> Verdict:

@@ -1,6 +1,7 @@
 """G11, G14 and G15: the soak, the finalized log, and ZooKeeper without clients."""
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft import needs_zookeeper
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.read import log_of, samples, silence, zookeeper_of
 from switchover.core.kraft.picture import Picture
@@ -62,7 +63,7 @@ def check_retained(picture: Picture) -> Verdict:
 
 
 def check_zookeeper_unused(picture: Picture) -> Verdict:
-    """G15: no client is connected to any ZooKeeper server, ourselves not counted."""
+    """G15: no client is connected to any ZooKeeper server, ourselves not counted, and no pod of a broker asks for one."""
     for server, connections in sorted(picture.facts.zookeeper_connections.items()):
         if not isinstance(connections, Known):
             return unknown("ZooKeeperUnverified", connections.why, subject=server)
@@ -72,6 +73,15 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
                         unblocks="stop whatever still uses this ZooKeeper; the commands of Kafka's tools count too")
     if not picture.facts.zookeeper_connections:
         return unknown("ZooKeeperUnverified", "no ZooKeeper server was asked")
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    connect = picture.spec.zookeeper.connect
+    for name, workload in state.value.brokers.items():
+        if workload is not None and (asking := ", ".join(needs_zookeeper.users(workload.template, connect))):
+            return wait("PodsNeedZooKeeper", f"{asking} of StatefulSet {name} asks for ZooKeeper: without it no pod of it"
+                        " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
+                        unblocks="apply a template without it, and let the pods restart while ZooKeeper is still there")
     return passed("no client is connected to ZooKeeper")
 
 

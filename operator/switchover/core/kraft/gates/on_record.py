@@ -50,8 +50,9 @@ def find_claims(picture: Picture) -> Verdict:
     if not isinstance(state := picture.facts.kubernetes, Known):
         return passed("not read")                               # nothing is done without it
     for name, workload in state.value.brokers.items():
-        holder = workload.claimed_by if workload is not None else picture.uid
-        subject = f"StatefulSet {name}"
+        if workload is None:
+            continue                                            # told by Preflight and by the gates of each step
+        holder, subject = workload.claimed_by, f"StatefulSet {name}"
         if at.step == PREFLIGHT:
             if holder == picture.uid:
                 return _contradicted(picture, f"{subject} is claimed by this migration", subject, holder, "nobody")

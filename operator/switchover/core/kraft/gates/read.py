@@ -12,12 +12,29 @@ def samples(picture: Picture) -> int:
 
 def log_of(picture: Picture) -> LogImage | Verdict:
     log = picture.facts.log
-    return log.value if isinstance(log, Known) else unknown("MetadataLogUnknown", log.why, subject="metadata log")
+    if isinstance(log, Known):
+        return log.value
+    return _trouble(picture) or unknown("MetadataLogUnknown", log.why, subject="metadata log")
 
 
 def quorum_of(picture: Picture) -> Quorum | Verdict:
     quorum = picture.facts.quorum
-    return quorum.value if isinstance(quorum, Known) else unknown("QuorumUnknown", quorum.why, subject="quorum")
+    if isinstance(quorum, Known):
+        return quorum.value
+    return _trouble(picture) or unknown("QuorumUnknown", quorum.why, subject="quorum")
+
+
+def _trouble(picture: Picture) -> Verdict | None:
+    """The controllers do not answer: where Kubernetes knows why one does not come up, that is told."""
+    state = picture.facts.kubernetes
+    pods = state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
+    troubled = [name for name, pod in sorted(pods.items()) if pod.trouble]
+    if not troubled:
+        return None
+    name = troubled[0]
+    alike = f"; {len(troubled) - 1} more do not come up" if len(troubled) > 1 else ""
+    return unknown("ControllerInTrouble", f"pod {name}: {pods[name].trouble}{alike}", subject=f"pod {name}",
+                   unblocks=f"kubectl --namespace {picture.namespace} logs {name} --previous says what ended it")
 
 
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:

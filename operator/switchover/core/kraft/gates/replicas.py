@@ -76,11 +76,28 @@ def check_all_in_sync(picture: Picture) -> Verdict:
     return passed("all replicas in sync, as seen by the other brokers")
 
 
+DEAF_SECONDS = 60.0
+"""A controller tells a broker that has started of the others within seconds (docs/runbooks/BrokerDeaf.md)."""
+
+
+def _up_for(picture: Picture, broker_id: int) -> float:
+    """Seconds since the broker's pod has started; 0 while that is not known."""
+    name = next((name for name, known in picture.brokers.items() if known == broker_id), "")
+    workload = picture.workload_of(name) if name else None
+    pod = workload.pods.get(name) if workload is not None else None
+    return picture.now - pod.started_at if pod is not None and pod.started_at is not None else 0.0
+
+
 def check_brokers_see_each_other(picture: Picture) -> Verdict:
     """Every broker lists every broker as alive: in KRaft this is the view of who is unfenced."""
     expected = set(picture.brokers.values())
     for broker_id in sorted(expected):
         view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(view, Known) and view.untold and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
+            return wait("BrokerDeaf", f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
+                        " reaches it at its listener between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
+                        threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a login, a store, a name"
+                        " that they lack); it can all be taken back: desiredState: RolledBack")
         if not isinstance(view, Known):
             return wait("BrokerSilent", view.why, subject=f"broker {broker_id}", unblocks="the broker answers")
         if missing := expected - set(view.value.brokers):

@@ -8,6 +8,7 @@ from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, ZooKeeper
 from switchover.core.kraft.gates.dual_write import check_dual_write
 from switchover.core.kraft.gates.parity import check_parity
 from switchover.core.kraft.gates.read import is_claimed, samples, zookeeper_of
+from switchover.core.kraft.gates.workloads import original_missing
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 
@@ -158,7 +159,11 @@ def check_template_is_original(picture: Picture) -> Verdict:
         return unknown("NotObserved", state.why)
     for name, workload in state.value.brokers.items():
         original = state.value.originals.get(name)
-        if workload is None or original is None:
+        if workload is None:
+            continue
+        if original is None:
+            if template.is_ours(workload, picture.broker_sets[name]):
+                return original_missing(picture, name)
             continue
         if workload.template != original["template"] or workload.update_strategy.get("type") != "OnDelete":
             return wait("TemplateNotRestored", f"StatefulSet {name} has not its original template under OnDelete",

@@ -23,7 +23,29 @@ def check_template_is_ours(picture: Picture) -> Verdict:
                         unblocks="create it again as it was")
         if changed := template.changed_back(workload, brokers):
             return _reverted(picture, workload, changed)
+        if state.value.originals.get(name) is None:
+            return original_missing(picture, name)
     return passed("the brokers' templates are ours")
+
+
+def original_missing(picture: Picture, name: str) -> Verdict:
+    """Without what the StatefulSet was before, neither the way back nor HandOver can give it back."""
+    kept = names.original(name, picture.position.attempt)
+    subject = f"ControllerRevision {kept}"
+    return fail("OriginalMissing", f"{subject} is gone, which kept StatefulSet {name} as it was before the"
+                " migration: nothing more is moved, since it could not be given back", subject=subject,
+                unblocks="make it again from a backup, or from the StatefulSet's own history as the runbook shows")
+
+
+def check_originals_kept(picture: Picture) -> Verdict:
+    """Before the update strategies are given back: what they were is known."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is not None and workload.claimed_by == picture.uid and state.value.originals.get(name) is None:
+            return original_missing(picture, name)
+    return passed("what the StatefulSets were is kept")
 
 
 def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> Verdict:
@@ -113,4 +135,5 @@ TEMPLATE_IS_OURS: Gate[Picture] = Gate("TemplateIsOurs", check_template_is_ours)
 REPLICAS_UNCHANGED: Gate[Picture] = Gate("ReplicasUnchanged", check_replicas_unchanged)
 NODES_SCHEDULABLE: Gate[Picture] = Gate("NodesSchedulable", check_nodes_schedulable)
 GIT_HAS_THE_TEMPLATE: Gate[Picture] = Gate("GitHasTheTemplate", check_git_has_the_template, samples=samples)
+ORIGINALS_KEPT: Gate[Picture] = Gate("OriginalsKept", check_originals_kept)
 NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_would_restart, samples=samples)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.kraft import modes
+from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import Configured, check, configured, pods, several
 from switchover.core.observed import Known, Unknown
@@ -41,14 +42,14 @@ def find_drift(picture: Picture) -> Iterator[Verdict]:
             told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
             if not isinstance(told, Known):
                 raise Unseen(unknown("SettingsUnknown", told.why, subject=f"broker {broker_id}"))
-            yield from _differences(found, broker_id, told.value.static_settings)
+            yield from _differences(found, broker_id, told.value)
 
 
-def _differences(found: Configured, broker_id: int, live: Mapping[str, str]) -> Iterator[Verdict]:
+def _differences(found: Configured, broker_id: int, told_of: BrokerExamination) -> Iterator[Verdict]:
     for keys, decisive in ((DECISIVE, True), (TOLERABLE, False)):
         different = {
             key: (filed, runs) for key in keys
-            if (filed := _filed(found, key)) is not None and not _same(key, filed, runs := _value(live, key))
+            if (filed := _filed(found, key)) is not None and not _same(key, filed, runs := _live(told_of, key, filed))
         }
         if not different:
             continue
@@ -61,6 +62,13 @@ def _differences(found: Configured, broker_id: int, live: Mapping[str, str]) -> 
             yield fail("FileIsNotLive", message, subject=subject, observed=runs, threshold=filed, unblocks=cure)
         else:
             yield warn("FileDiffers", message, subject=subject, observed=runs, threshold=filed, cure=cure)
+
+
+def _live(told: BrokerExamination, key: str, filed: str) -> str:
+    """The value that the broker runs with. Of one that it hides only this is known: it is set, maybe as in the file."""
+    if key in told.hidden:
+        return filed or "set, to what the broker hides"
+    return _value(told.static_settings, key)
 
 
 def _filed(found: Configured, key: str) -> str | None:

@@ -11,6 +11,8 @@ from switchover.core.observed import Known, Unknown
 FETCH = 1
 FETCH_OF_3_9 = 17
 """Kafka 3.9 is the first release whose brokers speak Fetch v17, and the last one with ZooKeeper (FetchRequest.json)."""
+RELEASES = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
+"""Whose newest Fetch it is (KIP-595, 516, 903 and 951)."""
 FINAL_PROTOCOLS = {"3.6": "3.6-IV2", "3.7": "3.7-IV4", "3.8": "3.8-IV0", "3.9": "3.9-IV0"}
 """What a release stands for: the controllers are formatted with it, and a broker with another one is refused."""
 JBOD_FROM = "3.7"
@@ -27,15 +29,28 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
             yield fail("NotInZooKeeperMode", f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
                        unblocks="all brokers must run on ZooKeeper, without the migration flag")
         elif answer.value.api_keys.get(FETCH, 0) < FETCH_OF_3_9:
-            yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.9", subject=name,
-                       observed=f"Fetch v{answer.value.api_keys.get(FETCH, 0)}", threshold=f"Fetch v{FETCH_OF_3_9}",
-                       unblocks="upgrade every broker to 3.9, the last release with ZooKeeper")
+            fetch = answer.value.api_keys.get(FETCH, 0)
+            yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
+                       " ZooKeeper", subject=name, observed=f"Fetch v{fetch}, Kafka {RELEASES.get(fetch, 'before 2.7')}",
+                       threshold=f"Fetch v{FETCH_OF_3_9}, Kafka 3.9", unblocks=_upgrade(picture, name, broker_id))
         settings = picture.facts.broker_settings.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(settings, Known):
             yield unknown("SettingsUnknown", settings.why, subject=name)
         else:
             protocols[broker_id] = settings.value.get(modes.PROTOCOL_VERSION, "")
     yield from _protocol_trouble(picture, protocols)
+
+
+def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
+    """A rolling upgrade in commands; the protocol version stays, so that it can be undone."""
+    workload = pod.rpartition("-")[0]
+    settings = picture.facts.broker_settings.get(broker_id)
+    live = settings.value.get(modes.PROTOCOL_VERSION, "") if isinstance(settings, Known) else ""
+    kubectl = f"kubectl --namespace {picture.namespace}"
+    image = f"{picture.broker_sets[workload].container}=REGISTRY/kafka:3.9.2"
+    return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} in the brokers' configuration, where it is"
+            f" not; then {kubectl} set image statefulset {workload} {image}; then {kubectl} rollout status statefulset"
+            f" {workload}")
 
 
 def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterator[Verdict]:

@@ -1,14 +1,25 @@
 """What must be there in Kubernetes, and be ours to change."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 from switchover.core.gate import Unseen, Verdict, fail, info, unknown, wait, warn
-from switchover.core.kraft import names, template
+from switchover.core.kraft import inherited, names, needs_zookeeper, template
 from switchover.core.kraft.facts import ServerConfiguration
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import Configured, check, configured, kubernetes, several, workloads
+from switchover.core.kraft.preflight.reading import (
+    Configured,
+    check,
+    configured,
+    examined,
+    kubernetes,
+    pods,
+    several,
+    workloads,
+)
 from switchover.core.observed import Known, Unknown
+from switchover.core.selectors import selects
 
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 
@@ -21,8 +32,13 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
             yield fail("StatefulSetMissing", f"StatefulSet {name} does not exist in namespace {picture.namespace}",
                        subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].name, or create it")
             continue
+        containers = [each["name"] for each in workload.template["spec"].get("containers", ())]
         configuration = state.configurations.get(name)
-        if not isinstance(configuration, ServerConfiguration):
+        if (wanted := picture.broker_sets[name].container) not in containers:
+            yield fail("ContainerMissing", f"StatefulSet {name} has no container {wanted}; it has {several(containers)}",
+                       subject=f"StatefulSet {name}",
+                       unblocks="set spec.brokers[].container to the one that runs Kafka")
+        elif not isinstance(configuration, ServerConfiguration):
             yield fail("ConfigurationMissing", configuration or f"the configuration of {name} cannot be read",
                        subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].configuration")
         if workload.claimed_by not in ("", picture.uid):
@@ -39,6 +55,8 @@ def find_unsupported_templates(picture: Picture) -> Iterator[Verdict]:
     for name, brokers, workload in workloads(picture):
         try:
             template.check_supported(workload, brokers)
+        except template.ContainerMissing:
+            continue                                                 # told above
         except template.Unsupported as reason:
             by_variables = brokers.configuration.environment is not None
             cure = ("write the image's own entrypoint into the container's command, for instance /etc/confluent/docker/run"
@@ -57,6 +75,41 @@ def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
     except template.Unsupported:
         present = ""                                                 # told above
     yield from picture.policy.find_image("spec.controllers.template.image", image, present)
+
+
+def find_files_that_stay(picture: Picture) -> Iterator[Verdict]:
+    """A migrating controller opens the same files as a broker: without them KRaft claims a cluster that cannot hear it."""
+    for found in configured(picture):
+        keys = {**found.keys, **found.overridden}
+        if lacking := inherited.lacking(found.workload.template["spec"], found.container, keys):
+            yield fail("ControllersLackFiles", f"{found.source} names files on {several(lacking)} of StatefulSet"
+                       f" {found.workload.name}, which no other pod can mount: the controllers need them, too",
+                       subject=f"StatefulSet {found.workload.name}", observed=several(lacking),
+                       threshold=", ".join(inherited.READ_ONLY_KINDS),
+                       unblocks="keep these files in a Secret or ConfigMap, mounted at the same place")
+
+
+def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
+    """A pod without a readiness probe is Ready as soon as its process runs, and a budget lets the next one go then."""
+    for name, brokers, workload in workloads(picture):
+        try:
+            probed = "readinessProbe" in template.broker_container(workload, brokers)
+        except template.ContainerMissing:
+            continue                                                 # told above
+        if not probed:
+            yield warn("NoReadinessProbe", f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as ready"
+                       " before Kafka listens, for drains by others as well", subject=f"StatefulSet {name}",
+                       cure="give them one, such as a tcpSocket on the port of a listener")
+
+
+def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
+    """Nothing of a broker's pod but Kafka asks for ZooKeeper: such a pod would not start once that is gone."""
+    for name, _, workload in workloads(picture):
+        if asking := needs_zookeeper.users(workload.template, picture.spec.zookeeper.connect):
+            yield warn("PodsNeedZooKeeper", f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
+                       " would start, and it is not told to be removable while that is so", subject=f"StatefulSet {name}",
+                       observed=several(asking), cure="take it out of the template before ZooKeeper is removed; HandOver is"
+                       " the time to apply one without it")
 
 
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:
@@ -91,14 +144,31 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
             yield warn("NoBudget", f"no PodDisruptionBudget selects the pods of StatefulSet {name}: a drain may take brokers"
                        " away while others are being moved", subject=subject,
                        cure="create one with maxUnavailable 1")
+    yield from _budgets_of_the_controllers(picture)
+
+
+def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
+    """The controllers get a budget of their own: one more that selects them, such as the namespace's, would be too many."""
+    own = picture.spec.controllers.name
+    labels = names.controller_labels(own, picture.name)
+    selectors = {name: each for _, _, workload in workloads(picture) for name, each in workload.selectors.items()}
+    for budget, selector in sorted(selectors.items()):
+        if budget == own or not selects(selector, labels):
+            continue
+        but_them = {"key": names.CONTROLLERS_LABEL, "operator": "DoesNotExist"}
+        expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
+        patch = json.dumps({"spec": {"selector": {"matchExpressions": expressions}}})
+        subject = f"PodDisruptionBudget {budget}"
+        yield fail("SeveralBudgets", f"{subject} would select the controllers, beside the one that the migration makes for"
+                   " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
+                   unblocks=f"kubectl --namespace {picture.namespace} patch poddisruptionbudget {budget} --type merge"
+                   f" --patch '{patch}'")
 
 
 def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
     """Every log directory of a broker lies on a volume that outlives its pod: an eviction would empty it otherwise."""
     for found in configured(picture):
         for directory in _log_directories(picture, found):
-            if "$" in directory:
-                continue                                             # what a shell makes of it cannot be told from here
             kind = template.volume_below(found.workload, found.container, directory)
             name = f"StatefulSet {found.workload.name}"
             if kind in ("", "emptyDir"):
@@ -113,12 +183,14 @@ def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
 
 
 def _log_directories(picture: Picture, found: Configured) -> list[str]:
+    """Those that the brokers use, and those of the file; what a shell or an image makes of it only the brokers can tell."""
+    own = {broker_id for name, broker_id in pods(picture).items() if name.rpartition("-")[0] == found.workload.name}
+    live = {directory.path for broker_id, told in examined(picture) if broker_id in own
+            for directory in told.log_directories}
     keys = {**found.keys, **found.overridden}
-    told = keys.get("log.dirs") or keys.get("log.dir")
-    if told is None and found.by_environment:                        # the image has a default of its own: ask the brokers
-        brokers = [broker.value for broker in picture.facts.examination.brokers.values() if isinstance(broker, Known)]
-        return sorted({directory.path for broker in brokers for directory in broker.log_directories})
-    return [item.strip() for item in (told or DEFAULT_LOG_DIR).split(",")]
+    told = keys.get("log.dirs") or keys.get("log.dir") or ("" if found.by_environment else DEFAULT_LOG_DIR)
+    filed = {item.strip() for item in told.split(",") if item.strip() and "$" not in item}
+    return sorted(live | filed)
 
 
 def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
@@ -170,6 +242,9 @@ CHECKS = (
     check("ObjectsExist", find_missing_objects, "StatefulSets and configurations exist"),
     check("TemplateSupported", find_unsupported_templates, "the configuration mounts can be taken over"),
     check("ImageAllowed", find_not_allowed, "the controllers' image is one that the chart allows"),
+    check("ControllersFiles", find_files_that_stay, "the controllers can mount every file that the configuration names"),
+    check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),
+    check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
     check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
     check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods"),

@@ -23,6 +23,11 @@ def find_other_owners(picture: Picture) -> Iterator[Verdict]:
             yield warn("AutoscalerOwnsReplicas", f"an autoscaler sets the replicas of StatefulSet {name}: a broker that"
                        " comes or goes stops the migration", subject=subject,
                        cure=f"set its minReplicas and maxReplicas to {workload.replicas} until HandOver")
+        if workload.marks.get(gitops.WAVE, "").casefold() == "true":
+            yield warn("TemplateRewritten", f"Wave writes a hash of every Secret that StatefulSet {name} mounts into its"
+                       " template: each change of ours would ask for a restart that is not due, and HandOver would wait for"
+                       " it", subject=subject, observed=gitops.WAVE, cure=f"until HandOver: kubectl --namespace"
+                       f" {picture.namespace} annotate statefulset {name} {gitops.WAVE}-")
         yield from _tool(workload, picture.namespace)
 
 

@@ -1,0 +1,33 @@
+"""What of a pod asks for ZooKeeper by itself, whatever Kafka does: with ZooKeeper gone, such a pod never starts again."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_TOOLS = r"zookeeper-shell|zkCli|zkServer|zk-ready|/brokers/ids|\bruok\b"
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+
+
+def users(template: Mapping[str, Any], connect: str) -> tuple[str, ...]:
+    """Init containers, probes and hooks whose command names a server of `zookeeper.connect`, or a tool of ZooKeeper's.
+
+    The containers' own commands are not looked at: a file or an override that names ZooKeeper is Kafka's to read, and in
+    KRaft mode it does not.
+    """
+    hosts = [re.escape(server.rpartition(":")[0] or server) for server in connect.partition("/")[0].split(",")]
+    asks = re.compile(rf"(?<![\w.-])({'|'.join(hosts)})(?![\w-])|{_TOOLS}", re.IGNORECASE)
+    return tuple(who for who, words in _commands(template["spec"]) if asks.search(" ".join(map(str, words))))
+
+
+def _commands(pod: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    for container in pod.get("initContainers") or ():
+        yield f"init container {container['name']}", (*(container.get("command") or ()), *(container.get("args") or ()))
+    for container in pod.get("containers") or ():
+        for probe in _PROBES:
+            yield f"{probe} of container {container['name']}", _executed(container.get(probe))
+        for hook in ("postStart", "preStop"):
+            yield f"{hook} of container {container['name']}", _executed((container.get("lifecycle") or {}).get(hook))
+
+
+def _executed(handler: Mapping[str, Any] | None) -> Sequence[Any]:
+    return ((handler or {}).get("exec") or {}).get("command") or ()
