@@ -1,0 +1,272 @@
+#!/bin/bash
+# Stands over an image's own kafka-server-start(.sh) and changes what Kafka is started with. Whatever the image did before
+# it (init containers, templates, its entrypoint), $1 is the file that Kafka would get, and its arguments follow.
+#
+#   kafka-server-start.sh [-daemon] server.properties [--override KEY=VALUE]...
+#
+# $SWITCHOVER_EDITS, a file, has what this pod's mode changes, one directive a line:
+#
+#   mode A|R|B|C|P|F|Stopped     A changes nothing; Stopped waits instead of starting Kafka
+#   marker WORD                  Kafka is given a key switchover.WORD: by it the process itself tells what started it
+#   format CLUSTER RELEASE       a controller's log directory is formatted first, unless it is
+#   names HOST...                wait until these resolve, 30 s at most
+#   drop KEY | drop PREFIX.
+#   set KEY=VALUE                VALUE as a properties file writes it
+#   join KEY ITEM [DEFAULT]      a list of NAME:REST gets ITEM, in place of one of that name; DEFAULT where KEY is absent
+#   swap KEY OLD NEW             where the value is OLD
+#   copy KEY FROM [DEFAULT]      where KEY is absent, the value of FROM, or DEFAULT; neither: it stays absent
+#
+# The file and its overrides become one file, which is read and written as java.util.Properties does it; lines that no
+# directive touches stay as they are. Bash 4.2 and its builtins do it: an image with Kafka's own scripts has as much.
+set -u
+door=$0
+edits=${SWITCHOVER_EDITS:-/etc/switchover/edits}
+run=${SWITCHOVER_RUN:-/run/switchover}
+original=$run/original
+
+say() { printf 'switchover: %s\n' "$*" >&2; }
+
+refuse() { # Kafka is not started; the kubelet hands the words to whoever asks for the pod
+  say "$*"
+  { printf 'switchover: %s\n' "$*" >"${SWITCHOVER_TERMINATION_LOG:-/dev/termination-log}"; } 2>/dev/null
+  exit 78
+}
+
+start() { # the image's own script with these arguments, under its own name
+  [[ -r $original ]] || refuse "$original is missing: the init container has not kept the image's own start script"
+  exec "${BASH:-bash}" -c ". '$original'" "$door" "$@"
+}
+
+# --- what to do ---------------------------------------------------------------------------------------------------------
+
+[[ -r $edits ]] || refuse "$edits is missing: this pod has no mode"
+mapfile -t directives <"$edits"
+mode='' marker='' format='' names=''
+for line in "${directives[@]+"${directives[@]}"}"; do
+  case $line in
+    'mode '*) mode=${line#* } ;;
+    'marker '*) marker=${line#* } ;;
+    'format '*) format=${line#* } ;;
+    'names '*) names=${line#* } ;;
+    'drop '?* | 'set '?*=* | 'join '?*' '?*:* | 'swap '?*' '?*' '?* | 'copy '?*' '?*) ;;
+    *) refuse "$edits has a line that nobody understands: $line" ;;
+  esac
+done
+rm -f "$run/stopped"
+case $mode in
+  A | R | B | C | P | F) ;;
+  Stopped)
+    trap 'exit 0' TERM INT
+    : >"$run/stopped"
+    say 'stopped: Kafka is not started'
+    while :; do sleep 3600 & wait "$!"; done ;;
+  *) refuse "$edits names no mode" ;;
+esac
+
+daemon=()
+if [[ ${1-} == -daemon ]]; then daemon=(-daemon); shift; fi
+file=${1-}
+[[ -f $file && -r $file ]] || refuse "the first argument is no file that can be read: '$file'"
+shift
+told=()
+[[ -z $marker ]] || told=(--override "switchover.$marker=1")
+[[ $mode != A ]] || start ${daemon[@]+"${daemon[@]}"} "$file" "$@" ${told[@]+"${told[@]}"}
+
+overrides=() others=()
+while (($#)); do
+  case $1 in
+    --override=*) overrides+=("${1#*=}") ;;
+    --override)
+      (($# > 1)) || refuse 'the last --override has no KEY=VALUE'
+      shift
+      overrides+=("$1") ;;
+    *) others+=("$1") ;;
+  esac
+  shift
+done
+
+# --- the file -----------------------------------------------------------------------------------------------------------
+# All of it runs in a subshell, in the C locale: bytes are Latin-1, as Java has it, and Kafka's own locale stays as it is.
+# In what is unescaped, $wide comes before the number of a character that is written by its number.
+
+shopt -u patsub_replacement 2>/dev/null # Bash 5.2: & in a replacement would be what was found
+slash='\' wide=$'\x01' feed=$'\f' tab=$'\t'
+space="[ $tab$feed]"
+
+unescape() { # into $plain
+  local rest=$1 part char
+  plain=''
+  while [[ $rest == *"$slash"* ]]; do
+    part=${rest%%"$slash"*} rest=${rest#*"$slash"}
+    plain+=${part//"$wide"/${wide}0001}
+    case $rest in
+      u00[2-7][0-9a-fA-F]*) printf -v char "${slash}x${rest:3:2}"; plain+=$char rest=${rest:5} ;;
+      u[0-9a-fA-F][0-9a-fA-F][0-9a-fA-F][0-9a-fA-F]*) plain+=$wide${rest:1:4} rest=${rest:5} ;;
+      u*) refuse "$file has a malformed ${slash}uXXXX, with which Kafka does not start either" ;;
+      t*) plain+=$tab rest=${rest:1} ;;
+      n*) plain+=$'\n' rest=${rest:1} ;;
+      r*) plain+=$'\r' rest=${rest:1} ;;
+      f*) plain+=$feed rest=${rest:1} ;;
+      "$wide"*) plain+=${wide}0001 rest=${rest:1} ;;
+      *) plain+=${rest:0:1} rest=${rest:1} ;;
+    esac
+  done
+  plain+=${rest//"$wide"/${wide}0001}
+}
+
+plain_escaped() { # into $escaped, but for what depends on the place
+  escaped=${1//"$slash"/$slash$slash}
+  escaped=${escaped//$'\n'/${slash}n} escaped=${escaped//$'\r'/${slash}r} escaped=${escaped//"$feed"/${slash}f}
+  escaped=${escaped//"$wide"/${slash}u}
+}
+
+escape_value() {
+  plain_escaped "$1"
+  [[ $escaped != $space* ]] || escaped=$slash$escaped
+}
+
+escape_key() {
+  local char
+  plain_escaped "$1"
+  for char in = : '#' '!' ' ' "$tab"; do escaped=${escaped//"$char"/$slash$char}; done
+}
+
+keep() { # a logical line $1, and the natural lines $2 that it was written in
+  local line=$1 head='' taken key
+  while :; do # the key ends at the first separator that no backslash precedes
+    taken=${line%%[=:"$slash $tab$feed"]*}
+    head+=$taken line=${line#"$taken"}
+    [[ $line == "$slash"* ]] || break
+    head+=${line:0:2} line=${line:2}
+  done
+  while [[ $line == $space* ]]; do line=${line:1}; done
+  if [[ $line == [=:]* ]]; then
+    line=${line:1}
+    while [[ $line == $space* ]]; do line=${line:1}; done
+  fi
+  unescape "$head"
+  key=.$plain
+  unescape "$line"
+  keys+=("$key") lines+=("$2")
+  values["$key"]=$plain states["$key"]=filed
+}
+
+scan() { # comments and blank lines are kept without a key; a logical line goes on after an odd number of backslashes
+  local line piece pieces bare backslashes text='' raw='' begun=''
+  ! IFS= read -r -d '' line <"$file" || refuse "$file has a byte of zero"
+  while IFS= read -r line || [[ -n $line ]]; do
+    pieces=()
+    while [[ $line == *$'\r'* ]]; do pieces+=("${line%%$'\r'*}") line=${line#*$'\r'}; done
+    [[ -z $line && ${#pieces[@]} -gt 0 ]] || pieces+=("$line")
+    for piece in "${pieces[@]}"; do
+      bare=$piece
+      while [[ $bare == $space* ]]; do bare=${bare:1}; done
+      raw+=$piece$'\n'
+      if [[ -z $text && ( -z $bare || $bare == [#!]* ) ]]; then
+        keys+=('') lines+=("$raw")
+        raw='' begun=''
+        continue
+      fi
+      backslashes=${bare##*[!"$slash"]}
+      if ((${#backslashes} % 2)); then
+        text+=${bare%"$slash"} begun=1
+        continue
+      fi
+      keep "$text$bare" "$raw"
+      text='' raw='' begun=''
+    done
+  done <"$file"
+  [[ -z $begun ]] || keep "$text" "${raw%"$slash"$'\n'}"$'\n' # a backslash at the very end belongs to nothing
+}
+
+has() { [[ ${states[".$1"]-gone} != gone ]]; }
+drop() { states[".$1"]=gone; }
+put() { states[".$1"]=ours values[".$1"]=$2; }
+
+join() { # KEY ITEM [DEFAULT]
+  local list=${3-} name item kept=''
+  if has "$1" && [[ -n ${values[".$1"]} ]]; then list=${values[".$1"]}; fi
+  while [[ -n $list ]]; do
+    item=${list%%,*}
+    if [[ $list == *,* ]]; then list=${list#*,}; else list=''; fi
+    name=${item%%:*} name=${name//[ $tab]/}
+    [[ $name == "${2%%:*}" ]] || kept+=$item,
+  done
+  put "$1" "$kept$2"
+}
+
+swap() { # KEY OLD NEW
+  local value
+  has "$1" || return
+  value=${values[".$1"]}
+  [[ ${value//[ $tab]/} != "$2" ]] || put "$1" "$3"
+}
+
+copy() { # KEY FROM [DEFAULT]
+  if has "$1"; then return; fi
+  if has "$2"; then put "$1" "${values[".$2"]}"; elif [[ -n ${3-} ]]; then put "$1" "$3"; fi
+}
+
+apply() { # a directive
+  local key words
+  case $1 in
+    'drop '*.)
+      for key in "${!states[@]}"; do [[ $key != ".${1#* }"* ]] || states["$key"]=gone; done ;;
+    'drop '*) drop "${1#* }" ;;
+    'set '*)
+      key=${1#* }
+      unescape "${key#*=}"
+      put "${key%%=*}" "$plain" ;;
+    'join '* | 'swap '* | 'copy '*)
+      set -f
+      # shellcheck disable=SC2206 # the words of a directive have no blanks
+      words=($1)
+      "${words[@]}" ;;
+  esac
+}
+
+effective() { # the file that Kafka gets
+  local override directive key i LC_ALL=C
+  declare -A values states
+  keys=() lines=()
+  scan
+  for override in ${overrides[@]+"${overrides[@]}"}; do # in which encoding one came that is not ASCII only the JVM knows
+    key=${override%%=*}
+    [[ $override == ?*=* ]] || refuse "--override $override is not of the form KEY=VALUE"
+    [[ $override != *[$'\x80'-$'\xff']* ]] || refuse "--override $key has a value that is not ASCII: put it into the file"
+    put "$key" "${override#*=}"
+  done
+  for directive in "${directives[@]}"; do apply "$directive"; done
+  for ((i = 0; i < ${#keys[@]}; i++)); do
+    [[ -n ${keys[i]} && ${states["${keys[i]}"]} != filed ]] || printf %s "${lines[i]}"
+  done
+  printf '# set by Switchover for mode %s\n' "$mode"
+  for key in "${!states[@]}"; do
+    [[ ${states["$key"]} == ours ]] || continue
+    escape_key "${key#.}"
+    printf '%s=' "$escaped"
+    escape_value "${values["$key"]}"
+    printf '%s\n' "$escaped"
+  done
+}
+
+changed=$run/server.properties
+{ (umask 077; : >"$changed"); } 2>/dev/null || refuse "$changed cannot be written"
+(effective) >"$changed" || exit
+
+# --- Kafka --------------------------------------------------------------------------------------------------------------
+
+for name in $names; do
+  for ((tries = 0; tries < 30; tries++)); do
+    ! getent hosts "$name" >/dev/null || break
+    sleep 1
+  done
+done
+if [[ -n $format ]]; then
+  tool=${door%/*}/kafka-storage.sh
+  [[ -x $tool ]] || tool=${tool%.sh}
+  KAFKA_JMX_OPTS=' ' JMX_PORT='' "$tool" format --ignore-formatted --cluster-id="${format% *}" \
+    --release-version="${format#* }" --config="$changed" >&2 ||
+    refuse 'the log directory cannot be formatted; its own words are above'
+fi
+start ${daemon[@]+"${daemon[@]}"} "$changed" ${others[@]+"${others[@]}"} ${told[@]+"${told[@]}"}
