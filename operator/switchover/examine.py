@@ -6,8 +6,9 @@ from typing import Generic, TypeVar
 
 from switchover.ask import READ_SECONDS, Cached, known
 from switchover.core.kraft import names, template
+from switchover.core.kraft.door.layout import ContainerMissing
 from switchover.core.kraft.examination import BrokerExamination, Examination, TemplateChange
-from switchover.core.kraft.facts import Address, KubernetesState, ServerConfiguration
+from switchover.core.kraft.facts import Address, KubernetesState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.zookeeper_groups import IdleGroups
@@ -130,13 +131,12 @@ class Examiner:
             return {}
         found: dict[str, Observed[TemplateChange]] = {}
         for name, brokers in picture.broker_sets.items():
-            workload, configuration = kubernetes.value.brokers.get(name), kubernetes.value.configurations.get(name)
-            if workload is None or not isinstance(configuration, ServerConfiguration):
+            workload = kubernetes.value.brokers.get(name)
+            if workload is None:
                 continue
-            pods = [names.pod(name, ordinal) for ordinal in range(workload.replicas)]
             try:
-                operations = template.patch(workload, brokers, pods, configuration.other_keys)
-            except template.Unsupported:
+                operations = template.patch(workload, brokers)
+            except ContainerMissing:
                 continue                                             # a finding of its own
             found[name] = await self._ask(self._survey.try_patch(name, operations))
         return found

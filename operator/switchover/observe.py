@@ -3,15 +3,16 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
 from switchover.ask import READ_SECONDS, known
 from switchover.comparison import ParityWatch
 from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions
-from switchover.core.kraft import environment, modes, names, template
+from switchover.core.kraft import names
+from switchover.core.kraft.door import brokers as door_brokers
 from switchover.core.kraft.examination import Examination
 from switchover.core.kraft.facts import (
     NOT_LISTENING,
@@ -20,8 +21,6 @@ from switchover.core.kraft.facts import (
     GroupSample,
     KubernetesState,
     NodeAnswer,
-    ServerConfiguration,
-    Workload,
     Written,
     ZooKeeperState,
 )
@@ -46,8 +45,8 @@ GROUP_SECONDS = 4.0
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps over a group."""
 
-BROKER_SETTINGS_IN = ("Preflight", "RaiseProtocolVersion", "ProvisionControllers")
-RAISED_BROKERS_IN = ("EnableMigration", "CopyMetadata")
+BROKER_SETTINGS_IN = ("Preflight", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
+RAISED_BROKERS_IN = ("CopyMetadata",)
 """Steps in which a broker may still run with a raised protocol version, which its settings alone tell."""
 EXAMINED_IN = ("Preflight",)
 TOPIC_TREE_IN = ("Preflight",)
@@ -65,6 +64,8 @@ class Clients:
     controllers: KafkaNodes
     admin: KafkaAdmin
     zookeeper: ZooKeeper
+    encoder_secret: str | None = field(default=None, repr=False)
+    """The brokers' `password.encoder.secret`, without which passwords in ZooKeeper cannot be compared."""
     unchecked: tuple[str, ...] = ()
     """The Secrets among their credentials with which servers may have certificates for any name."""
 
@@ -145,8 +146,7 @@ class Observer:
         voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
         parity_wanted = _parity_wanted(picture)
         if parity_wanted:
-            self._parity.begin(_encoder_secret(kubernetes.result()),
-                               picture.position.direction is Direction.BACKWARD)
+            self._parity.begin(clients.value.encoder_secret, picture.position.direction is Direction.BACKWARD)
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each(brokers, self._brokers_client.api_versions))
             controllers = then.create_task(self._each(voters, self._controller))
@@ -163,7 +163,9 @@ class Observer:
             old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
             zookeeper_groups = then.create_task(self._if(old_groups, self.zookeeper.groups))
             group_migrations = then.create_task(self._if(old_groups, self._survey.group_migrations))
-            examination = then.create_task(self._examination(picture, kubernetes.result(), brokers))
+            examination = then.create_task(
+                self._examination(picture, kubernetes.result(), brokers, clients.value.encoder_secret))
+            markers = then.create_task(self._markers(picture, brokers))
         seen = views.result()
         told = [view.value for view in seen.values() if isinstance(view, Known)]
         topics = {partition.topic for view in told for partition in view.partitions} if told else None
@@ -182,6 +184,7 @@ class Observer:
             parity=self._parity.end(log.result()) if parity_wanted else self._parity.forget(),
             min_insync=await self._min_insync(topics),
             broker_settings=settings.result(),
+            markers=markers.result(),
             groups=groups.result(),
             zookeeper_groups=zookeeper_groups.result(),
             group_migrations=group_migrations.result(),
@@ -189,11 +192,11 @@ class Observer:
         )
 
     async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
-                           brokers: Mapping[int, Address | None]) -> Examination:
+                           brokers: Mapping[int, Address | None], encoder_secret: str | None) -> Examination:
         if picture.position.step not in EXAMINED_IN:
             self._examiner.forget()
             return Examination()
-        return await self._examiner.examine(picture, kubernetes, brokers, _encoder_secret(kubernetes))
+        return await self._examiner.examine(picture, kubernetes, brokers, encoder_secret)
 
     def _take(self, clients: Clients) -> None:
         if clients == self._clients:
@@ -240,19 +243,18 @@ class Observer:
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
     async def _kubernetes(self, picture: Picture, lease_holder: str) -> KubernetesState:
-        spec, begins = picture.spec, not picture.position.nodes
+        spec = picture.spec
         sets = [brokers.name for brokers in spec.brokers]
         controllers = spec.controllers.name
         observed, files, originals, own, claims = await asyncio.gather(
-            asyncio.gather(*(self._broker_set(brokers, begins) for brokers in spec.brokers)),
+            asyncio.gather(*(self._workloads.stateful_set(name) for name in sets)),
             asyncio.gather(*(self._workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
             asyncio.gather(*(self._workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
             self._workloads.stateful_set(controllers),
             self._workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
         )
         return KubernetesState(
-            brokers={name: workload for name, (workload, _) in zip(sets, observed, strict=True)},
-            configurations={name: configuration for name, (_, configuration) in zip(sets, observed, strict=True)},
+            brokers=dict(zip(sets, observed, strict=True)),
             node_files=dict(zip((*sets, controllers), files, strict=True)),
             originals=dict(zip(sets, originals, strict=True)),
             controllers=own,
@@ -267,33 +269,6 @@ class Observer:
             return await self._workloads.client_properties(reference.name) if reference is not None else {}
         except Refused as error:
             return str(error)
-
-    async def _broker_set(self, brokers: BrokerSet, begins: bool) -> tuple[Workload | None, ServerConfiguration | str]:
-        """A StatefulSet and its configuration or, as text, why that cannot be read."""
-        workload = await self._workloads.stateful_set(brokers.name)
-        try:
-            return workload, await self._configuration(brokers, workload, begins)
-        except (Refused, template.Unsupported, environment.Unusable) as error:
-            return workload, str(error)
-
-    async def _configuration(self, brokers: BrokerSet, workload: Workload | None,
-                             begins: bool) -> ServerConfiguration | str:
-        source = brokers.configuration
-        reference = source.config_map_ref or source.secret_ref
-        if reference is not None:
-            kind = "ConfigMap" if source.config_map_ref is not None else "Secret"
-            if kind == "Secret" and begins and workload is not None:
-                template.check_supported(workload, brokers)      # what a Secret says is told only if the brokers mount it
-            return await self._workloads.configuration(kind, reference.name, reference.key)
-        assert source.environment is not None, "the API wants one of the three"
-        if workload is None:
-            return f"StatefulSet {brokers.name} does not exist"
-        container = template.broker_container(workload, brokers)
-        sources = sorted(environment.sources(container))
-        read = await asyncio.gather(*(self._workloads.values(kind, name) for kind, name in sources))
-        variables = environment.resolve(container, dict(zip(sources, read, strict=True)), self._namespace)
-        told = f"environment of StatefulSet {brokers.name}"
-        return environment.read_configuration(told, variables, source.environment.prefix)
 
     # --- Kafka --------------------------------------------------------------------------------------------------------
 
@@ -323,6 +298,20 @@ class Observer:
         found = await asyncio.gather(
             *(self._known(self._admin.broker_settings(broker), seconds) for broker in asked))
         return dict(zip(asked, found, strict=True))
+
+    async def _markers(self, picture: Picture, brokers: Mapping[int, Address | None]) -> dict[int, Observed[str]]:
+        """Of the brokers that are being moved, what each tells of the edits that started it."""
+        moving = {picture.brokers[name] for name in picture.batch if name in picture.brokers}
+
+        async def one(broker_id: int) -> Observed[str]:
+            address = brokers[broker_id]
+            if address is None:
+                return Unknown(f"no broker tells the address of broker {broker_id}")
+            answer = await self._known(self._brokers_client.marker(address, broker_id), NODE_SECONDS)
+            return answer if isinstance(answer, Known) else replace(answer, why=f"broker {broker_id}: {answer.why}")
+
+        asked = [broker_id for broker_id in brokers if broker_id in moving]
+        return dict(zip(asked, await asyncio.gather(*map(one, asked)), strict=True))
 
     async def _min_insync(self, topics: set[str] | None) -> Observed[Mapping[str, int]]:
         old, now = self._minima, self._clock.now()
@@ -398,22 +387,9 @@ def _parity_wanted(picture: Picture) -> bool:
     return at.step in (PARITY_BACK_IN if at.direction is Direction.BACKWARD else PARITY_IN) and not ending
 
 
-def _encoder_secret(kubernetes: Observed[KubernetesState]) -> str | None:
-    """With what the brokers encrypt passwords in ZooKeeper: all of a cluster must have the same."""
-    if not isinstance(kubernetes, Known):
-        return None
-    for configuration in kubernetes.value.configurations.values():
-        if isinstance(configuration, ServerConfiguration):
-            try:
-                return modes.properties(configuration.text).get("password.encoder.secret")
-            except ValueError:
-                continue
-    return None
-
-
 def _tell_more(step: str, kubernetes: Observed[KubernetesState]) -> bool:
     """Whether the brokers' settings are asked for: in the middle only where a version was raised."""
     if step in BROKER_SETTINGS_IN or step not in RAISED_BROKERS_IN or not isinstance(kubernetes, Known):
         return step in BROKER_SETTINGS_IN
-    return any(isinstance(configuration, ServerConfiguration) and modes.is_too_old(configuration.text)
-               for configuration in kubernetes.value.configurations.values())
+    kept = (door_brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
+    return any(brokers.raised for brokers in kept if brokers is not None)

@@ -192,7 +192,7 @@ class GroupObserver:
             self._baseline = wanted.name, Cached(self._clock, BASELINE_SECONDS)
 
         async def read() -> WeeklyBaseline | str:
-            found = await self._workloads.values("ConfigMap", wanted.name)
+            found = await self._workloads.config_map(wanted.name)
             if found is None:
                 return "it does not exist"
             if KEY not in found:

@@ -21,7 +21,6 @@ from switchover.core.kraft.facts import (
     LogImage,
     NodeAnswer,
     Quorum,
-    ServerConfiguration,
     Workload,
     ZooKeeperState,
     ZooKeeperTopics,
@@ -106,6 +105,10 @@ class KafkaNodes(Protocol):
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
         """What a broker tells of itself in Preflight; Refused names the right that our user lacks."""
+        ...
+
+    async def marker(self, broker: Address, broker_id: int) -> str:
+        """The key by which its process tells the edits that started it; "" without one. Refused as for `examine`."""
         ...
 
     async def close(self) -> None: ...
@@ -292,12 +295,8 @@ class Workloads(Protocol):
         """Deployments and StatefulSets by (kind, name) with their pods, budgets and autoscalers; None: it does not exist."""
         ...
 
-    async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
-        """A key of a ConfigMap or Secret (`kind`); Refused names the object or key that does not exist."""
-        ...
-
-    async def values(self, kind: str, name: str) -> Mapping[str, str] | None:
-        """All of a ConfigMap or Secret; None when it does not exist."""
+    async def config_map(self, name: str) -> Mapping[str, str] | None:
+        """All of a ConfigMap; None when it does not exist."""
         ...
 
     async def client_properties(self, secret: str) -> Mapping[str, str]: ...

@@ -1,7 +1,7 @@
 """A Kafka cluster of real processes: ZooKeeper, brokers in mode A, B or C, controllers in mode P or F.
 
-The configurations are those of kraft-migration.md 1.2, written out here on purpose: what the operator renders is
-compared with real Kafka in test_modes.py, not used to test itself.
+The configurations are those of kraft-migration.md 1.2, written out here on purpose: what the operator's edits make is
+tried on real Kafka in test_modes.py, not used to test itself.
 """
 
 import contextlib

@@ -32,6 +32,7 @@ from adapters.admin import create_topic
 from adapters.certificates import Certificates
 from adapters.clusters import COMMON
 from adapters.eventually import eventually
+from adapters.pods import as_pod, brokers_of
 from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, libraries, loopback
 from patience import Patience, stretched
 from switchover.adapters.kafka import ConfluentKafkaAdmin
@@ -39,8 +40,10 @@ from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.controllers import ControllerListener as ListenerSpec
 from switchover.core.kraft import listener
+from switchover.core.kraft.door import edits
+from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import Address, LogImage, ZooKeeperState
-from switchover.core.kraft.modes import ControllerListener, Voters, render_broker, render_controller
+from switchover.core.kraft.modes import ControllerListener, Voters
 from switchover.ports import Access
 
 RECORDS = 100
@@ -65,6 +68,10 @@ class TlsServer(KafkaServer):
 
 class SecuredCluster:
     """ZooKeeper and brokers on the user's files, the controllers that Switchover adds, and our adapters to ask them."""
+
+    found: Brokers
+    """What is found of the brokers while they run by the user's own template."""
+    cluster_id: str
 
     def __init__(self, directory: Path, brokers: int, controllers: int) -> None:
         self.directory = directory
@@ -124,6 +131,10 @@ class SecuredCluster:
         self.login = f"-Djava.security.auth.login.config={client}"
         for node in (*self.brokers.values(), *self.controllers.values()):
             node.java_options = self.login
+        for broker, server in self.brokers.items():
+            as_pod(server, self.user_file(broker))
+        for server in self.controllers.values():
+            as_pod(server, self.user_file(1))
 
     def _zookeeper_tls(self) -> str:
         return f"""\
@@ -172,12 +183,15 @@ super.users=User:kafka;User:switchover;User:CN=server;User:CN=nodes
             LISTENER.name, self.addresses[node].port, LISTENER.security_protocol,
             listener.node_settings(LISTENER, self.secret)))
 
-    def broker_file(self, broker: int, mode: str) -> str:
-        return render_broker(self.user_file(broker), mode, broker, self.voters(3000))
+    def broker_edits(self, broker: int, mode: str) -> str:
+        return edits.written(edits.broker(mode, broker, self.voters(3000), self.found))
 
-    def controller_file(self, node: int, mode: str) -> str:
-        return render_controller(self.user_file(1), mode, node, self.voters(node),
-                                 str(self.directory / f"controller-{node}" / "data"))
+    def controller_edits(self, node: int, mode: str) -> str:
+        return edits.written(edits.controller(
+            mode, node, self.voters(node), self.found, self.cluster_id, str(self.log_dir(node))))
+
+    def log_dir(self, node: int) -> Path:
+        return self.directory / f"controller-{node}" / "metadata"
 
     # --- what is there ------------------------------------------------------------------------------------------------
 
@@ -211,11 +225,13 @@ ssl.clientAuth=need
         self._add_scram_user("kafka", "SCRAM-SHA-512")
         for user in ("switchover", "alice"):
             self._add_scram_user(user, "SCRAM-SHA-256")
-        for broker, server in self.brokers.items():
-            server.start(self.broker_file(broker, "A"), wait=False)
+        for server in self.brokers.values():
+            server.start("", wait=False)
         for server in self.brokers.values():
             server.wait()
         await self.ready(self.brokers)
+        self.found = await brokers_of(self.admin, 1)
+        self.cluster_id = (await self.state()).cluster_id
         self.create_topic("before")
         self.create_topic("others")
         self.write()
@@ -313,10 +329,8 @@ ssl.clientAuth=need
             consumer.close()
 
     async def start_controllers(self) -> None:
-        cluster_id = (await self.state()).cluster_id
         for node, server in self.controllers.items():
-            server.format(cluster_id, self.controller_file(node, "P"))
-            server.start(self.controller_file(node, "P"), wait=False)
+            server.start(self.controller_edits(node, "P"), wait=False)
         await eventually(self.log, lambda image: len(image.controllers) == len(self.controllers))
 
     async def close(self) -> None:

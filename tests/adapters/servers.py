@@ -63,7 +63,7 @@ def loopback(port: int) -> Address:
 
 
 def free_port() -> int:
-    """Free on every address: the rendered controllers listen on all. Below the range that the kernel gives to clients."""
+    """Free on every address: controllers listen on all. Below the range that the kernel gives to clients."""
     while True:
         port = random.randint(20_000, 30_000)
         with socket.socket() as probe:
@@ -204,15 +204,10 @@ class KafkaServer(Server):
     script = "kafka-server-start.sh"
     question = struct.pack(">ihhih", 10, 18, 0, 1, -1)          # ApiVersions version 0, no client id
 
-    def __init__(self, directory: Path, address: Address, *, heap: str = "256m",
-                 variables: Mapping[str, str] | None = None, version: str = "3.9") -> None:
+    def __init__(self, directory: Path, address: Address, *, heap: str = "256m", version: str = "3.9") -> None:
         super().__init__(directory, address)
         self.heap = heap
         self.version = version
-        self._variables = variables if variables is not None else {}
-
-    def _environment(self) -> dict[str, str]:
-        return super()._environment() | self._variables
 
     def format(self, cluster_id: str, properties: str, *, features: Mapping[str, int] | None = None) -> None:
         """`kafka-storage.sh format`: needed once for controllers, and for brokers of a cluster born in KRaft mode.

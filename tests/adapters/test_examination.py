@@ -11,9 +11,11 @@ from kazoo.security import make_acl, make_digest_acl
 
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
+from adapters.pods import as_pod
 from patience import stretched
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.core.kraft.door import edits
 from switchover.core.kraft.examination import LogDirectory, ZooKeeperRights
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
@@ -50,6 +52,21 @@ async def test_what_the_file_says_is_told_under_a_dynamic_value(zookeeper_cluste
         assert told.static_settings["background.threads"] == "2"
     finally:
         alter(AlterConfigOpType.DELETE)
+
+
+async def test_the_marker_of_the_edits_that_started_it(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """A key that Kafka does not know is told by its name; a broker without one has not passed the door."""
+    wire = KafkaWire({})
+    assert await wire.marker(zookeeper_cluster.brokers[1].address, 1) == ""
+    with kafka_cluster(tmp_path) as cluster:
+        cluster.zookeeper.start(cluster.zookeeper.properties())
+        server, written = cluster.brokers[1], edits.written(("mode A",))
+        as_pod(server, cluster.broker_properties(1, "A"))
+        server.start(written)
+        marker = await wire.marker(server.address, 1)
+        assert marker == edits.marker_of(written)
+        assert marker.startswith("switchover.A.")
+        assert marker in (await wire.examine(server.address, 1)).hidden, "Preflight sees it, too"
 
 
 async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
-"""The configuration files of every mode, accepted and obeyed by real Kafka: one broker there, and one broker back."""
+"""The edits of every mode, made by the door and obeyed by real Kafka: one broker there, and one broker back."""
 
-import shlex
 import shutil
 import time
 import uuid
@@ -23,7 +22,8 @@ from adapters.admin import create_topic
 from adapters.clusters import COMMON
 from adapters.eventually import eventually
 from adapters.finalized import finalized
-from adapters.servers import KAFKA, STOP_SECONDS, KafkaServer, ZooKeeperServer, free_port, loopback
+from adapters.pods import as_pod, brokers_of, given
+from adapters.servers import STOP_SECONDS, KafkaServer, ZooKeeperServer, free_port, loopback
 from adapters.way_back import end_claim
 from patience import Patience, stretched
 from switchover.adapters.kafka import ConfluentKafkaAdmin
@@ -31,11 +31,10 @@ from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict
-from switchover.core.kraft import environment
-from switchover.core.kraft.door import SCRIPT, edits
-from switchover.core.kraft.environment import variable_of
+from switchover.core.kraft.door import edits
+from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
-from switchover.core.kraft.modes import ControllerListener, Voters, properties, render_broker, render_controller
+from switchover.core.kraft.modes import ControllerListener, Voters
 from switchover.core.observed import Known
 from switchover.core.visible_brokers import check_brokers_visible
 from switchover.ports import Access
@@ -46,23 +45,25 @@ Answer = TypeVar("Answer")
 
 
 class Story:
-    """One broker with the user's file, the controllers that Switchover adds, and clients to ask them all."""
+    """One broker of a user's, the controllers that Switchover adds as copies of it, and clients to ask them all."""
+
+    brokers: Brokers
+    """What is found of the broker while it runs by the user's own template."""
+    cluster_id: str
 
     def __init__(self, directory: Path, controllers: int, security_protocol: str, settings: dict[str, str]) -> None:
         self.directory = directory
         self.zookeeper = ZooKeeperServer(directory / "zookeeper")
         self.broker = KafkaServer(directory / "broker", loopback(9092))
-        addresses = {3000 + i: Address("127.0.0.1", free_port()) for i in range(controllers)}
+        self.addresses = {3000 + i: Address("127.0.0.1", free_port()) for i in range(controllers)}
         self.listeners = {
             node: ControllerListener("CONTROLLER", address.port, security_protocol, settings)
-            for node, address in addresses.items()}
-        self.addresses = addresses
+            for node, address in self.addresses.items()}
         self.controllers = {
             node: KafkaServer(directory / f"controller-{node}", address, heap="160m")
-            for node, address in addresses.items()}
-        self.file = ""
+            for node, address in self.addresses.items()}
         self.tree = KazooZooKeeper(Access(f"{self.zookeeper.address}/kafka"))
-        self.brokers = KafkaWire({})
+        self.wire = KafkaWire({})
         self.quorum = KafkaWire({"security.protocol": security_protocol, "sasl.mechanism": "PLAIN",
                                  "sasl.jaas.config": settings.get("listener.name.controller.plain.sasl.jaas.config", "")})
 
@@ -70,15 +71,15 @@ class Story:
         """In pods all controllers listen on one port; here they share an address, so each has a port of its own."""
         return Voters(self.addresses, self.listeners[node])
 
-    def broker_file(self, mode: str) -> str:
-        return render_broker(self.file, mode, 1, self.voters(3000))
+    def broker_edits(self, mode: str) -> str:
+        return edits.written(edits.broker(mode, 1, self.voters(3000), self.brokers))
 
-    def controller_file(self, node: int, mode: str) -> str:
-        return render_controller(
-            self.file, mode, node, self.voters(node), str(self.directory / f"controller-{node}" / "data"))
+    def controller_edits(self, node: int, mode: str) -> str:
+        return edits.written(edits.controller(
+            mode, node, self.voters(node), self.brokers, self.cluster_id, str(self.log_dir(node))))
 
-    def take_over(self, cluster_id: str) -> None:
-        """The change of the template, which keeps the id for images that want it."""
+    def log_dir(self, node: int) -> Path:
+        return self.directory / f"controller-{node}" / "metadata"
 
     async def state(self) -> ZooKeeperState:
         return await self.tree.state()
@@ -86,11 +87,12 @@ class Story:
     async def log(self) -> LogImage:
         return await self.quorum.log(self.addresses)
 
-    async def begin(self, file: str) -> None:
-        """ZooKeeper and the broker on the user's file, with data."""
-        self.file = file
+    async def begin(self, file: str, options: str = "") -> None:
+        """ZooKeeper and the broker on the user's file and command line, with data."""
+        for server in (self.broker, *self.controllers.values()):
+            as_pod(server, file, options)
         self.zookeeper.start(self.zookeeper.properties())
-        self.broker.start(self.broker_file("A"))
+        self.broker.start("")
         await eventually(self.state, lambda state: state.controller is not None and 1 in state.brokers)
         await eventually(self.visible, lambda found: found.outcome is Outcome.PASS)
         self.create_topic("before")
@@ -98,12 +100,16 @@ class Story:
         for number in range(RECORDS):
             producer.produce("before", str(number))
         assert producer.flush(stretched(60)) == 0
+        admin = ConfluentKafkaAdmin(Access(str(self.broker.address)))
+        self.brokers = await brokers_of(admin, 1)
+        await admin.close()
+        self.cluster_id = (await self.state()).cluster_id
 
     def create_topic(self, name: str) -> None:
         create_topic(str(self.broker.address), name, config={"min.insync.replicas": "1"})
 
     async def has_kept_everything(self) -> None:
-        """The topic, its setting and every record, read from the broker as it runs now."""
+        """The topic, its setting and every record, read from the broker as it runs now; and the edits are those it tells."""
         admin = ConfluentKafkaAdmin(Access(str(self.broker.address)))
         await eventually(lambda: admin.min_insync_replicas(["before"]), lambda found: found == {"before": 1})
         await admin.close()
@@ -118,13 +124,13 @@ class Story:
         consumer.close()
         assert seen == [str(number) for number in range(RECORDS)]
         assert low_high == (0, RECORDS)
+        written = (self.broker.directory / "server.properties").read_text()
+        assert await self.wire.marker(self.broker.address, 1) == edits.marker_of(written)
 
     async def start_controllers(self) -> None:
         """P, formatted with the cluster's id; they wait for the brokers."""
-        cluster_id = (await self.state()).cluster_id
         for node, server in self.controllers.items():
-            server.format(cluster_id, self.controller_file(node, "P"))
-            server.start(self.controller_file(node, "P"), wait=False)
+            server.start(self.controller_edits(node, "P"), wait=False)
         for server in self.controllers.values():
             server.wait()
         image = await eventually(self.log, lambda image: len(image.controllers) == len(self.controllers))
@@ -136,21 +142,21 @@ class Story:
 
     async def migrate_to_dual_write(self) -> None:
         """The broker to B: claimed and copied."""
-        self.broker.restart(self.broker_file("B"))
+        self.broker.restart(self.broker_edits("B"))
         state = await eventually(self.state, lambda state: state.migration is not None and state.migration.offset > 0)
         assert state.controller is not None
         assert not state.controller.ephemeral
         assert state.controller.node_id in self.controllers
         image = await eventually(self.log, lambda image: image.migration_state is MigrationState.MIGRATION)
         assert image.brokers[1].migrating_zk
-        assert (await self.brokers.api_versions(self.broker.address)).zk_migration_ready
+        assert (await self.wire.api_versions(self.broker.address)).zk_migration_ready
 
     async def move_to_kraft(self) -> None:
         """The broker to C."""
-        self.broker.restart(self.broker_file("C"))
+        self.broker.restart(self.broker_edits("C"))
         await eventually(
             self.log, lambda image: not image.brokers[1].migrating_zk and not image.brokers[1].fenced)
-        answer = await self.brokers.api_versions(self.broker.address)
+        answer = await self.wire.api_versions(self.broker.address)
         assert answer.metadata_version == 21
         assert not answer.zk_migration_ready
         assert (await self.state()).brokers == {}
@@ -159,7 +165,7 @@ class Story:
 
     async def visible(self) -> Verdict:
         """Whether old consumers would find the broker."""
-        listed = (await self.brokers.metadata(self.broker.address)).brokers
+        listed = (await self.wire.metadata(self.broker.address)).brokers
         return check_brokers_visible(Known(listed, 0.0), Known(frozenset((await self.state()).brokers), 0.0))
 
     async def leader_last(self) -> list[int]:
@@ -170,86 +176,6 @@ class Story:
         await self.tree.close()
         for server in (self.broker, *self.controllers.values(), self.zookeeper):
             server.kill()
-
-
-IMAGE = r"""
-file=$1
-: >"$file"
-env -0 | while IFS= read -r -d "" item; do
-    name=${item%%=*}
-    case $name in KAFKA_LIBS | KAFKA_HEAP_OPTS | KAFKA_OPTS) continue ;; KAFKA_*) ;; *) continue ;; esac
-    key=$(printf %s "${name#KAFKA_}" | sed 's/___/-/g; s/__/%/g; s/_/./g; s/%/_/g' | tr '[:upper:]' '[:lower:]')
-    printf '%s=%s\n' "$key" "${item#*=}" >>"$file"
-done
-if [ -n "${KAFKA_PROCESS_ROLES-}" ]; then
-    told=$("$BIN/kafka-storage.sh" format --cluster-id="${CLUSTER_ID:?}" -c "$file" 2>&1) || case $told in
-        *"already formatted"*) ;; *) echo "$told"; exit 1 ;; esac
-fi
-exec "$BIN/kafka-server-start.sh" "$file"
-"""
-"""What images such as confluentinc/cp-kafka do at start, in KRaft mode, too: format what is not formatted."""
-
-
-class EnvironmentStory(Story):
-    """The same with an image that makes server.properties of its variables; the file of a mode is a piece of shell."""
-
-    async def begin(self, file: str) -> None:
-        variables = [{"name": variable_of(key, "KAFKA_"), "value": value} for key, value in properties(file).items()]
-        found = environment.resolve({"env": variables}, {}, "kafka")
-        self.own = {variable["name"]: variable["value"] for variable in variables}
-        self.own["BIN"] = str(KAFKA / "bin")
-        self.broker = KafkaServer(self.directory / "broker", self.broker.address, variables=self.own)
-        own_file = str(self.broker.directory / "server.properties")              # where `start` puts what it is given
-        command = environment.wrapped(["bash", "-c", IMAGE, "image", str(self.directory / "written.properties")])
-        command = [word.replace(f"{environment.DIRECTORY}/{environment.FILE}", own_file) for word in command]
-        entrypoint = self.directory / "entrypoint"
-        entrypoint.write_text(f"#!/bin/sh\nexec {shlex.join(command)}\n")
-        entrypoint.chmod(0o755)
-        self.broker.script = str(entrypoint)
-        await super().begin(environment.read_configuration("the environment", found, "KAFKA_").text)
-
-    def take_over(self, cluster_id: str) -> None:
-        self.own["CLUSTER_ID"] = cluster_id
-
-    def broker_file(self, mode: str) -> str:
-        return environment.changes(self.file, super().broker_file(mode), "KAFKA_")
-
-
-class DoorStory(Story):
-    """The same with the door over the image's start script; the file of a mode are its directives.
-
-    Where the data is stands on the command line, in words of a shell.
-    """
-
-    async def begin(self, file: str) -> None:
-        lines = file.splitlines(keepends=True)
-        [data] = [line.strip() for line in lines if line.startswith("log.dirs=")]
-        file = "".join(line for line in lines if not line.startswith("log.dirs="))
-        image, run, users = self.directory / "image", self.directory / "run", self.directory / "users.properties"
-        shutil.copytree(KAFKA, image)
-        run.mkdir()
-        users.write_text(file)
-        door = image / "bin" / "kafka-server-start.sh"
-        (run / "original").write_text(door.read_text().replace("${BASH_SOURCE[0]}", "$0"))
-        door.write_text(SCRIPT)
-        entrypoint = self.directory / "entrypoint"
-        entrypoint.write_text(f"""#!/bin/sh
-key=log.dirs
-SWITCHOVER_EDITS=$1 SWITCHOVER_RUN={run} exec {door} {users} --override "$key"={data.removeprefix("log.dirs=")}
-""")
-        entrypoint.chmod(0o755)
-        self.broker.script = str(entrypoint)
-        await super().begin(file)
-
-    def broker_file(self, mode: str) -> str:
-        return "\n".join((*edits.broker(mode, 1, self.voters(3000), edits.Brokers()), f"marker {mode}.7", ""))
-
-    async def has_kept_everything(self) -> None:
-        """And the process itself says which edits started it."""
-        await super().has_kept_everything()
-        mode = self.broker.directory.joinpath("server.properties").read_text().split()[1]
-        told = await self.brokers.examine(self.broker.address, 1)
-        assert [name for name in told.hidden if name.startswith("switchover.")] == [f"switchover.{mode}.7"]
 
 
 @pytest.fixture
@@ -299,13 +225,16 @@ reserved.broker.max.id=1000
 """)
     await story.has_kept_everything()
     await story.start_controllers()
+    told = given(story.controllers[3000])
+    assert told["super.users"] == "User:kafka;User:ANONYMOUS", "a controller decides by what the user has set"
+    assert not {"broker.id", "broker.rack", "advertised.listeners", "reserved.broker.max.id"} & told.keys()
     await story.migrate_to_dual_write()
     await story.has_kept_everything()
     await story.move_to_kraft()
     await story.has_kept_everything()
 
     for node in await story.leader_last():
-        await finalized(story.controllers[node], story.controller_file(node, "F"), node, story.log)
+        await finalized(story.controllers[node], story.controller_edits(node, "F"), node, story.log)
     await eventually(story.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     story.zookeeper.stop()
     story.create_topic("after")
@@ -316,32 +245,27 @@ reserved.broker.max.id=1000
     assert admin.describe_acls(anything).result(stretched(30)) == [], "there is an authorizer; without one this is an error"
 
 
-@pytest.mark.parametrize("style", [
-    pytest.param(Story, id="file", marks=pytest.mark.long),            # there and back by files: test_secured.py, too
-    pytest.param(EnvironmentStory, id="environment"),
-    pytest.param(DoorStory, id="door", marks=pytest.mark.long),        # until the product goes by it
-])
-async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story], style: type[Story]) -> None:
-    """The shortest configuration there is, to C and back to the user's own."""
-    story = style(tmp_path, 1, "PLAINTEXT", {})
+async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story]) -> None:
+    """The shortest configuration there is, to C and back to the user's own; where data is, the command line says."""
+    story = Story(tmp_path, 1, "PLAINTEXT", {})
     stories.append(story)
     await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
-                               f"log.dirs={tmp_path / 'broker' / 'data'}\n"
-                               f"zookeeper.connect={story.zookeeper.address}/kafka\n")
+                               f"zookeeper.connect={story.zookeeper.address}/kafka\n",
+                      f"""--override "$(printf log.)dirs"='{tmp_path / 'broker' / 'data'}'""")
     before = await story.state()
-    story.take_over(before.cluster_id)
+    await story.has_kept_everything()
     await story.start_controllers()
     await story.migrate_to_dual_write()
     await story.move_to_kraft()
     await story.has_kept_everything()
 
     # The way back, in the order of feasibility-kraft.md 5.1.
-    story.broker.restart(story.broker_file("B"))
+    story.broker.restart(story.broker_edits("B"))
     await eventually(story.log, lambda image: image.brokers[1].migrating_zk and not image.brokers[1].fenced)
     assert set((await eventually(story.state, lambda state: 1 in state.brokers)).brokers) == {1}
     await eventually(story.visible, lambda found: found.outcome is Outcome.PASS)
     story.controllers[3000].stop()
-    shutil.rmtree(story.controllers[3000].directory / "data")
+    shutil.rmtree(story.log_dir(3000))
     await end_claim(story.tree)
     state = await eventually(story.state, lambda state: state.controller is not None and state.controller.ephemeral)
     assert state.migration is None
@@ -350,8 +274,9 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     started = time.monotonic()
     story.broker.stop()
     assert time.monotonic() - started < stretched(STOP_SECONDS), "it was killed"
-    story.broker.start(story.broker_file("A"))
+    story.broker.start(story.broker_edits("A"))          # where a template is not restored yet
     await story.has_kept_everything()
-    answer = await story.brokers.api_versions(story.broker.address)
-    assert not answer.zk_migration_ready
+    story.broker.restart("")
+    await story.has_kept_everything()
+    assert not (await story.wire.api_versions(story.broker.address)).zk_migration_ready
     assert (await story.state()).cluster_id == before.cluster_id

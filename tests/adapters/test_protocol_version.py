@@ -13,9 +13,11 @@ from confluent_kafka.admin import AdminClient
 
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.pods import as_pod, brokers_of
 from patience import Patience, stretched, until
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire import KafkaWire
+from switchover.core.kraft.door import edits
 from switchover.ports import Access
 
 RECORDS = 100
@@ -31,25 +33,31 @@ class Rolling:
         self.cluster = cluster
         self.written: list[str] = []
 
-    def file(self, broker: int, version: str) -> str:
-        replicated = "offsets.topic.replication.factor=2\ntransaction.state.log.replication.factor=2\n"
-        text = self.cluster.broker_properties(broker, "A", replicated)
-        return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={version}")
-
     def begin(self, version: str) -> None:
+        replicated = "offsets.topic.replication.factor=2\ntransaction.state.log.replication.factor=2\n"
         self.cluster.zookeeper.start(self.cluster.zookeeper.properties())
         for broker, server in self.cluster.brokers.items():
-            server.start(self.file(broker, version), wait=False)
+            text = self.cluster.broker_properties(broker, "A", replicated)
+            as_pod(server, text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={version}"))
+            server.start("", wait=False)
         self.cluster.wait_for_brokers()
         self.create("before")
 
-    def roll(self, version: str) -> None:
+    async def raising(self) -> str:
+        """The edits of mode R, by what the brokers tell."""
+        admin = ConfluentKafkaAdmin(Access(self.cluster.bootstrap))
+        found = await brokers_of(admin, 1)
+        await admin.close()
+        assert found.raised
+        return edits.written(edits.broker("R", 1, None, found))
+
+    def roll(self, edits_: str) -> None:
         """One broker after the other, each back in sync, with both versions in the cluster meanwhile."""
         for broker, server in self.cluster.brokers.items():
-            server.restart(self.file(broker, version))
+            server.restart(edits_)
             self.cluster.wait_for_brokers()
             self.wait_for_sync()
-            self.write(f"{version} on broker {broker}")
+            self.write(f"{edits.marker_of(edits_)} on broker {broker}")
 
     def create(self, topic: str) -> None:
         create_topic(self.cluster.bootstrap, topic, replicas=2, config={"min.insync.replicas": "1"})
@@ -130,12 +138,12 @@ async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling
     rolling.write("begin")
     assert await rolling.live() == {old}
     keys = await rolling.api_keys()
-    rolling.roll(NEW)
+    rolling.roll(await rolling.raising())
     assert await rolling.live() == {NEW}
     assert await rolling.api_keys() == keys, "ApiVersions does not tell the versions apart: the settings do"
     rolling.create("in-the-new-version")
     rolling.wait_for_sync()
-    rolling.roll(old)
+    rolling.roll("")
     assert await rolling.live() == {old}
     rolling.create("back-in-the-old-one")
     rolling.wait_for_sync()

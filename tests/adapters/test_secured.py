@@ -1,4 +1,4 @@
-"""A secured cluster goes there and back on the files that Switchover renders, asked by our own adapters and jobs."""
+"""A secured cluster goes there and back on the edits that Switchover writes, asked by our own adapters and jobs."""
 
 import asyncio
 import json
@@ -16,13 +16,13 @@ from confluent_kafka import Consumer, TopicPartition
 
 from adapters.eventually import eventually
 from adapters.finalized import finalized
+from adapters.pods import given
 from adapters.secured import ENCODER_SECRET, LISTENER, SecuredCluster
 from adapters.way_back import end_claim
 from patience import stretched
 from pipeline.few_rows import FEW_ROWS
 from switchover.core.kraft import listener
 from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.modes import properties
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ async def clusters() -> AsyncIterator[list[SecuredCluster]]:
 async def to_dual_write(cluster: SecuredCluster) -> None:
     """Every broker to B, one by one; the last one lets Kafka claim and copy."""
     for broker, server in cluster.brokers.items():
-        assert properties(cluster.broker_file(broker, "B"))["control.plane.listener.name"] == "CONTROL"
-        server.restart(cluster.broker_file(broker, "B"))
+        server.restart(cluster.broker_edits(broker, "B"))
+        assert given(server)["control.plane.listener.name"] == "CONTROL"
         await eventually(cluster.log, lambda image, broker=broker: broker in image.brokers
                          and not image.brokers[broker].fenced)
         await cluster.ready([broker])
@@ -51,8 +51,8 @@ async def to_dual_write(cluster: SecuredCluster) -> None:
 async def to_kraft(cluster: SecuredCluster) -> None:
     """Every broker to C; what changes meanwhile is written to both sides."""
     for broker, server in cluster.brokers.items():
-        assert "control.plane.listener.name" not in properties(cluster.broker_file(broker, "C"))
-        server.restart(cluster.broker_file(broker, "C"))
+        server.restart(cluster.broker_edits(broker, "C"))
+        assert "control.plane.listener.name" not in given(server)
         await eventually(cluster.log, lambda image, broker=broker: not image.brokers[broker].migrating_zk
                          and not image.brokers[broker].fenced)
         await cluster.ready([broker])
@@ -105,7 +105,7 @@ async def seen_by_the_pipeline(cluster: SecuredCluster) -> None:
 async def back_to_zookeeper(cluster: SecuredCluster) -> None:
     """The way back, in the order of feasibility-kraft.md 5.1."""
     for broker, server in cluster.brokers.items():
-        server.restart(cluster.broker_file(broker, "B"))
+        server.restart(cluster.broker_edits(broker, "B"))
         await eventually(cluster.log, lambda image, broker=broker: image.brokers[broker].migrating_zk
                          and not image.brokers[broker].fenced)
         await eventually(cluster.state, lambda state, broker=broker: broker in state.brokers)
@@ -114,13 +114,12 @@ async def back_to_zookeeper(cluster: SecuredCluster) -> None:
     leader = (await cluster.quorum.quorum(cluster.addresses.values())).leader_id
     for node in sorted(cluster.controllers, key=lambda node: node == leader):
         cluster.controllers[node].stop()
-        shutil.rmtree(cluster.controllers[node].directory / "data")
+        shutil.rmtree(cluster.log_dir(node))
     await end_claim(cluster.tree)
     await eventually(cluster.state, lambda state: state.controller is not None and state.controller.ephemeral)
     await cluster.obeys_zookeeper()
     for broker, server in cluster.brokers.items():
-        assert cluster.broker_file(broker, "A") == cluster.user_file(broker)
-        server.restart(cluster.broker_file(broker, "A"))
+        server.restart("")                               # by the user's own template
         await cluster.ready([broker])
     await cluster.has_kept_everything()
 
@@ -157,7 +156,7 @@ async def test_a_secured_cluster_goes_there_and_back_and_there_again(
     await to_kraft(cluster)
     leader = (await cluster.quorum.quorum(cluster.addresses.values())).leader_id
     for node in sorted(cluster.controllers, key=lambda node: node == leader):
-        await finalized(cluster.controllers[node], cluster.controller_file(node, "F"), node, cluster.log)
+        await finalized(cluster.controllers[node], cluster.controller_edits(node, "F"), node, cluster.log)
     await eventually(cluster.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     cluster.zookeeper.stop()
     cluster.create_topic("after")

@@ -12,11 +12,14 @@ from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.core.kraft import controllers, names, template
+from switchover.core.kraft.door import brokers as door_brokers
+from switchover.core.kraft.door import edits, mount
+from switchover.core.kraft.door.scripts import DOOR
 
 SPEC = {
     "zookeeper": {"connect": "zookeeper:2181"},
     "kafka": {"bootstrapServers": "kafka:9092"},
-    "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+    "brokers": [{"name": "kafka"}],
     "controllers": {"storage": {"size": "1Gi"}},
 }
 LABELS = {"app": "kafka"}
@@ -62,19 +65,21 @@ async def touch_everything(server: ApiServer, uid: str) -> None:
     assert before is not None
     claim = {"name": "kafka", "annotations": {names.CLAIM: uid}}
     await workloads.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": claim})
+    found = door_brokers.find(before.template, brokers, {"log.dirs": "/var/lib/kafka"})
+    await workloads.apply(template.original_manifest(before, found, 1, labels))
+    original = await workloads.original(names.original("kafka", 1))
+    assert original is not None
     for name in ("kafka", "kafka-controller"):
-        files = {template.file_key(names.pod(name, ordinal)): "a=b" for ordinal in range(3)}
-        await workloads.write_node_files(names.node_files(name), files, labels)
-    for manifest in controllers.manifests("main", spec, brokers, before, "cluster", "3.9"):
+        files = {names.pod(name, ordinal): edits.written(("mode A",)) for ordinal in range(3)}
+        await workloads.write_node_files(names.node_files(name), {mount.SCRIPT_KEY: DOOR, **files}, labels)
+    for manifest in controllers.manifests("main", spec, brokers, original, before.claim_templates, found):
         await workloads.apply(manifest)
-    await workloads.apply(template.original_manifest(before, 1, labels))
-    operations = template.patch(before, brokers, [f"kafka-{n}" for n in range(3)], ())
-    await workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(before, brokers))
     after = await workloads.stateful_set("kafka")
     assert after is not None
     assert after.claimed_by == uid
     assert template.is_ours(after, brokers)
-    assert (await workloads.original(names.original("kafka", 1)) or {})["template"] == before.template
+    assert original["template"] == before.template
 
 
 def found(kubectl: Callable[..., Any], namespace: str) -> dict[str, dict[str, dict[str, Any]]]:

@@ -125,7 +125,7 @@ MIGRATION: dict[str, Any] = {
     "spec": {
         "zookeeper": {"connect": "zookeeper:2181"},
         "kafka": {"bootstrapServers": "kafka:9092"},
-        "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+        "brokers": [{"name": "kafka"}],
         "controllers": {"name": "kafka-controller", "storage": {"size": "1Gi"}},
     },
 }
@@ -191,10 +191,9 @@ async def everything(server: ApiServer) -> None:
     workloads = KubernetesWorkloads(server, WallClock())
     for manifest in (workload("kafka"), *OTHERS):
         await workloads.apply(manifest)
-    await workloads.write_node_files("kafka-nodes", {"kafka-0.properties": "node.id=0"}, {})
+    await workloads.write_node_files("kafka-nodes", {"kafka-0": "mode A"}, {})
     await workloads.node_files("kafka-nodes")
-    await workloads.write_node_files("kafka-nodes", {"kafka-0.properties": "node.id=1"}, {})
-    await workloads.configuration("ConfigMap", "kafka-config", "server.properties")
+    await workloads.write_node_files("kafka-nodes", {"kafka-0": "mode B"}, {})
     await workloads.original("kafka-original")
     for other in OTHERS[:2]:
         assert await workloads.manifest(other["apiVersion"], other["kind"], other["metadata"]["name"]) is not None
@@ -247,6 +246,7 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
     await workloads.patch("apps/v1", "Deployment", "orders", annotated)
     for kind, name in (("Deployment", "orders"), ("StatefulSet", "payments")):
         await workloads.patch("apps/v1", kind, name, [{"op": "replace", "path": "/spec/replicas", "value": 0}], "scale")
+    assert await workloads.config_map("orders-baseline") == {"baseline.json": "{}"}
     found = await workloads.member_workloads([("Deployment", "orders"), ("StatefulSet", "payments")])
     assert [each.replicas for each in found.values() if each] == [0, 0]
     assert [str(autoscaler) for each in found.values() if each for autoscaler in each.autoscalers] == [
@@ -268,8 +268,8 @@ async def test_the_role_holds_what_the_adapters_use_and_no_more(
 ) -> None:
     for resource in (MIGRATION, GROUP):
         kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(resource))
-    files = ("--from-literal", "server.properties=zookeeper.connect=zookeeper:2181")
-    kubectl("create", "configmap", "kafka-config", "--namespace", release.namespace, *files)
+    baseline = ("orders-baseline", "--from-literal", "baseline.json={}")
+    kubectl("create", "configmap", *baseline, "--namespace", release.namespace)
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-kafka-0"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(claim))
@@ -340,7 +340,7 @@ async def test_secrets_that_the_values_do_not_name_stay_closed(
         assert await workloads.client_properties("kafka-client") == {"user": "alice"}
         with pytest.raises(Refused, match=r"forbids get or list on secrets payments"):
             await workloads.client_properties("payments")
-        for files in ({"kafka-0.properties": "node.id=0"}, {"kafka-0.properties": "node.id=1"}):
+        for files in ({"kafka-0": "mode A"}, {"kafka-0": "mode B"}):
             await workloads.write_node_files("kafka-switchover", files, {})
             assert await workloads.node_files("kafka-switchover") == files
         await workloads.delete_object("v1", "Secret", "kafka-switchover")

@@ -22,6 +22,8 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cli.export import Document, as_stream, export, into_directory
 from switchover.core.kraft import controllers, names, template
+from switchover.core.kraft.door import brokers, mount
+from switchover.core.kraft.door.scripts import DOOR
 from switchover.core.kraft.export import LAST_APPLIED
 from switchover.ports import Refused
 
@@ -31,7 +33,7 @@ PODS = ("kafka-0", "kafka-1", "kafka-2")
 SPEC = {
     "zookeeper": {"connect": "zookeeper:2181"},
     "kafka": {"bootstrapServers": "kafka:9092"},
-    "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+    "brokers": [{"name": "kafka"}],
     "controllers": {"name": "kafka-controller", "storage": {"size": "1Gi"}},
 }
 MIGRATION = {
@@ -65,12 +67,16 @@ class Finalized:
         assert workload is not None
         claim = {"name": "kafka", "annotations": {names.CLAIM: "uid-of-the-migration"}}
         await self.workloads.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": claim})
-        await self.workloads.apply(template.original_manifest(workload, 1, labels))
-        await self.workloads.write_node_files(
-            "kafka-switchover", {template.file_key(pod): f"# {pod}\nprocess.roles=broker\n" for pod in PODS}, labels)
+        found = brokers.find(workload.template, spec.brokers[0], {"log.dirs": "/var/lib/kafka/data"})
+        await self.workloads.apply(template.original_manifest(workload, found, 1, labels))
+        original = await self.workloads.original(names.original("kafka", 1))
+        assert original is not None
+        edits = {pod: f"mode C\nset node.id={number}\n" for number, pod in enumerate(PODS)}
+        await self.workloads.write_node_files("kafka-switchover", {mount.SCRIPT_KEY: DOOR, **edits}, labels)
         await self.workloads.write_node_files("kafka-controller-switchover", {"keystore.jks": "\udcfe\udced"}, labels)
-        await self.workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(workload, spec.brokers[0], PODS, ()))
-        for manifest in controllers.manifests("to-kraft", spec, spec.brokers[0], workload, "cluster-id", "3.9"):
+        await self.workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(workload, spec.brokers[0]))
+        for manifest in controllers.manifests(
+                "to-kraft", spec, spec.brokers[0], original, workload.claim_templates, found):
             await self.workloads.apply(manifest)
 
     async def record(self, step: str) -> None:
@@ -170,8 +176,7 @@ async def test_the_revision_does_tell_a_change_of_the_template(cluster: Finalize
     documents = {document.manifest["metadata"]["name"]: document.manifest for document in await cluster.export()
                  if document.manifest is not None and document.manifest["kind"] == "StatefulSet"}
     changed = yaml.safe_load(yaml.safe_dump(documents["kafka"]))
-    changed["spec"]["template"]["spec"]["volumes"] = [
-        volume for volume in changed["spec"]["template"]["spec"]["volumes"] if volume["name"] != "config"]
+    changed["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] += 1
     cluster.apply(("replace",), yaml.safe_dump(changed))
     assert (await cluster.live("kafka"))["status"]["updateRevision"] != was["status"]["updateRevision"]
 
@@ -179,9 +184,9 @@ async def test_the_revision_does_tell_a_change_of_the_template(cluster: Finalize
 async def test_a_person_can_read_it(cluster: Finalized) -> None:
     text = as_stream(await cluster.export())
     for noise in ("managedFields", "resourceVersion", "uid:", "status:", LAST_APPLIED, names.CLAIM, "creationTimestamp",
-                  "terminationMessagePath", "dnsPolicy", "protocol: TCP", "defaultMode"):
+                  "terminationMessagePath", "dnsPolicy", "protocol: TCP", "defaultMode: 420"):
         assert noise not in text, noise
-    assert "Nothing mounts the volume config any more" in text
+    assert text.count("defaultMode: 365") == 2, "a script that is no program starts nothing"
     found = [document for document in yaml.safe_load_all(text) if document is not None]
     assert [(each["kind"], each["metadata"]["name"]) for each in found] == [
         ("Service", "kafka-controller"), ("PodDisruptionBudget", "kafka-controller"),
@@ -196,8 +201,8 @@ async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalize
     without = as_stream(await cluster.export())
     assert "kind: Secret" not in without
     for secret in ("kafka-switchover", "kafka-controller-switchover"):
-        assert f"# Secret {secret}: one file for each pod" in without
-    assert "process.roles" not in without
+        assert f"# Secret {secret}: " in without
+    assert "mode C" not in without
     before = await cluster.workloads.node_files("kafka-controller-switchover")
     lines = list(into_directory(await cluster.export(with_secrets=True), tmp_path / "git"))
     files = sorted(path.name for path in (tmp_path / "git").iterdir())
@@ -207,7 +212,8 @@ async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalize
     assert sorted(lines) == sorted(f"wrote {tmp_path / 'git' / name}" for name in files)
     secret = tmp_path / "git" / "kafka-switchover.secret.yaml"
     assert secret.stat().st_mode & 0o077 == 0
-    assert "  kafka-0.properties: |\n    # kafka-0\n    process.roles=broker\n" in secret.read_text()
+    assert "  kafka-0: |\n    mode C\n    set node.id=0\n" in secret.read_text()
+    assert yaml.safe_load(secret.read_text())["stringData"][mount.SCRIPT_KEY] == DOOR
     binary = yaml.safe_load((tmp_path / "git" / "kafka-controller-switchover.secret.yaml").read_text())
     assert base64.b64decode(binary["data"]["keystore.jks"]) == b"\xfe\xed"
     cluster.apply(CLIENT_SIDE, "---\n".join(path.read_text() for path in (tmp_path / "git").iterdir()))

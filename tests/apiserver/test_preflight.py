@@ -74,7 +74,7 @@ async def read(workloads: KubernetesWorkloads) -> Workload:
 
 
 async def take_over(workloads: KubernetesWorkloads) -> None:
-    operations = template.patch(await read(workloads), BROKERS, ["kafka-0", "kafka-1"], ())
+    operations = template.patch(await read(workloads), BROKERS)
     await workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
     assert template.is_ours(await read(workloads), BROKERS)
 
@@ -137,7 +137,7 @@ async def test_a_dry_run_changes_nothing_and_tells_what_would_be(
 ) -> None:
     run("apply", "-f", "-", manifest=stateful_set())
     before = await read(workloads)
-    operations = template.patch(before, BROKERS, ["kafka-0", "kafka-1"], ())
+    operations = template.patch(before, BROKERS)
     change = await survey.try_patch("kafka", operations)
     after = replace(before, template=change.template, update_strategy=change.update_strategy)
     assert template.changed_back(after, BROKERS) == ()
@@ -153,7 +153,7 @@ async def test_a_policy_refuses_in_its_own_words(
     run("apply", "-f", "-", manifest=stateful_set())
     policy, binding = refuse_on_delete(namespace)
     kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([policy, binding]))
-    operations = template.patch(await read(workloads), BROKERS, ["kafka-0", "kafka-1"], ())
+    operations = template.patch(await read(workloads), BROKERS)
     try:
         assert "brokers are rolled by Kubernetes here" in await refusal(survey, operations)
     finally:

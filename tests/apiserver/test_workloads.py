@@ -20,10 +20,9 @@ from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import environment
-from switchover.core.kraft.facts import DiskReport, Pod, Workload
-from switchover.core.kraft.modes import properties
-from switchover.core.kraft.template import broker_container, is_ours, original_manifest, patch, restore_template
+from switchover.core.kraft.door.mount import KEEPER
+from switchover.core.kraft.facts import DiskReport, Pod
+from switchover.core.kraft.template import is_ours, patch
 from switchover.ports import Fenced, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
@@ -151,24 +150,17 @@ async def test_a_pod_on_a_cordoned_node(
         kubectl("delete", "node", "node-0")
 
 
-async def test_configuration_names_what_is_missing(workloads: KubernetesWorkloads, apply: Callable[..., None]) -> None:
-    keystore = base64.b64encode(b"\xfe\xed\xfe\xed").decode()
-    apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"},
-         "data": {"server.properties": "broker.id=1", "log4j.properties": "x"}, "binaryData": {"key.jks": keystore}},
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret"}, "data": {"key.jks": keystore}},
-    )
-    found = await workloads.configuration("ConfigMap", "config", "server.properties")
-    assert (found.source, found.text) == ("ConfigMap config key server.properties", "broker.id=1")
-    assert found.other_keys["log4j.properties"] == "x"
-    await workloads.write_node_files("files", dict(found.other_keys), {})
-    assert await workloads.node_files("files") == found.other_keys       # binary keys come through unharmed
-    with refused("ConfigMap nothing does not exist"):
-        await workloads.configuration("ConfigMap", "nothing", "server.properties")
-    with refused("ConfigMap config has no key kraft.properties", "log4j.properties, server.properties"):
-        await workloads.configuration("ConfigMap", "config", "kraft.properties")
-    with refused("key key.jks of Secret secret is not UTF-8"):
-        await workloads.configuration("Secret", "secret", "key.jks")
+async def test_the_values_of_a_config_map_and_of_none(workloads: KubernetesWorkloads, apply: Callable[..., None]) -> None:
+    keystore = b"\xfe\xed\xfe\xed"
+    apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"baseline.json": "{}"},
+           "binaryData": {"key.jks": base64.b64encode(keystore).decode()}})
+    found = await workloads.config_map("config")
+    assert found is not None
+    assert found["baseline.json"] == "{}"
+    assert found["key.jks"].encode(errors="surrogateescape") == keystore
+    await workloads.write_node_files("files", dict(found), {})
+    assert await workloads.node_files("files") == found                  # what is no text comes through unharmed
+    assert await workloads.config_map("nothing") is None
     with refused("Secret nothing does not exist"):
         await workloads.client_properties("nothing")
 
@@ -269,8 +261,8 @@ async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_
     before = {name: pod.uid for name, pod in (await pods_of(workloads)).items()}
     found = await workloads.stateful_set("kafka")
     assert found is not None
-    brokers = BrokerSet.model_validate({"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}})
-    await workloads.patch("apps/v1", "StatefulSet", "kafka", patch(found, brokers, before, ()))
+    brokers = BrokerSet.model_validate({"name": "kafka"})
+    await workloads.patch("apps/v1", "StatefulSet", "kafka", patch(found, brokers))
     ours = await workloads.stateful_set("kafka")
     assert ours is not None
     assert is_ours(ours, brokers)
@@ -287,75 +279,21 @@ async def test_a_template_taken_over_is_admitted_where_the_brokers_were_and_its_
     manifest = await server.get(server.path("v1", "Pod", "kafka-0"))
     assert manifest["status"]["qosClass"] == "Guaranteed", "as before"
     await run_as_kubelet(server, pod)
-    told = {"exitCode": 0, "reason": "Completed", "message": "disks 1 1 7 0 1\nnameless /data/orders-0\n"}
-    ended = {"name": "switchover-disks", "image": "", "imageID": "", "ready": True, "restartCount": 0,
-             "state": {"terminated": told}}
-    path = server.path("v1", "Pod", "kafka-0", "status")
-    await server.json_patch(path, [{"op": "add", "path": "/status/initContainerStatuses", "value": [ended]}])
-    pod = (await pods_of(workloads))["kafka-0"]
+
+    async def told(name: str, code: int, message: str) -> Pod:
+        """The pod, when one of our init containers has ended with these words."""
+        state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}}
+        ended = {"name": name, "image": "", "imageID": "", "ready": code == 0, "restartCount": 0, "state": state}
+        path = server.path("v1", "Pod", "kafka-0", "status")
+        await server.json_patch(path, [{"op": "add", "path": "/status/initContainerStatuses", "value": [ended]}])
+        return (await pods_of(workloads))["kafka-0"]
+
+    pod = await told("switchover-disks", 0, "disks 1 1 7 0 1\nnameless /data/orders-0\n")
     assert pod.disks == DiskReport(1, 7, 0, 1, (), ("/data/orders-0",))
     assert pod.trouble == ""
-
-
-async def test_an_environment_is_read_taken_over_and_given_back(
-    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], namespace: str
-) -> None:
-    """Variables from everywhere, as a real API server fills their fields in; the template comes back as it was."""
-    pod_name = {"fieldRef": {"fieldPath": "metadata.name"}}
-    variables = [
-        {"name": "POD", "valueFrom": pod_name},
-        {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
-        {"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper.$(NAMESPACE):2181"},
-        {"name": "KAFKA_ADVERTISED_LISTENERS", "value": "PLAINTEXT://$(POD).kafka:9092"},
-        {"name": "KAFKA_SUPER_USERS", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "users"}}},
-    ]
-    apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "base"}, "data": {"MIN_INSYNC_REPLICAS": "2"}},
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"users": "User:a;User:b"}},
-        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "kafka"}, "spec": {
-            "serviceName": "kafka", "replicas": 2, "podManagementPolicy": "Parallel", "selector": {"matchLabels": LABELS},
-            "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [
-                {"name": "kafka", "image": "localhost/kafka:1", "command": ["/etc/confluent/docker/run"], "env": variables,
-                 "envFrom": [{"prefix": "KAFKA_", "configMapRef": {"name": "base"}}]}]}}}},
-    )
-    brokers = BrokerSet.model_validate({"name": "kafka", "configuration": {"environment": {}}})
-    found = await workloads.stateful_set("kafka")
-    assert found is not None
-    original = original_manifest(found, 1, {})["data"]
-
-    async def text(of: Workload) -> str:
-        container = broker_container(of, brokers)
-        read = {source: await workloads.values(*source) for source in environment.sources(container)}
-        variables = environment.resolve(container, read, namespace)
-        return environment.read_configuration("the environment", variables, "KAFKA_").text
-
-    before = await text(found)
-    assert properties(before) == {
-        "zookeeper.connect": f"zookeeper.{namespace}:2181", "min.insync.replicas": "2", "super.users": "User:a;User:b",
-        "advertised.listeners": "PLAINTEXT://$(metadata.name).kafka:9092"}
-    await workloads.patch("apps/v1", "StatefulSet", "kafka", patch(found, brokers, ("kafka-0", "kafka-1"), (), "cluster-id"))
-    ours = await workloads.stateful_set("kafka")
-    assert ours is not None
-    assert is_ours(ours, brokers)
-    assert await text(ours) == before, "our own variables are none of the configuration"
-    await workloads.patch("apps/v1", "StatefulSet", "kafka", restore_template(ours, original))
-    given_back = await workloads.stateful_set("kafka")
-    assert given_back is not None
-    assert given_back.template == found.template
-    assert await workloads.values("ConfigMap", "nothing") is None
-
-
-@pytest.mark.usefixtures("stateful_set")
-async def test_the_original_is_kept_word_for_word(workloads: KubernetesWorkloads) -> None:
-    found = await workloads.stateful_set("kafka")
-    assert found is not None
-    data = {"template": found.template, "updateStrategy": found.update_strategy}
-    manifest = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "before"}, "revision": 1,
-                "data": data}
-    assert await workloads.original("before") is None
-    for _ in range(2):                                     # its data cannot change: the same again must be welcome
-        await workloads.apply(manifest)
-    assert await workloads.original("before") == data
+    pod = await told(KEEPER, 78, "switchover: the image has no /opt/kafka/bin/kafka-server-start.sh; it has: none")
+    assert pod.trouble == (f"container {KEEPER} ended with 78: Error: switchover: the image has no"
+                           " /opt/kafka/bin/kafka-server-start.sh; it has: none")
 
 
 async def test_apply_takes_over_what_a_user_applied(server: ApiServer, workloads: KubernetesWorkloads,

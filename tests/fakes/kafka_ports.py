@@ -35,6 +35,11 @@ KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1
 CONTROLLER = dict.fromkeys((1, *range(52, 56), 62, 63, 70), 5) | {1: 17}
 
 
+def hidden(key: str) -> bool:
+    """Whether a broker keeps a setting to itself."""
+    return key.endswith((".secret", ".password", "jaas.config"))
+
+
 class SimulatedNodes:
     """`ports.KafkaNodes`."""
 
@@ -58,11 +63,16 @@ class SimulatedNodes:
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
         """A broker that runs on the file that it started with; our user may do everything."""
         def answer() -> BrokerExamination:
-            settings = self._listening(broker).settings
+            settings = {key: value for key, value in self._listening(broker).settings.items() if not hidden(key)}
             directories = tuple(LogDirectory(path, offline=False) for path in settings["log.dirs"].split(","))
-            return BrokerExamination(settings, directories, frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
+            return BrokerExamination(settings, directories, frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}),
+                                     frozenset(key for key in self._listening(broker).settings if hidden(key)))
 
         return await self._incarnation.call(answer)
+
+    async def marker(self, broker: Address, broker_id: int) -> str:
+        """By which edits the broker was started."""
+        return await self._incarnation.call(lambda: self._listening(broker).marker)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -146,7 +156,8 @@ class SimulatedAdmin:
             if self._kafka.at(where) is None:
                 raise Unreachable(f"broker {broker_id} does not answer")
             settings = self._kafka.at(where).settings
-            return {PROTOCOL: f"{settings[PROTOCOL]}-IV0"} if PROTOCOL in settings else {}
+            told = {key: value for key, value in settings.items() if not hidden(key)}
+            return told | ({PROTOCOL: f"{settings[PROTOCOL]}-IV0"} if PROTOCOL in settings else {})
 
         return await self._incarnation.call(answer)
 

@@ -1,6 +1,6 @@
 """A simulated Kafka cluster with its ZooKeeper, on its way to KRaft and back, as feasibility-kraft.md saw the real one.
 
-What a node does follows from the file that its pod mounted when it started. The model is deliberately unpleasant where
+What a node does follows from the edits that its pod mounted when it started. The model is deliberately unpleasant where
 Kafka is: the claim comes before the last broker's port is open; a fresh controller tells metadata.version 1 for a
 second; only the leader answers DescribeQuorum; a broker that has just restarted believes that everything is in sync; a
 broker that cached the old address of a new leader is fenced for a while; who wins the election finalizes; a broker that
@@ -19,6 +19,7 @@ from fakes.kubelet import Container, Kubelet, address
 from fakes.quorum_log import QuorumLog, put
 from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
+from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
 from switchover.core.zookeeper_groups import ZooKeeperGroup
 
@@ -48,7 +49,8 @@ class Node:
     started_at: float
     open_at: float
     in_sync_at: float
-    settings: Mapping[str, str]        # what it started with: its file and the command line
+    settings: Mapping[str, str]        # what it started with: its file and the command line, edited
+    marker: str
     ready: bool = False
     names: ControllerNode | None = None
     told_at: float | None = None
@@ -186,11 +188,11 @@ class Kafka:
         self.happened(self.seen(now))
 
     def _start(self, container: Container, now: float) -> None:
-        text = next((text for files in container.files.values() for name, text in sorted(files.items())
-                     if name in ("server.properties", f"{container.pod}.properties")), None)
-        settings = dict(loads(text)) if text is not None else {}
-        mode = mode_of(settings, self.protocol)
         broker_id = container.ordinal + 1              # `--override broker.id` of the user's command line
+        settings = dict(loads(container.file)) | {"broker.id": str(broker_id)}
+        mode = mode_of(container.edits, settings, self.protocol)
+        if container.edits is not None:
+            settings = edits.applied(container.edits.splitlines(), settings)
         if mode in BROKER_MODES and settings.get("node.id", str(broker_id)) != str(broker_id):
             mode = ""
         empty = container.volume != "" and self.volumes.get(container.volume) is None
@@ -205,7 +207,7 @@ class Kafka:
             open_at = float("inf")
         self.nodes[container.pod] = Node(container.pod, node_id, mode, now, open_at,
                                          open_at + self._random.uniform(2.0, 5.0),
-                                         settings | {"broker.id": str(broker_id)})
+                                         settings, edits.marker_of(container.edits or ""))
         if mode in ("P", "F"):
             listed = settings["controller.quorum.voters"].split(",")
             self.voters = frozenset(int(voter.partition("@")[0]) for voter in listed)
@@ -487,10 +489,15 @@ def _has_a_feature(node: Node) -> bool:
     return node.mode == "C" or node.settings.get(PROTOCOL) == "3.9"
 
 
-def mode_of(settings: Mapping[str, str], protocol: str = "3.9") -> str:
-    """The mode that a configuration stands for, where the user's file has `protocol`; "" for one that Kafka would refuse."""
-    if settings.get("switchover.stopped") == "true":
+def mode_of(directives: str | None, given: Mapping[str, str], protocol: str = "3.9") -> str:
+    """The mode in which Kafka runs that was given these properties, and starts through a door with these directives or,
+    for None, without one; "" where it would not start. The user's own file has `protocol`."""
+    lines = (directives or "").splitlines()
+    if directives is not None and not lines:
+        return ""                                      # the door refuses: this pod has no mode
+    if lines[:1] == ["mode Stopped"]:
         return STOPPED
+    settings = edits.applied(lines, given)
     flag = settings.get("zookeeper.metadata.migration.enable") == "true"
     match settings.get("process.roles"):
         case "controller":

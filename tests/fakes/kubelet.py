@@ -16,7 +16,7 @@ from typing import Any
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
-from switchover.core.kraft import environment
+from switchover.core.kraft.door import mount
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
@@ -27,13 +27,15 @@ DISKS = "disks 1 1 9 0 0\n"            # what every init container says: one log
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container that has just started: the files it sees, by mount path, and the uid of its pod's volume claim."""
+    """A container that has just started: the server.properties that its image would give to Kafka, and the uid of its pod's
+    volume claim. `edits` are those of the door over its start script: "" for a door without any, None for no door."""
 
     pod: str
     stateful_set: str
     ordinal: int
-    files: Mapping[str, Mapping[str, str]]
+    file: str
     volume: str
+    edits: str | None
 
 
 @dataclass
@@ -166,14 +168,19 @@ class Kubelet:
 
     def _start(self, pod: Object, now: float) -> None:
         name = pod["metadata"]["name"]
-        files = {}
-        for mount in pod["spec"]["containers"][0].get("volumeMounts") or ():
-            volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mount["name"]), None)
-            if volume is not None and "persistentVolumeClaim" not in volume:
-                files[mount["mountPath"]] = self._mounted(volume, mount, name)
+        files: dict[str, Mapping[str, str]] = {}
         container = pod["spec"]["containers"][0]
+        for mounted in container.get("volumeMounts") or ():
+            volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mounted["name"]), None)
+            if volume is not None and "persistentVolumeClaim" not in volume:
+                files[mounted["mountPath"]] = self._mounted(volume, mounted, name)
+        file = next((seen["server.properties"] for seen in files.values() if "server.properties" in seen), "")
         if environment_image.ENTRYPOINT in container.get("command", ()):
-            files["/written"] = environment_image.written(container, name, files.get(environment.DIRECTORY, {}))
+            file = environment_image.written(container)
+        edits = None
+        if any(mount.SCRIPT_KEY in seen for seen in files.values()):
+            kept = any(each["name"] == mount.KEEPER for each in pod["spec"].get("initContainers") or ())
+            edits = files.get(mount.EDITS, {}).get(name, "") if kept else ""
         self._running.add(name)
         state = {"name": container["name"], "state": {"running": {"startedAt": _time(now)}}}
         ended = [{"name": each["name"], "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": DISKS}}}
@@ -184,10 +191,10 @@ class Kubelet:
         stateful_set, _, ordinal = name.rpartition("-")
         claims = [claim["metadata"]["uid"] for claim in self.api.of("persistentvolumeclaims")
                   if claim["metadata"]["name"].endswith(f"-{name}")]
-        self.started.append(Container(name, stateful_set, int(ordinal), files, claims[0] if claims else ""))
+        self.started.append(Container(name, stateful_set, int(ordinal), file, claims[0] if claims else "", edits))
 
-    def _mounted(self, volume: Mapping[str, Any], mount: Mapping[str, Any], pod: str) -> dict[str, str]:
-        """The files below a mount; a sub-path that does not exist is an empty directory, as a kubelet makes one."""
+    def _mounted(self, volume: Mapping[str, Any], mounted: Mapping[str, Any], pod: str) -> dict[str, str]:
+        """The files below a mount, or the one that it is; a sub-path that does not exist is an empty directory."""
         if "secret" in volume:
             secret = self.api.objects.get(("secrets", volume["secret"]["secretName"]), {})
             content = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
@@ -199,10 +206,10 @@ class Kubelet:
             items = volume["configMap"].get("items")
         if items is not None:
             content = {item["path"]: content[item["key"]] for item in items}
-        if "subPathExpr" not in mount:
+        if "subPath" not in mounted and "subPathExpr" not in mounted:
             return content
-        directory = f"{pod}/"
-        return {path.removeprefix(directory): text for path, text in content.items() if path.startswith(directory)}
+        path = mounted.get("subPath") or mounted["subPathExpr"].replace("$(SWITCHOVER_POD_NAME)", pod)
+        return {path: content[path]} if path in content else {}
 
 
 def address(pod: str, service: str) -> str:

@@ -28,7 +28,7 @@ PLACES = {
     "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
     "controller pod": {"Finalize>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>", "MoveBrokers<", "CopyMetadata<",
                        "EnableMigration<", "ProvisionControllers<"},
-    "original": {*RAISE, "EnableMigration>", "EnableMigration<"},
+    "original": {*RAISE, "ProvisionControllers>", "EnableMigration>", "EnableMigration<"},
     "service": {"ProvisionControllers>", "ProvisionControllers<"},
     "budget": {"ProvisionControllers>", "ProvisionControllers<"},
     "claim": {"ProvisionControllers<"},

@@ -1,6 +1,6 @@
 """A real Kafka in real pods, from ZooKeeper to KRaft under traffic.
 
-The operator is killed three times, and a GitOps tool reverts the brokers' mount in dual write.
+The operator is killed three times, and a GitOps tool takes the door out of the brokers' template in dual write.
 """
 
 import json
@@ -31,41 +31,40 @@ REVERTED_SECONDS = 15
 
 @dataclass
 class Reversion:
-    """Somebody puts the brokers' mount back at the hold before MoveBrokers, and takes it away again later.
+    """Somebody takes the door's mount away at the hold before MoveBrokers, and puts it back later.
 
-    The hybrid of feasibility-modes.md: the user's volume with our subPathExpr. A pod that starts on it finds no file.
+    A pod that starts meanwhile runs by the user's own file, in ZooKeeper mode without the migration.
     """
 
     cluster: Cluster
     stalled: list[dict[str, Any]] = field(default_factory=list)
     undone: str = ""
     done: str = ""
-    _volume: str = ""
+    _mount: dict[str, Any] = field(default_factory=dict)
     _index: int = -1
 
     def __call__(self, resource: Resource, container: str) -> str | None:
         status = resource.get("status", {})
         if not self.done and status.get("progress", {}).get("step") == "MoveBrokers":
-            self._index, self._volume = self._mount()
-            self._put("config")
+            self._index, self._mount = self._door()
+            self._patch({"op": "remove"})
             self.done = self._now()
-            return "somebody puts the old mount back"
+            return "somebody takes the door away"
         if self.done and not self.undone and condition(resource, "Stalled") == "True":
             self.stalled = [item for item in status["conditions"] if item["type"] == "Stalled"]
             self._wait()
             self.undone = self._now()
-            self._put(self._volume)
-            return "the old mount is taken away again"
+            self._patch({"op": "add", "value": self._mount})
+            return "the door is back"
         return None
 
-    def _mount(self) -> tuple[int, str]:
+    def _door(self) -> tuple[int, dict[str, Any]]:
         mounts = self.cluster.get("statefulset", "kafka")["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
-        index = next(index for index, mount in enumerate(mounts) if mount["mountPath"] == "/etc/kafka")
-        return index, mounts[index]["name"]
+        return next((index, mount) for index, mount in enumerate(mounts) if mount.get("subPath") == "door.sh")
 
-    def _put(self, volume: str) -> None:
-        path = f"/spec/template/spec/containers/0/volumeMounts/{self._index}/name"
-        patch = json.dumps([{"op": "replace", "path": path, "value": volume}])
+    def _patch(self, operation: dict[str, Any]) -> None:
+        path = f"/spec/template/spec/containers/0/volumeMounts/{self._index}"
+        patch = json.dumps([{**operation, "path": path}])
         self.cluster.kubectl("patch", "statefulset", "kafka", "--type", "json", "--patch", patch)
 
     def _wait(self) -> None:
@@ -148,7 +147,7 @@ def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log
     assert judged(told, Limits(heartbeat=0.0)) == []       # a process that was killed is not told from the next
 
 
-def test_a_mount_put_back_stops_evictions_and_says_so(story: Story) -> None:
+def test_a_door_taken_away_stops_evictions_and_says_so(story: Story) -> None:
     assert story.reversion.stalled[0]["reason"] == "RevertedByGitOps"
     during = [
         item for item in audit.evictions(story.requests) if story.reversion.done < item.at < story.reversion.undone

@@ -38,8 +38,6 @@ def manifest() -> str:
         acceptedRisks=["PasswordsInClear"],
         kafka={"bootstrapServers": "kafka:9096", "credentialsRef": {"name": "kafka-client"}},
         zookeeper={**plain["zookeeper"], "credentialsRef": {"name": "zookeeper-client"}},
-        brokers=[{"name": "kafka", "container": "kafka",
-                  "configuration": {"secretRef": {"name": "kafka-config", "key": "server.properties"}}}],
         controllers={**plain["controllers"], "listener": {
             "securityProtocol": "SASL_PLAINTEXT", "credentialsRef": {"name": "controllers"}}},
     )
@@ -71,9 +69,13 @@ def test_it_succeeded_and_no_acknowledged_record_is_lost(story: Story) -> None:
 
 def test_nobody_comes_to_the_controllers_without_a_password(story: Story, cluster: Cluster) -> None:
     for name in ("kafka-switchover", "kafka-controller-switchover"):
-        for file in map(b64decode, cluster.get("secret", name)["data"].values()):
-            assert rb"CONTROLLER\:SASL_PLAINTEXT" in file
-            assert b"hunter2-controllers" in file, "the one place that it is for"
+        edits = {key: b64decode(value).decode() for key, value in cluster.get("secret", name)["data"].items()}
+        assert edits.pop("door.sh").startswith("#!/bin/bash")
+        assert edits.keys() == {f"{name.removesuffix('-switchover')}-{number}" for number in range(3)}
+        for text in edits.values():
+            assert "CONTROLLER:SASL_PLAINTEXT" in text
+            assert "hunter2-controllers" in text, "the one place that it is for"
+            assert "hunter2-kafka" not in text, "the user's own stay where they are"
 
 
 def test_no_password_is_told(story: Story, cluster: Cluster) -> None:

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 OUTPUT = Path(__file__).parents[2] / "build" / "troubles-diagnostics"
 CONTROLLERS = ("kafka-controller-0", "kafka-controller-1", "kafka-controller-2")
 ZOOKEEPER = "zookeeper:2181"
-STRAGGLER, STRAGGLER_FILE = "kafka-2", "kafka-2.properties"
+STRAGGLER = "kafka-2"
 STALE = json.dumps({"version": 0, "kraft_controller_id": 3000, "kraft_controller_epoch": 9,
                     "kraft_metadata_offset": 99999, "kraft_metadata_epoch": 9})
 
@@ -188,16 +188,16 @@ def test_kills_of_everything_on_the_way_cost_time_and_nothing_else(scene: Scene)
         scene.send(nodes[0], signal.SIGKILL)
         return f"SIGKILL to {nodes[0]} in its own roll"
 
-    files: dict[str, dict[str, str]] = {}
+    edits: dict[str, str] = {}
 
     def keep(mode: str) -> Callable[[], None]:
         def kept() -> None:
-            files[mode] = scene.cluster.get("secret", "kafka-switchover")["data"]
+            edits[mode] = scene.cluster.get("secret", "kafka-switchover")["data"][STRAGGLER]
 
         return kept
 
     def put(mode: str) -> None:
-        patch = json.dumps({"data": {STRAGGLER_FILE: files[mode][STRAGGLER_FILE]}})
+        patch = json.dumps({"data": {STRAGGLER: edits[mode]}})
         scene.cluster.kubectl("patch", "secret", "kafka-switchover", "--type", "merge", "--patch", patch)
         scene.cluster.kubectl("delete", "pod", STRAGGLER, timeout=120)
 

@@ -5,13 +5,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from javaproperties import loads
-
 from fakes.api_server import NAMESPACE, FakeApi, Object
-from fakes.environment_image import mode_of_changes
-from fakes.kafka_world import mode_of
+from fakes.kafka_world import PROTOCOL, mode_of
 from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted, is_brake
 from invariants.jury import Jury
+from switchover.core.kraft.door.mount import SCRIPT_KEY
 
 VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change"}
 
@@ -98,7 +96,6 @@ def _fenced(body: Any) -> bool:
 
 
 def _assigned(secret: Object, protocol: str) -> dict[str, str]:
-    files = {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
-    by_environment = {key.removesuffix(".sh"): mode_of_changes(text) for key, text in files.items() if key.endswith(".sh")}
-    return by_environment | {key.removesuffix(".properties"): mode_of(dict(loads(text)), protocol)
-                             for key, text in files.items() if key.endswith(".properties")}
+    given = {"zookeeper.connect": "zookeeper:2181", PROTOCOL: protocol}
+    return {pod: mode_of(base64.b64decode(directives).decode(), given, protocol)
+            for pod, directives in (secret.get("data") or {}).items() if pod != SCRIPT_KEY}

@@ -29,7 +29,6 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Adapters, Connections
-from switchover.core.kraft import environment
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.policy import NOTHING_MORE
 from switchover.handlers import Loops, register, serve
@@ -55,8 +54,7 @@ TOPICS = {
 SPEC = {
     "zookeeper": {"connect": "zookeeper:2181"},
     "kafka": {"bootstrapServers": "kafka-0.kafka:9092,kafka-1.kafka:9092"},
-    "brokers": [{"name": "kafka", "container": "kafka",
-                 "configuration": {"configMapRef": {"name": "kafka-config", "key": "server.properties"}}}],
+    "brokers": [{"name": "kafka"}],
     "controllers": {"name": "kafka-controller", "replicas": 3, "firstNodeId": 3000, "storage": {"size": "1Gi"}},
     "rollout": {"steps": [{"pods": 1, "bakeSeconds": 10}, {"pods": 1, "bakeSeconds": 5}]},
     "soakSeconds": 10,
@@ -64,8 +62,6 @@ SPEC = {
     "backups": {"skipReason": "simulated"},
     "gates": {"groups": [{"name": "orders"}]},
 }
-BY_ENVIRONMENT = {"name": "kafka", "container": "kafka", "configuration": {"environment": {"prefix": "KAFKA_"}}}
-SPEC_BY_ENVIRONMENT = {**SPEC, "brokers": [BY_ENVIRONMENT]}
 
 
 Moment = tuple[str | int, ...]
@@ -111,7 +107,7 @@ class MigrationWorld:
         assert set(self.kafka.nodes) == {"kafka-0", "kafka-1", "kafka-2"}
         self.original = copied(self.api.objects["statefulsets", "kafka"])
         self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME,
-                     spec=SPEC_BY_ENVIRONMENT if by_environment else SPEC)
+                     spec=SPEC)
         self._how = (seed, lag, by_environment, protocol)
         self._untouched = marshal.dumps(self.api.objects)
 
@@ -124,9 +120,8 @@ class MigrationWorld:
         }
         volumes = [{"name": "config", "configMap": {"name": "kafka-config"}}]
         if by_environment:
-            variables = [{"name": environment.variable_of(key, "KAFKA_"), "value": value}
-                         for key, value in loads(server_properties).items()]
-            container = {"name": "kafka", "image": "kafka:3.9", "command": [environment_image.ENTRYPOINT], "env": variables,
+            container = {"name": "kafka", "image": "confluentinc/cp-kafka:7.9", "command": [environment_image.ENTRYPOINT],
+                         "env": environment_image.variables(loads(server_properties)),
                          "volumeMounts": [{"name": "data", "mountPath": "/var/lib/kafka"}]}
             volumes = []
         template = {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}}

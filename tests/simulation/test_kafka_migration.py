@@ -26,6 +26,7 @@ from switchover.cli.export import Document, export
 from switchover.core import rollout
 from switchover.core.gate import Judge, Judgement, Verdict
 from switchover.core.kraft import names
+from switchover.core.kraft.door.mount import VOLUME
 from switchover.core.kraft.export import LAST_APPLIED
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.picture import Picture
@@ -179,13 +180,13 @@ def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld) -> N
     ours: list[Object] = []
 
     def revert(found: Object) -> None:
-        """What a client-side apply of the user's unchanged manifest leaves: their volume under our sub-path."""
-        mount = found["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]
-        ours.append(dict(mount))
-        mount.update(name="config")
+        """What an apply leaves that knows every mount but ours."""
+        container = found["spec"]["template"]["spec"]["containers"][0]
+        ours.append({"volumeMounts": container["volumeMounts"]})
+        container["volumeMounts"] = [mount for mount in container["volumeMounts"] if mount["name"] != VOLUME]
 
     def restore(found: Object) -> None:
-        found["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0] = ours[0]
+        found["spec"]["template"]["spec"]["containers"][0].update(ours[0])
 
     world.api.edit("statefulsets", "kafka", revert)
     assert world.live(lambda: waits_for(world, "RevertedByGitOps"))

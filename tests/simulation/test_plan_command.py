@@ -54,15 +54,14 @@ def test_blockers_are_told_with_their_cures(world: MigrationWorld) -> None:
     assert lines[conflict + 1].strip() == (
         "cure: kubectl --namespace sim annotate --overwrite statefulset kafka"
         " kustomize.toolkit.fluxcd.io/reconcile=disabled")
-    drift = next(line for line in lines if line.startswith("finding Blocker FileIsNotLive [log.dirs]"))
-    assert "broker 2 does not run with what ConfigMap kafka-config key server.properties says" in drift
-    assert "log.dirs is /elsewhere, and /var/lib/kafka in the file" in drift
+    volatile = next(line for line in lines if line.startswith("finding Blocker BrokerDataIsVolatile [StatefulSet kafka]"))
+    assert "/elsewhere of StatefulSet kafka lies on the container's own file system" in volatile
     begin = world.timeline.now()
     assert world.live(lambda: world.timeline.now() > begin + 60)
     assert world.step == "Preflight"
-    assert {"GitOpsConflict", "FileIsNotLive"} <= {finding["code"] for finding in world.status["findings"]}
+    assert {"GitOpsConflict", "BrokerDataIsVolatile"} <= {finding["code"] for finding in world.status["findings"]}
     (passed,) = (each for each in world.status["conditions"] if each["type"] == "PreflightPassed")
-    assert passed["message"].startswith("3 blockers")
+    assert passed["message"].startswith("2 blockers")
 
 
 def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:

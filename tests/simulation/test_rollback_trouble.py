@@ -19,6 +19,7 @@ from simulation.test_rollback import (
 )
 from switchover.core.gate import passed
 from switchover.core.kraft import way_back
+from switchover.core.kraft.door.mount import VOLUME
 from switchover.core.kraft.facts import MigrationNode, MigrationState
 from switchover.core.kraft.gates import way_back as back_gates
 from switchover.metadata import parity
@@ -321,10 +322,9 @@ def test_a_template_put_back_on_the_way_back(world: MigrationWorld, moment: str)
     ours = {"template": before["spec"]["template"]}
 
     def revert(found: Object) -> None:
-        """What a client-side apply of the user's unchanged manifest leaves: their volume under our sub-path."""
-        for mount in found["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]:
-            if "subPathExpr" in mount:
-                mount.update(name="config")
+        """What an apply leaves that knows every mount but ours."""
+        container = found["spec"]["template"]["spec"]["containers"][0]
+        container["volumeMounts"] = [mount for mount in container["volumeMounts"] if mount["name"] != VOLUME]
 
     world.api.edit("statefulsets", "kafka", revert)
     if world.api.objects["statefulsets", "kafka"]["spec"]["template"] != ours["template"]:

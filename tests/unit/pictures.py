@@ -31,6 +31,7 @@ from switchover.core.effects import (
     WriteNodeFiles,
 )
 from switchover.core.kraft import names, template
+from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.examination import (
     BrokerExamination,
     Examination,
@@ -58,7 +59,6 @@ from switchover.core.kraft.facts import (
     Pod,
     Quorum,
     Replica,
-    ServerConfiguration,
     Workload,
     Written,
     ZooKeeperState,
@@ -103,6 +103,11 @@ def server_properties(protocol: str = "3.9") -> str:
     return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={protocol}")
 
 
+def given(protocol: str = "3.9") -> dict[str, str]:
+    """What the demo's brokers are given by it."""
+    return dict(loads(server_properties(protocol)))
+
+
 def stateful_set() -> dict[str, Any]:
     """The demo's StatefulSet of brokers, with the rolling update that the API server fills in."""
     manifest = _manifest("StatefulSet", "kafka")
@@ -118,7 +123,7 @@ def migration(**spec: Any) -> KafkaMigration:
         "spec": {
             "zookeeper": {"connect": "zookeeper:2181"},
             "kafka": {"bootstrapServers": "kafka:9092"},
-            "brokers": [{"name": "kafka", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
+            "brokers": [{"name": "kafka"}],
             "controllers": {"storage": {"size": "1Gi"}},
             "rollout": {"steps": [{"pods": 1, "bakeSeconds": 60}, {"pods": 1, "bakeSeconds": 10}]},
             "soakSeconds": 3600,
@@ -142,6 +147,7 @@ class Node:
     uid: str
     started_at: float = NOW - 3600
     revision: str = ""
+    marker: str = ""
 
 
 @dataclass
@@ -207,9 +213,10 @@ class Cluster:
             parity=self._known(Parity((), 0, True, len(self.behind), self.behind)),
             min_insync=self._known({"orders": 2}),
             broker_settings={
-                BROKERS[name]: self._known({
+                BROKERS[name]: self._known(given(self.protocol) | {
                     "inter.broker.protocol.version": f"{self.protocol if node.mode == 'A' else '3.9'}-IV0"})
                 for name, node in self.brokers.items()},
+            markers={BROKERS[name]: self._known(node.marker) for name, node in self.brokers.items()},
             examination=self._examination(),
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
@@ -221,16 +228,13 @@ class Cluster:
         """Preflight's own facts."""
         brokers = {
             broker_id: BrokerExamination(
-                loads(server_properties(self.protocol)) | {
+                given(self.protocol) | {
                     "broker.id": str(broker_id), "advertised.listeners": f"INTERNAL://{name}"},
                 (LogDirectory("/var/lib/kafka/data", offline=False),),
                 frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
             for name, broker_id in BROKERS.items()
         }
-        try:
-            operations = template.patch(self.workload(), spec_of().brokers[0], BROKERS, ["log4j.properties"])
-        except template.Unsupported:                                 # taken over already, or spoilt
-            operations = ()
+        operations = template.patch(self.workload(), spec_of().brokers[0])
         after = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])["spec"]
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
         return Examination(
@@ -275,9 +279,6 @@ class Cluster:
                        "kafka-controller", "", ("kafka-controller",), self._pods(self.controllers))
         return KubernetesState(
             brokers={"kafka": self.workload()},
-            configurations={"kafka": ServerConfiguration(
-                "ConfigMap kafka-config key server.properties", server_properties(self.protocol),
-                {"log4j.properties": "# quiet\n"})},
             node_files={name: self.files.get(names.node_files(name), {}) for name in ("kafka", "kafka-controller")},
             originals={"kafka": self.original},
             controllers=own if self.controllers else None,
@@ -387,7 +388,8 @@ class Cluster:
         nodes = self.brokers if pod in self.brokers else self.controllers
         assert nodes[pod].uid == uid, f"{pod} is not the pod that was meant"
         self.replaced.append(pod)
-        nodes[pod] = Node(self._mode_in_file(pod), f"{pod}/{len(self.replaced) + 1}", self.now, self._revision())
+        nodes[pod] = Node(self._mode_in_file(pod), f"{pod}/{len(self.replaced) + 1}", self.now, self._revision(),
+                          edits.marker_of(self._edits(pod)))
         self.driver_stuck = self.driver_stuck and pod in BROKERS
         if self.zookeeper_controller == BROKERS.get(pod):
             self.zookeeper_controller = next(other for name, other in BROKERS.items() if name != pod)
@@ -397,14 +399,18 @@ class Cluster:
             if self.controllers[next(name for name, other in CONTROLLERS.items() if other == self.leader)].mode == "F":
                 self.state = MigrationState.POST_MIGRATION
 
+    def _edits(self, pod: str) -> str:
+        """Those that a process of this pod would be started with now; none without the door."""
+        if pod in BROKERS and f'"{mount.VOLUME}"' not in json.dumps(self.manifest["spec"]["template"]):
+            return ""
+        return self.files[names.node_files(pod.rsplit("-", 1)[0])][pod]
+
     def _mode_in_file(self, pod: str) -> str:
-        """What the file that a pod would mount now makes of its process."""
-        workload = pod.rsplit("-", 1)[0]
-        if pod in BROKERS and '"switchover-node-files"' not in json.dumps(self.manifest["spec"]["template"]):
-            return "A"
-        settings = loads(self.files[names.node_files(workload)][f"{pod}.properties"])
-        if settings.get("switchover.stopped") == "true":
+        """What the edits that a pod would start with now make of its process."""
+        directives = self._edits(pod).splitlines()
+        if directives[:1] == ["mode Stopped"]:
             return "Stopped"
+        settings = edits.applied(directives, given(self.protocol))
         flagged = settings.get("zookeeper.metadata.migration.enable") == "true"
         match settings.get("process.roles"):
             case "controller":

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from switchover.adapters.applied import applied_by
+from switchover.core.kraft.door.mount import VOLUME
 from switchover.core.kraft.export import LAST_APPLIED
-from switchover.core.kraft.template import VOLUME
 
 OUR_VOLUME = {f'k:{{"name":"{VOLUME}"}}': {".": {}, "f:name": {}}}
 OTHER_VOLUME = {'k:{"name":"config"}': {"f:name": {}}}

@@ -216,6 +216,16 @@ def test_a_pod_in_the_wrong_mode_is_evicted_once_more_and_then_a_person_is_asked
     assert rolling.reasons == {"ModeMismatch"}
 
 
+@pytest.mark.parametrize(("trouble", "end"), [
+    ("", "still does not run in its assigned mode"),
+    ("nobody started it", "still does not run in its assigned mode: nobody started it")])
+def test_what_is_known_of_a_pod_that_stays_in_the_wrong_mode_is_told(trouble, end):
+    rolling = recorded(evictions=2)
+    rolling.change("n0", uid="u3", runs="A", started_at=LONG_AGO, trouble=trouble)
+    rolling.roll()
+    assert rolling.judge.judged["Replace/n0"].verdict.message.endswith(end)
+
+
 def test_after_a_person_repaired_the_pod_it_goes_on():
     rolling = recorded(evictions=2)
     rolling.change("n0", uid="u9", runs="B", started_at=NOW)

@@ -1,4 +1,4 @@
-"""The door: the script, run by bash as a pod would, against files of every kind; and the modes that its directives make.
+"""The door: the script, run by bash as a pod would, against files of every kind; it does what `edits.applied` says of them.
 
 Whether it reads a file as Java does is asked of Java in tests/adapters/test_door_and_java.py.
 """
@@ -11,30 +11,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from javaproperties import loads
 
-from switchover.core.kraft import modes
-from switchover.core.kraft.door import SCRIPT, edits
+from switchover.api.kafka_migration import BrokerSet
+from switchover.core.kraft.door import brokers, edits
+from switchover.core.kraft.door.brokers import Brokers
+from switchover.core.kraft.door.scripts import DOOR
 from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import ControllerListener, Voters, properties
+from switchover.core.kraft.modes import ControllerListener, Voters
 from unit.door_files import FILES, fuzzed
 
 ADDRESSES = {3000 + number: Address(f"kc-{number}.kc.kafka.svc", 9093) for number in range(3)}
 PLAIN = Voters(ADDRESSES, ControllerListener("CONTROLLER", 9093, "PLAINTEXT", {}))
 TLS = Voters(ADDRESSES, ControllerListener("CONTROLLER", 9093, "SSL", {
     "listener.name.controller.ssl.keystore.certificate.chain": "-----BEGIN CERTIFICATE-----\nMA==\\\n-----END-----\n",
-    "listener.name.controller.ssl.keystore.key": " leading"}))
-LOG_DIR = "/var/lib/kafka-controller/data"
+    "listener.name.controller.ssl.keystore.key": " leading",
+    "listener.name.controller.plain.sasl.jaas.config": 'password="\xe9 \N{EURO SIGN}\N{KEY}";'}))
+CLUSTER_ID = "-3raY7KWTxSn8W3jfckSSw"
+FORMAT = f"format {CLUSTER_ID} 3.9"
+READABLE = {name: content for name, content in FILES.items() if name != "malformed"}
 TERMINATION = "termination"
 EXIT_CONFIG = 78
 
 
-MAP = "listener.security.protocol.map"
-
-
-def keys_of(text: str) -> dict[str, str]:
-    """What a file says; blanks in the list of listeners say nothing."""
-    found = {key: value for key, value in properties(text).items() if key}
-    return found | ({MAP: found[MAP].replace(" ", "")} if MAP in found else {})
+def keys_of(content: bytes) -> dict[str, str]:
+    """What a file says."""
+    return dict(loads(content.decode("latin-1")))
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,36 @@ class Started:
 
     @property
     def keys(self) -> dict[str, str]:
-        return keys_of(self.file.decode("latin-1"))
+        return keys_of(self.file)
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 @pytest.fixture
 def pod(tmp_path: Path) -> Path:
-    """A pod's file system: the door over `kafka-server-start.sh`, the original beside it."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "run").mkdir()
-    door = tmp_path / "bin" / "kafka-server-start.sh"
-    door.write_text(SCRIPT)
-    door.chmod(0o755)
+    """A pod's file system: the door over `kafka-server-start.sh`, the original beside it, and every name resolves."""
+    for directory in ("bin", "run", "tools", "metadata"):
+        (tmp_path / directory).mkdir()
+    script(tmp_path / "bin" / "kafka-server-start.sh", DOOR)
+    script(tmp_path / "tools" / "getent", "#!/bin/sh\n")
     (tmp_path / "run" / "original").write_text('printf "%s\\0" "$0" "$@" >"$STARTED"\n')
     return tmp_path
+
+
+@pytest.fixture
+def controller(pod: Path) -> Path:
+    """A controller's pod with a tool that notes with what it was called, and formats."""
+    script(pod / "bin" / "kafka-storage.sh", f"""\
+#!/bin/sh
+printf '%s\\n' "$@" "JMX_PORT=$JMX_PORT" "KAFKA_JMX_OPTS=$KAFKA_JMX_OPTS" >{pod}/formatted
+grep -q process.roles=controller {pod}/run/server.properties || exit 3
+touch {pod}/metadata/meta.properties
+""")
+    return pod
 
 
 def start(pod: Path, directives: Iterable[str] | None, content: bytes | None, *arguments: str,
@@ -73,8 +92,9 @@ def start(pod: Path, directives: Iterable[str] | None, content: bytes | None, *a
         properties_file.write_bytes(content)
     if directives is not None:
         edited.write_text("".join(f"{each}\n" for each in directives))
-    environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(edited), "SWITCHOVER_RUN": str(pod / "run"),
-                   "SWITCHOVER_TERMINATION_LOG": str(pod / TERMINATION), "STARTED": str(started), "LC_ALL": "C.UTF-8"}
+    environment = {"PATH": f"{pod / 'tools'}:{os.environ['PATH']}", "SWITCHOVER_EDITS": str(edited),
+                   "SWITCHOVER_RUN": str(pod / "run"), "SWITCHOVER_TERMINATION_LOG": str(pod / TERMINATION),
+                   "STARTED": str(started), "LC_ALL": "C.UTF-8", "JMX_PORT": "9999"}
     done = subprocess.run([pod / "bin" / "kafka-server-start.sh", *options, properties_file, *arguments], env=environment,
                           capture_output=True, timeout=60, check=False)
     words = done.stderr.decode(errors="replace")
@@ -88,32 +108,75 @@ def start(pod: Path, directives: Iterable[str] | None, content: bytes | None, *a
 # --- modes --------------------------------------------------------------------------------------------------------------
 
 
-def encrypted(text: str) -> tuple[str, ...]:
-    """The listeners that encrypt, as the live broker tells: from its protocol map."""
-    found = properties(text).get("listener.security.protocol.map") or modes.DEFAULT_PROTOCOL_MAP
-    parts = (item.partition(":") for item in found.split(","))
-    return tuple(name.strip() for name, _, protocol in parts if protocol.strip().upper().endswith("SSL"))
+OVERRIDES = {"zookeeper.connect": "zk:2181/other, really", "broker.id": "7", "min.insync.replicas": "2", "a": "\\y z",
+             "listener.security.protocol.map": "INTERNAL:SASL_SSL,CONTROLLER:SSL", "ssl.truststore.password": " p\\u0041"}
+each_kind = pytest.mark.parametrize(
+    ("voters", "overrides"), [(PLAIN, {}), (TLS, OVERRIDES)], ids=["plaintext", "TLS, overrides"])
+each_file = pytest.mark.parametrize("name", READABLE)
 
 
-@pytest.mark.parametrize("voters", [PLAIN, TLS], ids=["plaintext", "TLS"])
-@pytest.mark.parametrize("mode", "ARBC")
-@pytest.mark.parametrize("name", [name for name in FILES if name != "malformed"])
-def test_a_broker_runs_with_what_its_mode_is(pod: Path, name: str, mode: str, voters: Voters) -> None:
-    text = FILES[name].decode("latin-1")
-    brokers = edits.Brokers(modes.is_too_old(text), encrypted(text))
-    found = start(pod, edits.broker(mode, 1, voters, brokers), FILES[name])
+def found_of(live: dict[str, str]) -> Brokers:
+    """What is known of brokers that run with these settings."""
+    return brokers.find({"spec": {"containers": [{"name": "kafka"}]}}, BrokerSet(name="kafka"), live)
+
+
+def as_arguments(overrides: dict[str, str]) -> tuple[str, ...]:
+    return tuple(word for key, value in overrides.items() for word in ("--override", f"{key}={value}"))
+
+
+def assert_that_the_door_does_what_is_said(
+        pod: Path, directives: Sequence[str], name: str, overrides: dict[str, str]) -> None:
+    found = start(pod, directives, FILES[name], *as_arguments(overrides))
     assert found.code == 0, found.words
-    assert found.keys == keys_of(modes.render_broker(text, mode, 1, voters))
+    assert found.keys == edits.applied(directives, keys_of(FILES[name]) | overrides)
 
 
-@pytest.mark.parametrize("voters", [PLAIN, TLS], ids=["plaintext", "TLS"])
+@each_kind
+@pytest.mark.parametrize("mode", "RBC")
+@each_file
+def test_a_broker_runs_with_what_its_mode_is(
+        pod: Path, name: str, mode: str, voters: Voters, overrides: dict[str, str]) -> None:
+    live = keys_of(FILES[name]) | overrides
+    assert_that_the_door_does_what_is_said(pod, edits.broker(mode, 1, voters, found_of(live)), name, overrides)
+
+
+@each_kind
 @pytest.mark.parametrize("mode", "PF")
-@pytest.mark.parametrize("name", [name for name in FILES if name != "malformed"])
-def test_a_controller_runs_with_what_its_mode_is(pod: Path, name: str, mode: str, voters: Voters) -> None:
-    text = FILES[name].decode("latin-1")
-    found = start(pod, edits.controller(mode, 3000, voters, edits.Brokers(encrypted=encrypted(text)), LOG_DIR), FILES[name])
-    assert found.code == 0, found.words
-    assert found.keys == keys_of(modes.render_controller(text, mode, 3000, voters, LOG_DIR))
+@each_file
+def test_a_controller_runs_with_what_its_mode_is(
+        controller: Path, name: str, mode: str, voters: Voters, overrides: dict[str, str]) -> None:
+    live = keys_of(FILES[name]) | overrides
+    directives = edits.controller(mode, 3000, voters, found_of(live), CLUSTER_ID, str(controller / "metadata"))
+    assert_that_the_door_does_what_is_said(controller, directives, name, overrides)
+
+
+@pytest.mark.parametrize(("voters", "overrides"), [(TLS, {}), (PLAIN, OVERRIDES)], ids=["TLS", "plaintext, overrides"])
+@pytest.mark.parametrize("mode", "BC")
+@pytest.mark.parametrize("name", ["own stores", "an authorizer", "a listener of the controllers' name"])
+def test_stores_and_overrides_each_for_itself(
+        pod: Path, name: str, mode: str, voters: Voters, overrides: dict[str, str]) -> None:
+    test_a_broker_runs_with_what_its_mode_is(pod, name, mode, voters, overrides)
+
+
+def test_stores_of_all_listeners_become_those_of_the_brokers_listeners_alone(pod: Path) -> None:
+    """Else Kafka takes them for the controllers' listener as well, and refuses two stores of different kinds at once."""
+    brokers_ = found_of(keys_of(FILES["own stores"]))
+    assert brokers_.encrypted == ("INTERNAL", "CLIENTS")
+    keys = start(pod, edits.broker("B", 1, TLS, brokers_), FILES["own stores"]).keys
+    assert [key for key in keys if key.startswith("ssl.")] == []
+    assert keys["listener.name.internal.ssl.keystore.password"] == "p\\q"
+    assert keys["listener.name.internal.ssl.truststore.location"] == "/t"
+    assert keys["listener.name.clients.ssl.truststore.location"] == "/u", "its own stays"
+    assert {key for key in keys if key.startswith("listener.name.controller.")} == set(TLS.listener.settings)
+    assert {key: keys[key] for key in TLS.listener.settings} == TLS.listener.settings
+
+
+def test_stores_never_come_to_a_listener_of_the_controllers_name(pod: Path) -> None:
+    """The brokers' map may name it already."""
+    text = b"listener.security.protocol.map=CONTROLLER:SSL,A:SSL\nssl.keystore.location=/k\n"
+    keys = start(pod, edits.broker("B", 1, TLS, found_of(keys_of(text))), text).keys
+    assert keys["listener.name.a.ssl.keystore.location"] == "/k"
+    assert "listener.name.controller.ssl.keystore.location" not in keys
 
 
 def test_what_no_directive_touches_stays_as_it_is_written(pod: Path) -> None:
@@ -127,12 +190,29 @@ def test_a_file_of_any_kind_is_read_as_the_library_reads_it(pod: Path) -> None:
     for text in fuzzed(60):
         found = start(pod, ["mode B", "set added=x"], text)
         try:
-            properties(text.decode("latin-1"))
+            keys = keys_of(text)
         except ValueError:
             assert (found.code, found.arguments) == (EXIT_CONFIG, ()), text
             continue
         assert found.code == 0, (text, found.words)
-        assert found.keys == {**keys_of(text.decode("latin-1")), "added": "x"}, text
+        assert found.keys == {**keys, "added": "x"}, text
+
+
+@pytest.mark.parametrize("listed", ["", ",", "A:SSL,", "A:SSL,,B:SSL", " A : SSL , CONTROLLER : X , B:SSL", "CONTROLLER:X",
+                                    "CONTROLLERS:SSL", "CONTROLLER"])
+def test_a_list_is_joined_as_it_is_said(pod: Path, listed: str) -> None:
+    directives = ["mode B", "join map CONTROLLER:SSL A:PLAINTEXT"]
+    found = start(pod, directives, f"map={listed}\n".encode()).keys
+    assert found == edits.applied(directives, {"map": listed.lstrip()})
+    assert [item.partition(":")[0].strip() for item in found["map"].split(",")].count("CONTROLLER") == 1
+
+
+def test_a_copy_or_a_swap_has_its_conditions(pod: Path) -> None:
+    directives = ["mode B", "copy a c", "copy b c X", "copy d absent X", "copy e absent", "copy f empty X", "swap c 3 4",
+                  "swap b 3 4", "swap absent 3 4"]
+    properties = {"b": "1", "c": " 3 ", "empty": ""}
+    found = start(pod, directives, b"b=1\nc=\\ 3\\ \nempty=\n").keys
+    assert found == edits.applied(directives, properties) == {"a": " 3 ", "b": "1", "c": "4", "d": "X", "empty": "", "f": ""}
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------------
@@ -153,6 +233,11 @@ def test_in_mode_a_nothing_is_changed_and_the_marker_goes_along(pod: Path) -> No
     assert found.file == b"a=1"
 
 
+def test_mode_a_does_not_even_read_the_file(pod: Path) -> None:
+    for content in (*FILES.values(), b"a=\0"):
+        assert start(pod, ["mode A"], content).file == content
+
+
 @pytest.mark.parametrize("mode", ["B", "P"])
 def test_the_marker_is_an_override_in_every_mode(pod: Path, mode: str) -> None:
     assert start(pod, [f"mode {mode}", f"marker {mode}.7"], b"").arguments[-2:] == ("--override", f"switchover.{mode}.7=1")
@@ -164,6 +249,96 @@ def test_nothing_in_a_file_is_executed(pod: Path) -> None:
     assert not (pod / "x").exists()
     assert found.keys == {"a$(touch": f"{pod}/x)=1", "`id`": "2", "c[$(id)]": "3", "*": "4", "@": "5", "'": "6", '"': "7",
                           "]": "8", "&": "&", "d": "3"}
+
+
+# --- a controller's beginning -------------------------------------------------------------------------------------------
+
+
+def begun(controller: Path, directives: Iterable[str] = ()) -> Started:
+    return start(controller, ["mode P", *directives, "set process.roles=controller"], b"broker.id=1\n")
+
+
+@pytest.mark.parametrize("tool", ["kafka-storage.sh", "kafka-storage"])
+def test_a_log_directory_is_formatted_before_kafka_starts(controller: Path, tool: str) -> None:
+    """Of the name that Apache's scripts have, or Confluent's; a cluster's id may begin with a dash."""
+    (controller / "bin" / "kafka-storage.sh").rename(controller / "bin" / tool)
+    found = begun(controller, [f"{FORMAT} {controller}/metadata"])
+    assert found.code == 0, found.words
+    assert (controller / "formatted").read_text().splitlines() == [
+        "format", f"--cluster-id={CLUSTER_ID}", "--release-version=3.9", f"--config={controller}/run/server.properties",
+        "JMX_PORT=", "KAFKA_JMX_OPTS= "]
+
+
+def test_a_log_that_is_there_is_never_formatted_again(controller: Path) -> None:
+    (controller / "metadata" / "meta.properties").write_text("version=1\n")
+    assert begun(controller, [f"{FORMAT} {controller}/metadata"]).code == 0
+    assert not (controller / "formatted").exists()
+
+
+def test_a_log_directory_that_does_not_exist_yet_is_formatted(controller: Path) -> None:
+    (controller / "metadata").rmdir()
+    script(controller / "bin" / "kafka-storage.sh", f"#!/bin/sh\nmkdir {controller}/metadata\n")
+    assert begun(controller, [f"{FORMAT} {controller}/metadata"]).code == 0
+    assert (controller / "metadata").is_dir()
+
+
+@pytest.mark.parametrize("text", ["#!/bin/sh\necho 'No space left' >&2\nexit 1\n", None], ids=["it fails", "it is missing"])
+def test_without_its_format_a_controller_does_not_start(controller: Path, text: str | None) -> None:
+    (controller / "bin" / "kafka-storage.sh").unlink()
+    if text is not None:
+        script(controller / "bin" / "kafka-storage.sh", text)
+    found = begun(controller, [f"{FORMAT} {controller}/metadata"])
+    assert (found.code, found.arguments) == (EXIT_CONFIG, ())
+    assert "the log directory cannot be formatted" in (controller / TERMINATION).read_text()
+    assert text is None or "No space left" in found.words, "the tool's own words"
+
+
+def test_names_are_waited_for_and_not_for_ever(controller: Path) -> None:
+    """One resolves at the third time, one never."""
+    script(controller / "tools" / "getent", f"""\
+#!/bin/sh
+echo "$2" >>{controller}/asked
+[ "$2" = late ] && [ "$(grep -c late {controller}/asked)" -ge 3 ]
+""")
+    script(controller / "tools" / "sleep", f"#!/bin/sh\necho $1 >>{controller}/slept\n")
+    assert begun(controller, ["names late never"]).code == 0
+    asked = (controller / "asked").read_text().split()
+    assert (asked.count("late"), asked.count("never")) == (3, 29)
+    assert (controller / "slept").read_text().split() == ["1"] * 30, "for all names together"
+
+
+# --- markers ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_has_a_marker_that_kafka_shows(pod: Path) -> None:
+    directives = edits.broker("B", 1, PLAIN, found_of({}))
+    file = edits.written(directives)
+    found = start(pod, file.splitlines(), b"a=1\n")
+    assert found.arguments[-2:] == ("--override", f"{edits.marker_of(file)}=1")
+    assert edits.marker_of(file).startswith(f"{edits.MARKER}B.")
+    assert found.keys == edits.applied(file.splitlines(), {"a": "1"}) == edits.applied(directives, {"a": "1"})
+
+
+def test_a_marker_tells_edits_from_other_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = found_of({})
+    files = [edits.written(edits.broker(mode, number, PLAIN, found)) for mode in "ARBC" for number in (1, 2)]
+    markers = [edits.marker_of(file) for file in files]
+    assert len(set(markers)) == 5, "the node's id is in mode C alone"
+    assert edits.marker_of(edits.written(edits.broker("B", 1, TLS, found))) not in markers
+    monkeypatch.setattr(edits, "DOOR", DOOR + "\n")
+    again = [edits.marker_of(edits.written(edits.broker(mode, 1, PLAIN, found))) for mode in "ARBC"]
+    assert not {*again} & {*markers}, "another script is another marker"
+    assert again == [edits.marker_of(edits.written(edits.broker(mode, 1, PLAIN, found))) for mode in "ARBC"]
+
+
+def test_a_file_without_a_marker_shows_none() -> None:
+    assert edits.marker_of("") == edits.marker_of("mode A\n") == ""
+
+
+def test_what_a_file_sets_can_be_read_in_it() -> None:
+    settings = edits.settings_of(edits.written(edits.broker("C", 1, TLS, found_of({}))))
+    assert settings.keys() >= {"process.roles", "node.id", "controller.quorum.voters"}
+    assert {key: settings[key] for key in TLS.listener.settings} == TLS.listener.settings
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------------
@@ -187,6 +362,12 @@ def test_kafka_is_not_started_and_the_pod_says_why(
     assert (found.code, found.arguments) == (EXIT_CONFIG, ())
     assert words in found.words
     assert words in (pod / TERMINATION).read_text(), "the kubelet hands it on"
+
+
+def test_of_the_users_file_nobody_else_can_read_the_copy(pod: Path) -> None:
+    """It may hold passwords."""
+    start(pod, ["mode B"], b"password=x\n")
+    assert (pod / "run" / "server.properties").stat().st_mode & 0o077 == 0
 
 
 def test_without_the_images_own_script_nothing_is_started(pod: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from switchover.cli.export import Document, as_stream, export
 from switchover.core.kraft import names
-from switchover.core.kraft.export import idle_volumes, kept, kept_stateful_set, runs_the_same
-from unit.pictures import migration, stateful_set
+from switchover.core.kraft.export import kept, kept_stateful_set, runs_the_same
+from unit.pictures import migration
 
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 2, "successThreshold": 1, "failureThreshold": 3,
          "httpGet": {"path": "/", "port": 1, "scheme": "HTTP"}}
@@ -75,11 +75,6 @@ def test_the_strategy_alone_is_no_difference_to_the_pods():
     assert runs_the_same(other, live())
     other["spec"]["template"]["spec"]["containers"][0]["image"] = "another"
     assert not runs_the_same(other, live())
-
-
-def test_volumes_that_nothing_mounts():
-    assert idle_volumes(stateful_set()) == []
-    assert idle_volumes(live()) == ["config", "keys"]
 
 
 # --- the command --------------------------------------------------------------------------------------------------------

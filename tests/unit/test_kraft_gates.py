@@ -14,8 +14,10 @@ from switchover.api.kafka_migration import KafkaMigrationGates
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
+from switchover.core.effects import WriteNodeFiles
 from switchover.core.gate import Gate, Verdict
-from switchover.core.kraft import gates, preflight
+from switchover.core.kraft import gates, goals, preflight
+from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.examination import Examination
 from switchover.core.kraft.facts import (
     NOT_LISTENING,
@@ -110,6 +112,15 @@ def stopping() -> Picture:
     return moment("EnableMigration", "BBB", "PSP", ("kafka-controller-1",), ACTIVE)
 
 
+def started(picture: Picture) -> Picture:
+    """The brokers' edits are written as the record says, and those of the batch run with them."""
+    (written,) = goals.broker_files(picture)
+    assert isinstance(written, WriteNodeFiles)
+    shown = {picture.brokers[name]: Known(edits.marker_of(written.files[name]), NOW) for name in picture.batch}
+    files = {**value(picture.facts.kubernetes).node_files, "kafka": written.files}
+    return with_fact(spoil(picture, "kubernetes", node_files=files), "markers", shown)
+
+
 def given_back() -> Picture:
     """Back on ZooKeeper, the original template restored, the first broker back in mode A."""
     picture = moment("EnableMigration", "ABB", "SSS", ("kafka-0",), PRE)
@@ -129,6 +140,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "VolumesKept", "RestartIsSafe", "AllInSync",
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
                      "ModesOnRecord", "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
+    "StartedByItsEdits": lambda: started(to_b()),
     **dict.fromkeys(("ClaimFollowsRegistration", "CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced", "Parity"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
@@ -392,19 +404,44 @@ def rolling_update(picture: Picture) -> Picture:
     return spoil_workload(picture, update_strategy={"type": "RollingUpdate"})
 
 
+def container(**changes: object) -> Callable[[Picture], Picture]:
+    """The container that runs Kafka is another."""
+
+    def change(picture: Picture) -> Picture:
+        first, *others = workload_of(picture).template["spec"]["containers"]
+        return pod_spec(containers=[{**first, **changes}, *others])(picture)
+
+    return change
+
+
+def pod_spec(**changes: object) -> Callable[[Picture], Picture]:
+    def change(picture: Picture) -> Picture:
+        template = workload_of(picture).template
+        return spoil_workload(picture, template={**template, "spec": {**template["spec"], **changes}})
+
+    return change
+
+
 def hybrid(picture: Picture) -> Picture:
-    """What `kubectl apply` of the old manifest leaves: the user's volume under our expression."""
-    template = workload_of(picture).template
-    container = template["spec"]["containers"][0]
-    mounts = [{**mount, "name": "config"} if "subPathExpr" in mount else mount for mount in container["volumeMounts"]]
-    containers = [{**container, "volumeMounts": mounts}]
-    return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
+    """What an apply of a manifest with a start script of its own leaves: the user's volume where the door stood."""
+    mounts = workload_of(picture).template["spec"]["containers"][0]["volumeMounts"]
+    return container(volumeMounts=[
+        {**each, "name": "scripts"} if each.get("subPath") == mount.SCRIPT_KEY else each for each in mounts])(picture)
+
+
+def without_edits(picture: Picture) -> Picture:
+    mounts = workload_of(picture).template["spec"]["containers"][0]["volumeMounts"]
+    return container(volumeMounts=[each for each in mounts if each["mountPath"] != mount.EDITS])(picture)
 
 
 def container_renamed(picture: Picture) -> Picture:
-    template = workload_of(picture).template
-    containers = [{**template["spec"]["containers"][0], "name": "broker"}]
-    return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
+    named = replace(picture, spec=spec_of(brokers=[{"name": "kafka", "container": "kafka"}]))
+    return container(name="broker")(named)
+
+
+def shown(marker: str) -> Callable[[Picture], Picture]:
+    """What the process of the first broker tells of the edits that started it."""
+    return lambda picture: with_fact(picture, "markers", {**picture.facts.markers, 0: Known(marker, NOW)})
 
 
 def parity(*, difference: bool = False, proven: bool = False, at: float = NOW) -> Callable[[Picture], Picture]:
@@ -503,6 +540,11 @@ FINDINGS = [
     Finding("TemplateIsOurs", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
     Finding("TemplateIsOurs", "the update strategy changed back", rolling_update, F, "RevertedByGitOps", "kafka"),
     Finding("TemplateIsOurs", "the hybrid mount", hybrid, F, "RevertedByGitOps", "kafka"),
+    Finding("TemplateIsOurs", "no edits in the pod", without_edits, F, "RevertedByGitOps", "kafka"),
+    Finding("TemplateIsOurs", "nobody who keeps the start script", pod_spec(initContainers=[]), F, "RevertedByGitOps",
+            "kafka"),
+    Finding("TemplateIsOurs", "no volume with the script and the edits", pod_spec(volumes=[]), F, "RevertedByGitOps",
+            "kafka"),
     Finding("TemplateIsOurs", "the container renamed", container_renamed, F, "RevertedByGitOps", "kafka"),
     Finding("ReplicasUnchanged", "a broker more", lambda p: spoil_workload(p, replicas=4), F, "ReplicasChanged", "kafka"),
     Finding("NodesSchedulable", "a cordoned node", pod("kafka-2", cordoned=True), W, "NodeCordoned", "node-2"),
@@ -538,6 +580,16 @@ FINDINGS = [
     Finding("MovedBroker", "a broker registered in the other mode", registration(0, migrating_zk=False), W, "NotRegistered",
             "kafka-0"),
     Finding("MovedBroker", "a fenced broker", registration(0, fenced=True), W, "BrokerFenced", "kafka-0"),
+    Finding("StartedByItsEdits", "a process that nothing of ours has started", shown(""), F, "DoorNotPassed", "kafka-0"),
+    Finding("StartedByItsEdits", "a process of other edits", shown("switchover.B.00000000"), W, "StartedByOtherEdits",
+            "kafka-0"),
+    Finding("StartedByItsEdits", "back in mode A, and started through the door", lambda _: shown("switchover.A.00000000")(
+        given_back()), W, "DoorStillThere", "kafka-0"),
+    Finding("StartedByItsEdits", "a process that does not tell", silent("markers", 0), U, "BrokerSilent", "kafka-0"),
+    Finding("StartedByItsEdits", "edits that are gone", lambda p: spoil(p, "kubernetes", node_files={}), U, "NotObserved",
+            "kafka-0"),
+    Finding("StartedByItsEdits", "edits that are gone, and a process that nothing of ours has started",
+            lambda p: shown("")(spoil(p, "kubernetes", node_files={})), U, "NotObserved", "kafka-0"),
     Finding("ObserversCaughtUp", "a broker far behind the log", observer(0, LAGGING), W, "ObserverBehind", "kafka-0"),
     Finding("ObserversCaughtUp", "a broker that does not follow the log", observer(0, None), W, "ObserverBehind", "kafka-0"),
     Finding("DisksAllowRollback", "a formatted log directory", pod("kafka-0", disks=FORMATTED), F, "LogDirectoryFormatted",
@@ -717,6 +769,34 @@ def test_every_gate_between_the_steps_has_something_that_shuts_it():
 
 def outcome(name: str, picture: Picture) -> Outcome:
     return GATES[name].check(picture).outcome
+
+
+def test_whoever_is_back_in_mode_a_has_no_marker():
+    assert outcome("StartedByItsEdits", given_back()) is Outcome.PASS
+
+
+def test_the_edits_of_every_broker_of_a_batch_are_asked_for():
+    two = started(moment("EnableMigration", "BBA", "PPP", ("kafka-0", "kafka-1"), PRE))
+    assert outcome("StartedByItsEdits", two) is Outcome.PASS
+    verdict = GATES["StartedByItsEdits"].check(with_fact(two, "markers", {**two.facts.markers, 1: Known("", NOW)}))
+    assert (verdict.reason, verdict.subject) == ("DoorNotPassed", "kafka-1")
+
+
+def test_edits_of_another_mode_have_another_marker():
+    """A broker that still runs with the edits of mode B is not in mode C, whatever else it answers."""
+    of_b = edits.marker_of(value(started(to_b()).facts.kubernetes).node_files["kafka"]["kafka-0"])
+    verdict = GATES["StartedByItsEdits"].check(shown(of_b)(started(to_c())))
+    assert (verdict.reason, verdict.observed) == ("StartedByOtherEdits", of_b)
+    assert verdict.threshold.startswith("switchover.C.")
+    assert verdict.unblocks == "kubectl --namespace kafka delete pod kafka-0"
+
+
+def test_a_door_that_was_not_passed_is_told_by_its_container_and_script():
+    verdict = GATES["StartedByItsEdits"].check(shown("")(started(to_b())))
+    assert "not started by /opt/kafka/bin/kafka-server-start.sh of container kafka" in verdict.message
+    assert verdict.unblocks.startswith("roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script")
+    unsure = spoil(shown("")(started(to_b())), "kubernetes", originals={"kafka": {"template": {}, "updateStrategy": {}}})
+    assert "not started by its start script" in GATES["StartedByItsEdits"].check(unsure).message
 
 
 def test_a_restarted_broker_is_no_witness_for_itself():

@@ -1,21 +1,21 @@
-"""The controllers' listener out of its Secret: what nodes' files say of it, who the nodes are, and what is refused."""
+"""The controllers' listener out of its Secret: what nodes' edits say of it, who the nodes are, and what is refused."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from javaproperties import dumps
 
 from switchover.api.controllers import ControllerListener
 from switchover.core.gate import Verdict
 from switchover.core.kraft import controllers, jaas, listener, modes, names
+from switchover.core.kraft.door import brokers, edits
 from switchover.core.kraft.facts import Address
 from switchover.core.kraft.gates.credentials import check_listener_credentials
 from switchover.core.kraft.listener import Unusable
-from switchover.core.kraft.modes import Voters, properties, render_broker, render_controller
+from switchover.core.kraft.modes import Voters
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.principals import apply_rules, distinguished_name
-from unit.pictures import moment, spec_of, spoil
+from unit.pictures import CLUSTER_ID, moment, spec_of, spoil, stateful_set
 
 CERTIFICATES = Path(__file__).parent / "golden" / "certificates"
 CHAIN = (CERTIFICATES / "wildcard.crt").read_text()
@@ -90,15 +90,23 @@ def test_what_cannot_be_used_is_told_without_its_values(protocol, credentials, w
     assert "s3cret" not in str(refused.value)
 
 
-# --- In the files -------------------------------------------------------------------------------------------------------
+# --- In the edits -------------------------------------------------------------------------------------------------------
 
-OWN = dumps({
+OWN = {
     "listeners": "REPLICATION://:9091,CLIENTS://:9092,OPEN://:9093",
     "listener.security.protocol.map": "REPLICATION:SSL, CLIENTS:SASL_SSL, OPEN:PLAINTEXT",
     "inter.broker.listener.name": "REPLICATION",
     "ssl.keystore.location": "/keys/broker.jks", "ssl.keystore.password": "p", "ssl.truststore.location": "/keys/trust.jks",
     "listener.name.clients.ssl.keystore.location": "/keys/clients.jks",
-}, timestamp=None)
+}
+BROKERS = brokers.find(stateful_set()["spec"]["template"], spec_of().brokers[0], OWN)
+
+
+def given_by(mode: str, voters: Voters) -> dict[str, str]:
+    """What a node is started with, made of the brokers' own file."""
+    directives = edits.broker(mode, 1, voters, BROKERS) if mode in "BC" else edits.controller(
+        mode, 3000, voters, BROKERS, CLUSTER_ID, "/data")
+    return edits.applied(directives, OWN)
 
 
 def secured(protocol: str, credentials: dict[str, str]) -> Voters:
@@ -110,8 +118,7 @@ def secured(protocol: str, credentials: dict[str, str]) -> Voters:
 def test_stores_for_all_listeners_become_stores_of_each(mode):
     """Kafka refuses the controllers' PEM beside a store of files that stands for every listener."""
     voters = secured("SSL", TLS)
-    text = render_broker(OWN, mode, 1, voters) if mode in "BC" else render_controller(OWN, mode, 3000, voters, "/data")
-    keys = properties(text)
+    keys = given_by(mode, voters)
     assert not set(modes.OWN_STORES) & keys.keys()
     assert keys["listener.name.replication.ssl.keystore.location"] == "/keys/broker.jks"
     assert keys["listener.name.replication.ssl.keystore.password"] == "p"
@@ -121,18 +128,16 @@ def test_stores_for_all_listeners_become_stores_of_each(mode):
     assert [key for key in keys if key.startswith("listener.name.open.")] == []
     assert keys["listener.name.controller.ssl.keystore.key"] == f"{KEY}\n"
     assert "listener.name.controller.ssl.keystore.location" not in keys
-    assert properties(render_broker(render_broker(OWN, "B", 1, voters), "C", 1, voters)) == properties(
-        render_broker(OWN, "C", 1, voters))
 
 
 @pytest.mark.parametrize("voters", [secured("SASL_PLAINTEXT", PLAIN), secured("PLAINTEXT", {})], ids=["PLAIN", "PLAINTEXT"])
 def test_stores_stay_where_the_controllers_have_none(voters):
     for mode in "BC":
-        assert properties(render_broker(OWN, mode, 1, voters)).items() >= {
-            key: value for key, value in properties(OWN).items() if key.startswith("ssl.")}.items()
+        assert given_by(mode, voters).items() >= {
+            key: value for key, value in OWN.items() if key.startswith("ssl.")}.items()
 
 
-def test_without_usable_credentials_there_are_no_voters_and_no_files():
+def test_without_usable_credentials_there_are_no_voters():
     picture = moving("SSL")
     assert spoil(picture, "kubernetes", listener_credentials=TLS).voters is not None
     assert spoil(picture, "kubernetes", listener_credentials="Secret keys does not exist").voters is None
@@ -144,9 +149,10 @@ def test_without_usable_credentials_there_are_no_voters_and_no_files():
 
 def judged(credentials: dict[str, str] | str, written: dict[str, str], protocol: str = "SASL_PLAINTEXT") -> Verdict:
     picture = moving(protocol)
-    settings = controllers.voters(picture.spec, "kafka", written).listener.settings
-    files = {"kafka": {}, "kafka-controller": {f"{pod}.properties": dumps(settings)
-                                               for pod in names.controller_pods(picture.spec)}}
+    voters = controllers.voters(picture.spec, "kafka", written)
+    files = {"kafka": {}, "kafka-controller": {
+        pod: edits.written(edits.controller("P", node_id, voters, BROKERS, CLUSTER_ID, "/data"))
+        for pod, node_id in names.controller_pods(picture.spec).items()}}
     return check_listener_credentials(spoil(picture, "kubernetes", listener_credentials=credentials, node_files=files))
 
 

@@ -1,102 +1,174 @@
-"""The server.properties of every node in every mode, held against files that were read by a person.
+"""What every node runs with in every mode, held against files that were read by a person.
 
-golden/demo is the demo's own file, golden/nasty one with continuation lines, duplicates, SASL, an authorizer of ZooKeeper's
-days and a listener map that names the controllers already.
+golden/demo has the edits of the demo's nodes; golden/nasty the properties that they make of a file with continuation lines,
+duplicates, SASL, an authorizer of ZooKeeper's days, stores for all listeners and a listener map that names the controllers
+already, whose own listener encrypts. That the door makes the same of it is in test_door.py.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import javaproperties
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft import modes
+from switchover.core.kraft.door import brokers, edits
+from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import ControllerListener, Voters, properties, render_broker, render_controller
+from switchover.core.kraft.modes import ControllerListener, Voters
+from unit import pictures
 from unit.pictures import moment, server_properties
 
 GOLDEN = Path(__file__).parent / "golden"
-FILES = {"demo": server_properties(), "nasty": (GOLDEN / "nasty" / "server.properties").read_text(encoding="utf-8")}
-VOTERS = moment("Preflight").voters
-LOG_DIR = "/var/lib/kafka-controller/data"
+NASTY = (GOLDEN / "nasty" / "server.properties").read_text(encoding="utf-8")
+GIVEN = {"demo": dict(javaproperties.loads(server_properties())), "nasty": dict(javaproperties.loads(NASTY))}
+PLAIN = moment("Preflight").voters
+assert PLAIN is not None
+TLS = Voters(PLAIN.addresses, ControllerListener("CONTROLLER", 9093, "SSL", {
+    "listener.name.controller.ssl.keystore.type": "PEM", "listener.name.controller.ssl.keystore.key": "a key\n",
+    "listener.name.controller.ssl.truststore.type": "PEM"}))
+VOTERS = {"demo": PLAIN, "nasty": TLS}
+CLUSTER_ID = "-clusterOnPaperAAAAAAA"
+LOG_DIR = "/var/lib/kafka/kraft-controller"
 BROKER_ID, CONTROLLER_ID = 1, 3001
+QUORUM = ("controller.quorum.voters", "controller.listener.names", "listener.security.protocol.map")
 
 
-def rendered(text: str, mode: str) -> str:
-    if mode in "ABC":
-        return render_broker(text, mode, BROKER_ID, VOTERS)
-    return render_controller(text, mode, CONTROLLER_ID, VOTERS, LOG_DIR)
+def found_of(properties: Mapping[str, str]) -> Brokers:
+    """What is known of brokers that run with these."""
+    return brokers.find({"spec": {"containers": [{"name": "kafka"}]}}, BrokerSet(name="kafka"), properties)
 
 
-each_file = pytest.mark.parametrize("name", FILES)
-each_mode = pytest.mark.parametrize("mode", "ABCPF")
+def directives(properties: Mapping[str, str], mode: str, voters: Voters) -> tuple[str, ...]:
+    if mode in "ARBC":
+        return edits.broker(mode, BROKER_ID, voters, found_of(properties))
+    return edits.controller(mode, CONTROLLER_ID, voters, found_of(properties), CLUSTER_ID, LOG_DIR)
+
+
+def applied(properties: Mapping[str, str], mode: str, voters: Voters = PLAIN) -> dict[str, str]:
+    return edits.applied(directives(properties, mode, voters), properties)
+
+
+def of(name: str, mode: str) -> dict[str, str]:
+    return applied(GIVEN[name], mode, VOTERS[name])
+
+
+each_file = pytest.mark.parametrize("name", GIVEN)
+
+
+@pytest.mark.parametrize("mode", "ARBCPF")
+def test_the_edits_of_the_demo_are_as_they_were_approved(mode):
+    """Of brokers whose protocol version is too old."""
+    text = "".join(f"{line}\n" for line in directives(pictures.given("3.5"), mode, PLAIN))
+    assert text == (GOLDEN / "demo" / f"{mode}.edits").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mode", "BCPF")
+def test_what_comes_of_a_nasty_file_is_as_it_was_approved(mode):
+    text = "".join(f"{key}={value.encode('unicode_escape').decode()}\n" for key, value in sorted(of("nasty", mode).items()))
+    assert text == (GOLDEN / "nasty" / f"{mode}.properties").read_text(encoding="utf-8")
+
+
+# --- brokers ------------------------------------------------------------------------------------------------------------
 
 
 @each_file
-@each_mode
-def test_a_file_is_rendered_as_it_was_approved(name, mode):
-    assert rendered(FILES[name], mode) == (GOLDEN / name / f"{mode}.properties").read_text(encoding="utf-8")
+def test_mode_a_changes_nothing(name):
+    assert directives(GIVEN[name], "A", VOTERS[name]) == ("mode A",)
+    assert of(name, "A") == GIVEN[name]
+
+
+def test_before_there_are_controllers_only_the_modes_without_them_can_be_told():
+    old = found_of({modes.PROTOCOL_VERSION: "3.5"})
+    assert edits.broker("A", 1, None, old) == ("mode A",)
+    assert edits.broker("R", 1, None, old) == ("mode R", f"set {modes.PROTOCOL_VERSION}=3.9")
+    for mode in "BC":
+        with pytest.raises(ValueError, match=f"a broker has no mode '{mode}'"):
+            edits.broker(mode, 1, None, old)
+
+
+def test_mode_b_adds_and_takes_nothing_away():
+    ours = {modes.MIGRATION_FLAG, *QUORUM}
+    for name, before in GIVEN.items():
+        after = applied(before, "B")
+        assert {key: item for key, item in after.items() if key not in ours} == {
+            key: item for key, item in before.items() if key not in ours}, name
+        assert after[modes.MIGRATION_FLAG] == "true"
 
 
 @each_file
-def test_mode_a_is_the_users_file_byte_for_byte(name):
-    assert rendered(FILES[name], "A") == FILES[name]
-
-
-@each_file
-def test_mode_b_adds_and_takes_nothing_away(name):
-    before, after = properties(FILES[name]), properties(rendered(FILES[name], "B"))
-    ours = {modes.MIGRATION_FLAG, *modes.QUORUM_KEYS}
-    assert {key: item for key, item in after.items() if key not in ours} == {
-        key: item for key, item in before.items() if key not in ours}
-    assert after[modes.MIGRATION_FLAG] == "true"
-
-
-@each_file
-@each_mode
-def test_comments_of_the_user_stay(name, mode):
-    comments = [line for line in FILES[name].splitlines() if line.startswith(("#", "!"))]
-    assert [line for line in rendered(FILES[name], mode).splitlines() if line in comments] == comments
+def test_a_broker_on_kraft_has_its_id_under_its_new_name(name):
+    keys = of(name, "C")
+    assert (keys["process.roles"], keys["node.id"]) == ("broker", str(BROKER_ID))
+    assert keys.get("listeners") == GIVEN[name].get("listeners")
 
 
 @each_file
 @pytest.mark.parametrize("mode", "CF")
 def test_nothing_of_zookeeper_is_left_at_the_end(name, mode):
-    keys = properties(rendered(FILES[name], mode))
+    keys = of(name, mode)
     assert [key for key in keys if "zookeeper" in key or key in ("broker.id", "inter.broker.protocol.version")] == []
 
 
+# --- controllers --------------------------------------------------------------------------------------------------------
+
+
 @each_file
-def test_controllers_own_their_listener_their_volume_and_no_rack(name):
-    for mode in "PF":
-        keys = properties(rendered(FILES[name], mode))
-        assert keys["listeners"] == "CONTROLLER://:9093"
-        assert keys["log.dirs"] == LOG_DIR
-        assert keys.keys() & {"advertised.listeners", "broker.rack", "log.dir", "broker.id"} == set()
-        assert keys["node.id"] == str(CONTROLLER_ID)
-        assert keys["process.roles"] == "controller"
+@pytest.mark.parametrize("mode", "PF")
+def test_controllers_own_their_listener_their_volume_and_no_rack(name, mode):
+    keys = of(name, mode)
+    assert keys["listeners"] == "CONTROLLER://:9093"
+    assert keys["log.dirs"] == LOG_DIR
+    assert keys.keys() & {"advertised.listeners", "broker.rack", "log.dir", "broker.id"} == set()
+    assert keys["node.id"] == str(CONTROLLER_ID)
+    assert keys["process.roles"] == "controller"
 
 
-def test_what_the_controllers_decide_in_kraft_stays_the_users_choice():
-    """Preferred leaders, replication and minima are the controllers' business from now on (ControllerServer)."""
-    text = "auto.leader.rebalance.enable=false\nmin.insync.replicas=2\ndefault.replication.factor=3\n"
-    for mode in "PF":
-        assert properties(text).items() <= properties(rendered(text, mode)).items()
+@pytest.mark.parametrize("mode", "PF")
+def test_controllers_are_formatted_for_this_cluster_and_wait_for_one_another(mode):
+    lines = directives(GIVEN["demo"], mode, PLAIN)
+    hosts = " ".join(f"kafka-controller-{number}.kafka-controller.kafka.svc" for number in range(3))
+    assert lines[:3] == (f"mode {mode}", f"format {CLUSTER_ID} 3.9 {LOG_DIR}", f"names {hosts}")
+    assert directives({modes.PROTOCOL_VERSION: "3.7-IV4"}, mode, PLAIN)[1] == f"format {CLUSTER_ID} 3.7 {LOG_DIR}"
+
+
+@pytest.mark.parametrize("mode", "PF")
+def test_what_the_controllers_decide_in_kraft_stays_the_users_choice(mode):
+    """Preferred leaders, replication and minima are their business (ControllerServer); and who has it on the command line
+    has it there (public-cases.md BH-25)."""
+    decided = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "2", "default.replication.factor": "3",
+               "unclean.leader.election.enable": "true", "num.partitions": "7", "super.users": "User:a"}
+    assert decided.items() <= applied(decided, mode).items()
 
 
 @each_file
 def test_a_migrating_controller_reaches_zookeeper_and_the_brokers_as_they_do(name):
-    before, keys = properties(FILES[name]), properties(rendered(FILES[name], "P"))
+    before, keys = GIVEN[name], of(name, "P")
     for key in ("zookeeper.connect", "password.encoder.secret"):
         assert keys.get(key) == before.get(key)
     assert keys["inter.broker.listener.name"] == before.get(
         "inter.broker.listener.name", before.get("security.inter.broker.protocol"))
     assert "security.inter.broker.protocol" not in keys, "Kafka refuses both"
+    assert keys[modes.MIGRATION_FLAG] == "true"
+
+
+def test_without_a_word_of_it_brokers_speak_plaintext_to_one_another():
+    assert applied({}, "P")["inter.broker.listener.name"] == "PLAINTEXT"
+
+
+def test_a_stopped_controller_has_no_edits():
+    assert edits.STOPPED == ("mode Stopped",)
+
+
+# --- both ---------------------------------------------------------------------------------------------------------------
 
 
 @each_file
 def test_every_node_knows_the_controllers_the_same_way(name):
-    told = [{key: properties(rendered(FILES[name], mode))[key] for key in sorted(modes.QUORUM_KEYS)} for mode in "BCPF"]
+    told = [{key: of(name, mode)[key] for key in QUORUM} for mode in "BCPF"]
     assert told == [told[0]] * 4
     assert told[0]["controller.quorum.voters"] == (
         "3000@kafka-controller-0.kafka-controller.kafka.svc:9093,"
@@ -108,25 +180,43 @@ def test_every_node_knows_the_controllers_the_same_way(name):
 
 @pytest.mark.parametrize("mode", "CPF")
 def test_the_authorizer_follows_into_kraft_and_another_one_stays(mode):
-    keys = properties(rendered(FILES["nasty"], mode))
-    assert keys["authorizer.class.name"] == modes.STANDARD_AUTHORIZER
-    own = "authorizer.class.name=org.example.Own\n"
-    assert properties(rendered(own, mode)).items() >= properties(own).items()
-    assert "authorizer.class.name" not in properties(rendered("a=b\n", mode))
+    name = "authorizer.class.name"
+    for theirs in (modes.ACL_AUTHORIZER, f" {modes.ACL_AUTHORIZER} "):
+        assert applied({name: theirs}, mode)[name] == modes.STANDARD_AUTHORIZER
+    for theirs in ("org.example.Own", "", modes.STANDARD_AUTHORIZER):
+        assert applied({name: theirs}, mode)[name] == theirs
+    assert name not in applied({"a": "b"}, mode)
 
 
-def test_without_a_protocol_map_kafkas_own_is_written_out():
-    keys = properties(rendered("zookeeper.connect=z:2181\n", "B"))
+@pytest.mark.parametrize("mode", "RB")
+def test_on_zookeeper_the_authorizer_stays(mode):
+    assert of("nasty", mode)["authorizer.class.name"] == modes.ACL_AUTHORIZER
+
+
+@pytest.mark.parametrize("listed", [{}, {"listener.security.protocol.map": ""}])
+def test_without_a_protocol_map_kafkas_own_is_written_out(listed):
+    keys = applied({"zookeeper.connect": "z:2181", **listed}, "B")
     assert keys["listener.security.protocol.map"] == f"{modes.DEFAULT_PROTOCOL_MAP},CONTROLLER:PLAINTEXT"
 
 
-def test_settings_of_the_controllers_listener_reach_every_node():
-    listener = ControllerListener("CONTROLLER", 9093, "SSL", {"listener.name.controller.ssl.keystore.location": "/keys"})
-    voters = Voters({3000: Address("c", 9093)}, listener)
-    for text in (render_broker("", "B", 1, voters), render_broker("", "C", 1, voters),
-                 render_controller("", "P", 3000, voters, LOG_DIR), render_controller("", "F", 3000, voters, LOG_DIR)):
-        assert properties(text)["listener.security.protocol.map"].endswith(",CONTROLLER:SSL")
-        assert properties(text)["listener.name.controller.ssl.keystore.location"] == "/keys"
+@pytest.mark.parametrize("mode", "BCPF")
+def test_settings_of_the_controllers_listener_reach_every_node(mode):
+    keys = applied({}, mode, TLS)
+    assert keys["listener.security.protocol.map"].endswith(",CONTROLLER:SSL")
+    assert TLS.listener.settings.items() <= keys.items()
+
+
+@pytest.mark.parametrize("mode", "BCPF")
+def test_stores_for_all_listeners_move_to_those_that_use_them_and_not_to_the_controllers(mode):
+    before = {"listener.security.protocol.map": "A:SSL,B:PLAINTEXT,C:SASL_SSL,CONTROLLER:SSL", "ssl.keystore.location": "/k",
+              "ssl.keystore.password": "p", "listener.name.c.ssl.keystore.location": "/own", "ssl.client.auth": "required"}
+    moved = {key: value for key, value in applied(before, mode, TLS).items() if "ssl." in key}
+    assert moved == {
+        "listener.name.a.ssl.keystore.location": "/k", "listener.name.a.ssl.keystore.password": "p",
+        "listener.name.c.ssl.keystore.location": "/own", "listener.name.c.ssl.keystore.password": "p",
+        "ssl.client.auth": "required", **TLS.listener.settings}
+    plain = applied(before, mode)
+    assert {key: plain.get(key) for key in before if "ssl." in key} == {key: before[key] for key in before if "ssl." in key}
 
 
 def test_voters_are_written_in_the_order_of_their_ids():
@@ -135,107 +225,85 @@ def test_voters_are_written_in_the_order_of_their_ids():
 
 
 def test_a_node_has_no_mode_of_the_other_kind():
-    with pytest.raises(ValueError, match="a broker has no mode 'P'"):
-        render_broker("", "P", 1, VOTERS)
-    with pytest.raises(ValueError, match="a controller has no mode 'B'"):
-        render_controller("", "B", 1, VOTERS, LOG_DIR)
+    for mode in ("P", "F", "Stopped", ""):
+        with pytest.raises(ValueError, match=f"a broker has no mode '{mode}'"):
+            edits.broker(mode, 1, PLAIN, found_of({}))
+    for mode in ("A", "R", "B", "C", "Stopped"):
+        with pytest.raises(ValueError, match=f"a controller has no mode '{mode}'"):
+            edits.controller(mode, 1, PLAIN, found_of({}), CLUSTER_ID, LOG_DIR)
 
 
-def test_every_key_that_a_mode_of_a_broker_sets_is_refused_on_the_command_line():
-    for text in FILES.values():
-        for mode in "BC":
-            before, after = properties(text), properties(rendered(text, mode))
-            assert {key for key in after if after[key] != before.get(key)} <= modes.BROKER_KEYS
+@pytest.mark.parametrize("text", ["a\\b", "a\nb\r\fc", " leading", "é€😀", "a=b:c#d!", "\t"])
+def test_a_setting_is_one_line_of_ascii_whatever_it_holds(text):
+    """As Kafka's own files are: in which encoding a byte beyond is read depends on who reads it."""
+    voters = Voters(PLAIN.addresses, ControllerListener("CONTROLLER", 9093, "SASL_PLAINTEXT", {"x": text}))
+    lines = edits.broker("B", 1, voters, found_of({}))
+    assert all(line.isascii() and len(line.splitlines()) == 1 for line in lines)
+    assert edits.applied(lines, {})["x"] == edits.settings_of("\n".join(lines))["x"] == text
 
 
-# --- any file at all ----------------------------------------------------------------------------------------------------
+# --- properties of any kind ---------------------------------------------------------------------------------------------
 
 KEYS = st.sampled_from([
     "broker.id", "zookeeper.connect", "zookeeper.session.timeout.ms", "listeners", "authorizer.class.name", "log.dirs",
     "inter.broker.listener.name", "security.inter.broker.protocol", "num.io.threads", "min.insync.replicas", "x.y",
-    "listener.security.protocol.map", "inter.broker.protocol.version", "node.id",
+    "listener.security.protocol.map", "inter.broker.protocol.version", "node.id", "ssl.keystore.location",
 ])
-VALUES = st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]), max_size=12)
-
-
-def line(key: str, sign: str, text: str) -> str:
-    escaped = text.replace("\\", "\\\\")
-    return f"{key}{sign}{escaped}"
-
-
-LINES = st.one_of(
-    st.builds(line, KEYS, st.sampled_from(["=", ": ", " = "]), VALUES),
-    st.builds(lambda key: f"{key}=a,\\\n    b", KEYS),
-    st.builds(lambda text: f"# {text}", VALUES),
-    st.just(""),
-)
+VALUES = st.one_of(st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]), max_size=12),
+                   st.sampled_from(["A:SSL", "A:SSL,CONTROLLER:X", modes.ACL_AUTHORIZER, "3.5", "/k"]))
+PROPERTIES = st.dictionaries(KEYS, VALUES, max_size=12)
 at_leisure = settings(deadline=None)               # the machine may be busy with other layers
-TEXTS = st.lists(LINES, max_size=12).map("\n".join)
 
 
 @at_leisure
-@given(TEXTS)
-def test_whatever_the_file_mode_a_is_the_file(text):
-    assert rendered(text, "A") == text
+@given(PROPERTIES)
+def test_whatever_the_properties_mode_a_has_them(properties):
+    assert applied(properties, "A") == properties
 
 
 @at_leisure
-@given(TEXTS, st.sampled_from("BCPF"))
-def test_whatever_the_file_rendering_twice_is_rendering_once(text, mode):
-    once = rendered(text, mode)
-    assert properties(rendered(once, mode)) == properties(once)
+@given(PROPERTIES, st.sampled_from("RBCPF"), st.sampled_from([PLAIN, TLS]))
+def test_whatever_the_properties_edits_twice_are_edits_once(properties, mode, voters):
+    lines = directives(properties, mode, voters)
+    once = edits.applied(lines, properties)
+    assert edits.applied(lines, once) == once
 
 
 @at_leisure
-@given(TEXTS, st.sampled_from("BCPF"))
-def test_whatever_the_file_settings_that_a_mode_does_not_touch_stay(text, mode):
-    before, after = properties(text), properties(rendered(text, mode))
+@given(PROPERTIES, st.sampled_from("RBCPF"), st.sampled_from([PLAIN, TLS]))
+def test_whatever_the_properties_those_that_a_mode_does_not_touch_stay(properties, mode, voters):
+    after = applied(properties, mode, voters)
     for key in ("num.io.threads", "min.insync.replicas", "x.y"):
-        assert after.get(key) == before.get(key)
+        assert after.get(key) == properties.get(key)
 
 
 @at_leisure
-@given(TEXTS)
-def test_whatever_the_file_b_comes_from_a_and_c_from_b_alike(text):
-    """A broker's KRaft file is the same whether it is made from the user's file or from the one in between."""
-    assert properties(rendered(rendered(text, "B"), "C")) == properties(rendered(text, "C"))
+@given(PROPERTIES, st.sampled_from([PLAIN, TLS]))
+def test_whatever_the_properties_b_comes_from_a_and_c_from_b_alike(properties, voters):
+    """A broker on KRaft has the same whether it comes from the user's own or from what was between."""
+    lines = directives(properties, "C", voters)
+    assert edits.applied(lines, applied(properties, "B", voters)) == edits.applied(lines, properties)
 
 
 # --- the protocol version -----------------------------------------------------------------------------------------------
 
 
-def with_version(version: str) -> str:
-    text = FILES["demo"]
-    assert "inter.broker.protocol.version=3.9\n" in text
-    return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version = {version}")
+def with_version(version: str) -> dict[str, str]:
+    return GIVEN["demo"] | {modes.PROTOCOL_VERSION: version}
 
 
 @pytest.mark.parametrize("version", ["2.8", "3.5", "3.5-IV2", "3.5.1", " 3.0-IV1 ", "0.10.0"])
 def test_a_version_too_old_is_raised_in_r_and_b_and_nowhere_else(version):
-    text = with_version(version)
-    assert modes.is_too_old(text)
-    assert rendered(text, "A") == text
-    before = properties(text)
-    r, b = properties(render_broker(text, "R", BROKER_ID, VOTERS)), properties(rendered(text, "B"))
-    assert r == {**before, modes.PROTOCOL_VERSION: "3.9"}
-    assert b == properties(rendered(FILES["demo"], "B")), "as if it had always been the raised one"
+    before = with_version(version)
+    assert applied(before, "A") == before
+    assert applied(before, "R") == before | {modes.PROTOCOL_VERSION: "3.9"}
+    assert applied(before, "B") == of("demo", "B"), "as if it had always been the raised one"
     for mode in "CPF":
-        assert modes.PROTOCOL_VERSION not in properties(rendered(text, mode))
+        assert modes.PROTOCOL_VERSION not in applied(before, mode)
 
 
-@pytest.mark.parametrize("version", ["3.6", "3.6-IV2", "3.7.2", "3.8", "3.9", "3.9-IV0", ""])
+@pytest.mark.parametrize("version", ["3.6", "3.6-IV2", "3.7.2", "3.8", "3.9", "3.9-IV0"])
 def test_a_version_that_will_do_stays_what_it_is(version):
-    text = with_version(version)
-    assert not modes.is_too_old(text)
-    assert render_broker(text, "R", BROKER_ID, VOTERS) == text
-    assert properties(rendered(text, "B"))[modes.PROTOCOL_VERSION] == version
-
-
-def test_what_is_no_properties_file_names_no_version():
-    assert not modes.is_too_old("inter.broker.protocol.version=3.5\nbad=\\u12\n")
-
-
-def test_without_a_version_it_is_kafkas_own():
-    text = FILES["demo"].replace("inter.broker.protocol.version=3.9\n", "")
-    assert not modes.is_too_old(text)
-    assert modes.PROTOCOL_VERSION not in properties(rendered(text, "B"))
+    before = with_version(version)
+    assert applied(before, "R") == before
+    assert applied(before, "B")[modes.PROTOCOL_VERSION] == version

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from switchover.api.status import Verdict as Outcome
+from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.on_record import (
     CLAIMED,
@@ -275,11 +276,12 @@ def test_a_batch_of_it_that_somebody_wrote_goes_with_it():
 
 
 def with_controller_files(picture: Picture, *finalized: str) -> Picture:
-    """Every controller's file as ProvisionControllers wrote it, but these."""
-    flag = "zookeeper.metadata.migration.enable"
-    files = {f"{name}.properties": f"{flag}={'false' if name in finalized else 'true'}\n" for name in CONTROLLERS}
+    """Every controller's edits as ProvisionControllers wrote them, but of these."""
+    migrating, others = ("mode P", "set zookeeper.metadata.migration.enable=true"), ("mode F", "drop zookeeper.")
+    files = {name: edits.written(others if name in finalized else migrating) for name in CONTROLLERS}
     state = value(picture.facts.kubernetes)
-    return spoil(picture, "kubernetes", node_files={**state.node_files, "kafka-controller": files})
+    script = {mount.SCRIPT_KEY: "exit 0\n"}
+    return spoil(picture, "kubernetes", node_files={**state.node_files, "kafka-controller": {**script, **files}})
 
 
 BEGUN = {

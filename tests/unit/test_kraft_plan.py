@@ -1,5 +1,6 @@
 """The plan of a KafkaMigration: the shape of its table, its orders, sizes and goals."""
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 
@@ -7,7 +8,11 @@ import pytest
 
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.kraft import goals, nodes, template
+from switchover.core.kraft.door import mount
+from switchover.core.kraft.door.brokers import KEPT
+from switchover.core.kraft.door.scripts import DOOR
 from switchover.core.kraft.facts import ControllerNode, MigrationState
+from switchover.core.kraft.gates.door import STARTED_BY_ITS_EDITS
 from switchover.core.kraft.picture import Picture, observed_mode
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Unknown
@@ -70,6 +75,13 @@ def test_gates_of_one_pass_have_names_of_their_own():
 
 def test_every_step_ends_with_evidence_or_a_rollout():
     assert [step.name for step in PLAN.steps if not step.forward.done and not step.forward.rollouts] == []
+
+
+def test_no_broker_is_taken_for_moved_before_its_process_tells_its_edits():
+    rollouts = [rollout for step in PLAN.steps for leg in (step.forward, step.back) if leg for rollout in leg.rollouts]
+    moving = [rollout for rollout in rollouts if rollout.mode in "ARBC"]
+    assert {rollout.mode for rollout in moving} == set("ARBC")
+    assert [rollout.mode for rollout in moving if STARTED_BY_ITS_EDITS not in rollout.after] == []
 
 
 # --- modes --------------------------------------------------------------------------------------------------------------
@@ -194,7 +206,7 @@ def in_turn(step: str, cluster: Cluster, position: Position) -> list[list[str]]:
 def test_brokers_are_claimed_first_then_files_are_written_then_controllers_are_made():
     cluster = Cluster()
     assert in_turn("ProvisionControllers", cluster, provisioning().position) == [
-        ["StatefulSet"], ["WriteNodeFiles"], ["Service", "PodDisruptionBudget", "StatefulSet"]]
+        ["StatefulSet"], ["ControllerRevision"], ["WriteNodeFiles"], ["Service", "PodDisruptionBudget", "StatefulSet"]]
     assert cluster.claimed_by == UID
     assert {node.mode for node in cluster.controllers.values()} == {"P"}
 
@@ -208,12 +220,24 @@ def test_originals_are_kept_first_then_files_are_written_then_the_template_is_ch
 
 
 def test_a_goal_without_its_facts_asks_for_nothing():
-    for fact in ("kubernetes", "zookeeper"):
-        blind = with_fact(provisioning(), fact, Unknown("no answer"))
-        assert goals.claim_and_provision(blind) == ()
-    unsure = with_fact(provisioning(), "broker_settings", {})
-    assert goals.claim_and_provision(unsure) == ()
-    assert goals.take_templates_over(with_fact(provisioning(), "kubernetes", Unknown("no answer"))) == ()
+    blind = with_fact(provisioning(), "kubernetes", Unknown("no answer"))
+    assert goals.claim_and_provision(blind) == goals.take_templates_over(blind) == ()
+    claimed = Cluster(claimed_by=UID).picture(provisioning().position)
+    unsure = with_fact(claimed, "broker_settings", {})
+    assert goals.claim_and_provision(unsure) == goals.take_templates_over(unsure) == (), "what the brokers were is not known"
+
+
+def test_no_controller_is_made_before_all_of_its_edits_are_known():
+    cluster = Cluster()
+    for _ in range(2):
+        for effect in goals.claim_and_provision(cluster.picture(provisioning().position)):
+            cluster.perform(effect)
+    picture = cluster.picture(provisioning().position)
+    assert kinds(goals.claim_and_provision(picture)) == ["WriteNodeFiles"]
+    blind = with_fact(picture, "zookeeper", Unknown("no answer"))
+    assert goals.controller_files(blind) == (), "the cluster's id is formatted into their logs"
+    without_login = spoil(picture, "kubernetes", listener_credentials="Secret keys does not exist")
+    assert goals.controller_files(without_login) == ()
 
 
 def test_a_template_that_was_changed_back_is_not_fought_over_once_a_broker_moved():
@@ -238,9 +262,130 @@ def test_files_follow_the_record_and_are_written_once():
     effects = goals.broker_files(cluster.picture(moved))
     assert kinds(effects) == ["WriteNodeFiles"]
     assert isinstance(effects[0], WriteNodeFiles)
-    flagged = [key for key, text in effects[0].files.items() if "migration.enable=true" in text]
-    assert flagged == ["kafka-1.properties"]
-    assert effects[0].files["log4j.properties"] == "# quiet\n", "the user's other keys go along"
+    assert effects[0].files.keys() == {mount.SCRIPT_KEY, *BROKERS}
+    assert effects[0].files[mount.SCRIPT_KEY] == DOOR
+    flagged = [pod for pod in BROKERS if "migration.enable=true" in effects[0].files[pod]]
+    assert flagged == ["kafka-1"]
+
+
+def test_edits_that_cannot_be_told_stay_as_they_were_written():
+    """A Secret of the controllers' listener that is gone for a moment: the brokers in mode B go on with their edits."""
+    picture = moment("MoveBrokers", "BBB", "PPP", state=ACTIVE)
+    (written,) = goals.broker_files(picture)
+    assert isinstance(written, WriteNodeFiles)
+    blind = spoil(picture, "kubernetes", listener_credentials="Secret keys does not exist",
+                  node_files={"kafka": written.files})
+    assert goals.broker_files(blind) == ()
+    outdated = spoil(blind, "kubernetes", node_files={"kafka": {**written.files, mount.SCRIPT_KEY: "an older one"}})
+    assert goals.broker_files(outdated) == (written,), "the script is written anew, the edits as they were"
+    assert goals.broker_files(spoil(blind, "kubernetes", node_files={})) == ()
+
+
+# --- nothing of the user's is lost --------------------------------------------------------------------------------------
+
+
+def kept(cluster: Cluster) -> Mapping[str, object]:
+    assert cluster.original is not None
+    return cluster.original
+
+
+def provisioned() -> Cluster:
+    """The original is kept, the controllers run, and no broker's template is changed yet."""
+    cluster = Cluster()
+    in_turn("ProvisionControllers", cluster, provisioning().position)
+    assert kept(cluster)["template"] == cluster.manifest["spec"]["template"]
+    return cluster
+
+
+def upgraded(cluster: Cluster) -> None:
+    """The user gives the brokers another image."""
+    cluster.manifest["spec"]["template"]["spec"]["containers"][0]["image"] = "registry/kafka:3.9.2"
+
+
+@pytest.mark.parametrize("step", ["ProvisionControllers", "EnableMigration"])
+def test_what_the_user_has_changed_since_is_kept_in_place_of_what_was(step):
+    cluster = provisioned()
+    upgraded(cluster)
+    changed = deepcopy(cluster.manifest["spec"]["template"])
+    told = in_turn(step, cluster, provisioning().position)
+    assert told[:2] == [["Delete"], ["ControllerRevision"]], "it cannot be written over"
+    assert kept(cluster)["template"] == changed, "and the way back gives it back"
+
+
+def test_another_update_strategy_is_kept_too():
+    cluster = provisioned()
+    cluster.manifest["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    assert in_turn("EnableMigration", cluster, provisioning().position)[:2] == [["Delete"], ["ControllerRevision"]]
+    assert kept(cluster)["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    assert cluster.manifest["spec"]["updateStrategy"] == {"type": "OnDelete"}
+
+
+@pytest.mark.parametrize("gone", ["nothing", "volumes", "initContainers"])
+def test_a_template_with_anything_of_ours_in_it_is_never_kept(gone):
+    cluster = provisioned()
+    in_turn("EnableMigration", cluster, provisioning().position)
+    before = kept(cluster)
+    upgraded(cluster)
+    cluster.manifest["spec"]["template"]["spec"].pop(gone, None)
+    picture = cluster.picture(provisioning().position)
+    assert goals.keep_originals(picture, value(picture.facts.kubernetes)) == ()
+    in_turn("EnableMigration", cluster, provisioning().position)
+    assert kept(cluster) == before
+
+
+@pytest.mark.parametrize("brokers", ["BAA", "BBB"])
+def test_once_a_broker_moved_nothing_else_is_kept(brokers):
+    """The whole template of the user's is back: for the gates to tell, and the one that was kept is what goes back."""
+    theirs = Cluster()
+    upgraded(theirs)
+    picture = moment("EnableMigration", brokers, "PPP", state=PRE)
+    assert goals.take_templates_over(spoil(picture, "kubernetes", brokers={"kafka": theirs.workload()})) == ()
+
+
+def test_what_raised_brokers_tell_is_not_taken_for_what_they_were():
+    """In ProvisionControllers somebody applies a template of their own; that it was 3.5 no broker tells any more."""
+    cluster = Cluster(protocol="3.5")
+    theirs = deepcopy(cluster.manifest)
+    in_turn("RaiseProtocolVersion", cluster, provisioning().position)
+    before = kept(cluster)
+    for node in cluster.brokers.values():
+        node.mode = "R"
+    cluster.manifest = theirs
+    upgraded(cluster)
+    raised = {name: NodeRecord(node_id, "R") for name, node_id in BROKERS.items()}
+    at = provisioning().position
+    in_turn("ProvisionControllers", cluster, replace(at, nodes={**at.nodes, **raised}))
+    assert kept(cluster) == before
+
+
+def test_a_template_of_ours_is_not_kept_where_the_original_is_gone():
+    cluster = provisioned()
+    in_turn("EnableMigration", cluster, provisioning().position)
+    cluster.original = None
+    assert in_turn("EnableMigration", cluster, provisioning().position) == [], "the gate TemplateIsOurs tells it"
+
+
+def test_an_original_that_is_what_stands_there_is_left_alone():
+    picture = provisioned().picture(provisioning().position)
+    assert goals.keep_originals(picture, value(picture.facts.kubernetes)) == ()
+
+
+def test_an_original_without_what_the_brokers_were_is_of_an_older_release():
+    cluster = provisioned()
+    cluster.original = {key: each for key, each in kept(cluster).items() if key != KEPT}
+    found = cluster.picture(provisioning().position).brokers_of("kafka")
+    assert isinstance(found, Unknown)
+    assert "an older release of Switchover began the migration, with which it must end" in found.why
+    assert goals.broker_files(cluster.picture(provisioning().position.with_batch(["kafka-1"], "B", NOW))) == ()
+
+
+def test_what_the_brokers_were_is_read_from_what_was_kept_once_they_are_touched():
+    cluster = Cluster(protocol="3.5")
+    asked = cluster.picture(provisioning().position).brokers_of("kafka")
+    in_turn("EnableMigration", cluster, provisioning().position)
+    cluster.protocol = "3.9"                                      # what a broker in mode R tells
+    assert value(cluster.picture(provisioning().position).brokers_of("kafka")) == value(asked)
+    assert value(asked).raised
 
 
 def test_a_pod_is_evicted_when_it_is_ready_and_deleted_when_it_is_not():
@@ -259,6 +404,25 @@ def test_a_node_is_seen_as_its_pod_and_its_own_answer():
     assert value(nodes.sight(gone, "kafka-0")).uid == ""
     assert value(nodes.sight(picture, "kafka-controller-1")).mode == "P"
     assert isinstance(nodes.sight(with_fact(picture, "kubernetes", Unknown("no answer")), "kafka-0"), Unknown)
+
+
+def test_of_a_broker_in_another_mode_it_is_told_that_its_edits_did_not_reach_it():
+    picture = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE)
+    wrong = spoil_each(picture, "answers", lambda _: answer("A"), 0)
+    trouble = value(nodes.sight(wrong, "kafka-0")).trouble
+    assert "was not started by /opt/kafka/bin/kafka-server-start.sh of container kafka" in trouble
+    marked = spoil_each(wrong, "markers", lambda _: "switchover.B.0a1b2c3d", 0)
+    silent = with_fact(wrong, "markers", {0: Unknown("no answer")})
+    mute = with_fact(picture, "answers", {0: Unknown("no answer")})
+    for told in (picture, marked, silent, mute, with_fact(wrong, "markers", {})):
+        assert value(nodes.sight(told, "kafka-0")).trouble == ""
+    crashing = spoil_pod(wrong, "kafka-0", trouble="container kafka: CrashLoopBackOff")
+    assert value(nodes.sight(crashing, "kafka-0")).trouble == "container kafka: CrashLoopBackOff"
+
+
+def test_a_broker_on_its_way_back_to_mode_a_misses_no_edits():
+    picture = moment("EnableMigration", "ABB", "PPP", ("kafka-0",), PRE)
+    assert value(nodes.sight(spoil_each(picture, "answers", lambda _: answer("B"), 0), "kafka-0")).trouble == ""
 
 
 def test_the_strategies_come_back_and_the_claims_go_last():

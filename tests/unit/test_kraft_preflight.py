@@ -19,10 +19,8 @@ from switchover.core.kraft.facts import (
     Address,
     ControllerNode,
     MigrationNode,
-    ServerConfiguration,
     ZooKeeperTopic,
 )
-from switchover.core.kraft.overrides import overrides
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 from switchover.core.selectors import selects
@@ -32,7 +30,6 @@ from unit.pictures import (
     NOW,
     answer,
     moment,
-    server_properties,
     spec_of,
     spoil,
     spoil_each,
@@ -60,18 +57,6 @@ def kubernetes(**changes: object) -> Change:
     return lambda picture: spoil(picture, "kubernetes", **changes)
 
 
-def configured(text: str, **other_keys: str) -> Change:
-    return kubernetes(configurations={"kafka": ServerConfiguration("ConfigMap kafka-config", text, other_keys)})
-
-
-def without(key: str) -> Change:
-    return configured("\n".join(line for line in server_properties().splitlines() if not line.startswith(key)))
-
-
-def appended(line: str) -> Change:
-    return configured(f"{server_properties()}\n{line}\n")
-
-
 def workload(**changes: object) -> Change:
     return lambda picture: spoil_workload(picture, **changes)
 
@@ -92,11 +77,6 @@ def pod_with(**changes: object) -> Change:
         return spoil_workload(picture, template={**template, "spec": {**template["spec"], **changes}})
 
     return changed
-
-
-def by_environment(prefix: str = "KAFKA_") -> Change:
-    """The brokers' configuration is a container's variables; what is read from there stays the picture's."""
-    return wanted(brokers=[{"name": "kafka", "configuration": {"environment": {"prefix": prefix}}}])
 
 
 def zookeeper(**changes: object) -> Change:
@@ -146,7 +126,7 @@ def told_by_brokers(change: Callable[[BrokerExamination], BrokerExamination], *o
 
 
 def static(settings: Mapping[str, str], *only: int) -> Change:
-    """Brokers run with other static settings than their file has; "" takes one away."""
+    """Brokers were given other settings; "" takes one away."""
     def changed(told: BrokerExamination) -> BrokerExamination:
         merged = {**told.static_settings, **settings}
         return replace(told, static_settings={key: value for key, value in merged.items() if value})
@@ -154,9 +134,9 @@ def static(settings: Mapping[str, str], *only: int) -> Change:
     return told_by_brokers(changed, *only)
 
 
-def hidden(*names: str) -> Change:
-    """Settings of which brokers tell no more than that they are set."""
-    return told_by_brokers(lambda told: replace(told, hidden=frozenset(names)))
+def hidden(name: str, *only: int) -> Change:
+    """A setting of which brokers tell no more than that they have it."""
+    return told_by_brokers(lambda told: replace(told, hidden=frozenset({*told.hidden, name})), *only)
 
 
 def dry_run(result: Unknown | None) -> Change:
@@ -221,7 +201,7 @@ PLAIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'PlainLoginModule requir
 WIDE = {"all": {}, "kafka": {"matchLabels": {"app": "kafka"}},
         "data": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
-ACLS = f"authorizer.class.name={AUTHORIZER}\n"
+ACLS = static({"authorizer.class.name": AUTHORIZER})
 
 
 class Bad(NamedTuple):
@@ -243,11 +223,6 @@ BAD = [
     # objects
     Bad("a StatefulSet that does not exist", kubernetes(brokers={"kafka": None}), "ObjectsExist", F, "StatefulSetMissing",
         "StatefulSet kafka does not exist in namespace kafka"),
-    Bad("a ConfigMap that does not exist", kubernetes(configurations={"kafka": "ConfigMap kafka-config does not exist"}),
-        "ObjectsExist", F, "ConfigurationMissing", "ConfigMap kafka-config does not exist"),
-    Bad("a key that does not exist",
-        kubernetes(configurations={"kafka": "ConfigMap kafka-config has no key server.properties"}),
-        "ObjectsExist", F, "ConfigurationMissing", "has no key server.properties"),
     Bad("a StatefulSet that another migration claimed", workload(claimed_by="uid-of-another"), "ObjectsExist", F,
         "ClaimedByAnother", "uid-of-another"),
     Bad("a pod that is not ready", lambda picture: spoil_pod(picture, "kafka-1", ready=False), "ObjectsExist", W,
@@ -260,37 +235,29 @@ BAD = [
         windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 240}], rollout={"steps": [
             {"pods": 1, "bakeSeconds": 300}]}), "WindowsFit", F, "NoWindowFits", "CopyMetadata needs 510 s"),
     # templates
-    Bad("a container of another name", wanted(brokers=[{
-        "name": "kafka", "container": "broker", "configuration": {"configMapRef": {"name": "kafka-config"}}}]),
-        "ObjectsExist", F, "ContainerMissing", "StatefulSet kafka has no container broker; it has kafka"),
-    Bad("a configuration that is not mounted", container(volumeMounts=[{"name": "data", "mountPath": "/var/lib/kafka"}]),
-        "TemplateSupported", F, "TemplateUnsupported", "does not mount ConfigMap kafka-config"),
-    Bad("an entrypoint that cannot be wrapped", lambda picture: by_environment()(container(command=[])(picture)),
-        "TemplateSupported", F, "TemplateUnsupported", "has no command"),
-    Bad("a variable that the command sets", lambda picture: by_environment()(
-        container(command=["sh", "-c", "export KAFKA_PROCESS_ROLES=x; exec run"])(picture)), "Configuration", F,
-        "OverriddenOnCommandLine", "process.roles"),
-    Bad("a property to change that the image has no variable for", lambda picture: by_environment("KAFKA_CFG_")(
-        appended("zookeeper.a-b=x")(picture)), "Configuration", F, "TemplateUnsupported", "cannot express"),
+    Bad("a container of another name", wanted(brokers=[{"name": "kafka", "container": "broker"}]), "ObjectsExist", F,
+        "ContainerMissing", "StatefulSet kafka: there is no container broker; the pod has: kafka"),
+    Bad("containers of which none is called like Kafka", pod_with(containers=[{"name": "a"}, {"name": "b"}]), "ObjectsExist",
+        F, "ContainerMissing", "no container of which the name tells that it runs Kafka; the pod has: a, b"),
+    Bad("containers of which two are called like Kafka", pod_with(containers=[{"name": "kafka-a"}, {"name": "kafka-b"}]),
+        "ObjectsExist", F, "ContainerMissing", "the pod has: kafka-a, kafka-b"),
+    Bad("a command that starts Kafka without its start script", container(command=["java"], args=["kafka.Kafka", "f"]),
+        "StartScripts", F, "StartNotSupported", "container kafka of StatefulSet kafka starts kafka.Kafka by itself"),
     # the configuration itself
-    Bad("a file that is none", configured("listeners=\\u00zz"), "Configuration", F, "ConfigurationMalformed",
-        "ConfigMap kafka-config"),
-    Bad("brokers that run on KRaft already", appended("process.roles=broker"), "Configuration", F, "AlreadyKRaft",
-        "process.roles"),
-    Bad("a migration begun by hand", appended("zookeeper.metadata.migration.enable=true"), "Configuration", F,
+    Bad("a broker that runs on KRaft already", static({"process.roles": "broker"}, 1), "Configuration", F, "AlreadyKRaft",
+        "broker 1 has process.roles"),
+    Bad("a migration begun by hand", static({"zookeeper.metadata.migration.enable": "true"}, 2), "Configuration", F,
+        "MigrationAlreadyConfigured", "broker 2 already has settings of a migration begun by hand"),
+    Bad("voters given by hand", static({"controller.quorum.voters": "1@a:9093"}), "Configuration", F,
         "MigrationAlreadyConfigured", "begun by hand"),
-    Bad("voters given by hand", appended("controller.quorum.voters=1@a:9093"), "Configuration", F,
-        "MigrationAlreadyConfigured", "begun by hand"),
-    Bad("a listener with the controllers' name", appended("listeners=INTERNAL://:9092,CONTROLLER://:9095"),
-        "Configuration", F, "ListenerNameTaken", "CONTROLLER"),
+    Bad("voters that a broker hides", hidden("controller.quorum.voters"), "Configuration", F, "MigrationAlreadyConfigured",
+        "begun by hand"),
+    Bad("a listener with the controllers' name", static({"listeners": "INTERNAL://:9092, CONTROLLER://:9095"}, 1),
+        "Configuration", F, "ListenerNameTaken", "broker 1 has a listener CONTROLLER"),
+    Bad("a broker that still runs through an earlier door", hidden("switchover.B.0a1b2c3d", 2), "Configuration", F,
+        "DoorStillThere", "broker 2 was started through the door of an earlier attempt (switchover.B.0a1b2c3d)"),
     Bad("broker ids that Kafka generates", static({"broker.id": "-1"}, 0, 2), "BrokerIds", F, "GeneratedBrokerId",
         "broker 0, 2"),
-    Bad("a file that is too large", configured("#" * 350_000), "Configuration", F, "ConfigurationTooLarge", "too large"),
-    Bad("a file that is too large for many brokers",
-        lambda picture: configured("#" * 110_000)(workload(replicas=10)(picture)), "Configuration", F,
-        "ConfigurationTooLarge", "too large"),
-    Bad("a file that is not what runs", appended("inter.broker.protocol.version=3.8"), "ConfigurationIsLive", F,
-        "FileIsNotLive", "inter.broker.protocol.version"),
     # residue
     Bad("/migration of an earlier attempt", zookeeper(migration=COPIED), "Residue", F, "Residue", "its offset is 12"),
     Bad("an empty /migration", zookeeper(migration=EMPTY), "Residue", F, "Residue", "KAFKA-19480"),
@@ -328,11 +295,6 @@ BAD = [
     Bad("a broker with another inter.broker.protocol.version", protocol("3.8-IV0", 1), "Versions", F,
         "ProtocolVersionsDiffer", "broker 1"),
     Bad("a protocol version too old to be raised", protocol("2.7-IV2"), "Versions", F, "ProtocolVersionUnsupported", "3.6"),
-    Bad("a protocol version that the file does not set", lambda picture: protocol("3.5-IV2")(
-        configured("broker.id=0\n")(picture)), "Versions", F, "ProtocolVersionUnsupported", "the file sets it"),
-    Bad("a protocol version that is overridden and would have to be raised", lambda picture: container(
-        command=["kafka", "--override", "inter.broker.protocol.version=3.5"])(appended(
-            "inter.broker.protocol.version=3.5")(picture)), "Configuration", F, "OverriddenOnCommandLine", "inter.broker"),
     Bad("a broker that does not answer", lambda picture: with_fact(
         picture, "answers", {**picture.facts.answers, 1: Unknown("no answer within 3 s")}), "Versions", U, "BrokerSilent",
         "kafka-1"),
@@ -358,9 +320,6 @@ BAD += [
         "ListenerUsable", F, "ListenerCredentialsUnusable", "is valid from"),
     Bad("a certificate for servers alone", listener("SSL", {**TLS, CHAIN: certificate("server-only")}),
         "ListenerUsable", F, "ListenerCredentialsUnusable", "not issued for client_auth"),
-    Bad("stores on the command line that must move", both(
-        listener("SSL", TLS), container(args=["--override", "ssl.keystore.location=x"])),
-        "ListenerUsable", F, "OverriddenOnCommandLine", "ssl.keystore.location"),
     Bad("encrypted brokers, and a plain listener of the controllers", between_brokers("SSL"),
         "ListenerAsSecure", F, "WeakerControllers", "no encryption (PLAINTEXT), and"),
     Bad("brokers with passwords, and a plain listener of the controllers", between_brokers("SASL_PLAINTEXT"),
@@ -376,14 +335,17 @@ BAD += [
     Bad("an image of another repository", wanted(controllers={
         "storage": {"size": "1Gi"}, "template": {"image": "evil/kafka:3.9.2"}}), "ImageAllowed", F, "ImageNotAllowed",
         "spec.controllers.template.image"),
-    Bad("an authorizer, and nobody known to the controllers", appended(f"{ACLS}super.users=User:kafka"),
-        "NodesAuthorized", F, "ControllersNotAuthorized", "User:ANONYMOUS"),
-    Bad("an authorizer, and another user", both(
-        listener("SASL_PLAINTEXT", PLAIN), appended(f"{ACLS}super.users=User:admin;User:ANONYMOUS")),
-        "NodesAuthorized", F, "ControllersNotAuthorized", "User:kafka"),
-    Bad("an authorizer, and another certificate", both(
-        listener("SSL", TLS), appended(f"{ACLS}super.users=User:CN=controllers")),
-        "NodesAuthorized", F, "ControllersNotAuthorized", r"User:CN=controllers,OU=Kafka,O=Shop\, Inc.,C=DE"),
+    Bad("an authorizer, and nobody known to the controllers", ACLS, "NodesAuthorized", F, "ControllersNotAuthorized",
+        "User:ANONYMOUS"),
+    Bad("an authorizer of one broker alone", static({"authorizer.class.name": AUTHORIZER}, 2), "NodesAuthorized", F,
+        "ControllersNotAuthorized", "broker 2 has an authorizer and no super.users"),
+    Bad("an authorizer, and a user", both(listener("SASL_PLAINTEXT", PLAIN), ACLS), "NodesAuthorized", F,
+        "ControllersNotAuthorized", "User:kafka"),
+    Bad("an authorizer, and a certificate", both(listener("SSL", TLS), ACLS), "NodesAuthorized", F,
+        "ControllersNotAuthorized", r"User:CN=controllers,OU=Kafka,O=Shop\, Inc.,C=DE"),
+    Bad("an authorizer, and a certificate whose name only Kafka can make", both(both(listener("SSL", TLS), ACLS), static(
+        {"principal.builder.class": "org.example.Builder"})), "NodesAuthorized", F, "ControllersNotAuthorized",
+        "the principal of the controllers' certificate or user"),
 ]
 
 
@@ -401,7 +363,7 @@ def test_certificates_are_as_secure_as_anything(protocol: str) -> None:
 
 
 def test_nobody_is_told_to_make_everybody_a_super_user() -> None:
-    verdict = check("NodesAuthorized", appended(f"{ACLS}super.users=User:kafka")(moment("Preflight")))
+    verdict = check("NodesAuthorized", ACLS(moment("Preflight")))
     assert verdict.unblocks == "secure the controllers' listener with credentials of a super user"
 
 # Who else is there, and what is in the way of an eviction.
@@ -435,23 +397,12 @@ BAD += [
         "Flux Kustomization flux-system/kafka"),
     Bad("a budget of the whole namespace", workload(selectors=WIDE), "Budgets", F, "SeveralBudgets",
         "PodDisruptionBudget all would select the controllers"),
-    Bad("data where a shell puts it", lambda picture: disks(LogDirectory("/tmp/kafka-0", offline=False))(
-        container(args=["--override", "log.dirs=/tmp/$HOSTNAME"])(picture)), "BrokerVolumes", F, "BrokerDataIsVolatile",
-        "/tmp/kafka-0 of StatefulSet kafka lies on the container's own file system"),
-    Bad("a keystore that an init container makes", lambda picture: pod_with(volumes=[
-        *workload_of(picture).template["spec"]["volumes"], {"name": "keys", "emptyDir": {}}], initContainers=[
-            {"name": "make", "volumeMounts": [{"name": "keys", "mountPath": "/out"}]}])(container(volumeMounts=[
-            *workload_of(picture).template["spec"]["containers"][0]["volumeMounts"],
-            {"name": "keys", "mountPath": "/keys"}])(appended("ssl.keystore.location=/keys/store.jks")(picture))),
-        "ControllersFiles", F, "ControllersLackFiles", "names files on keys (emptyDir) of StatefulSet kafka"),
+    Bad("data in the container", disks(LogDirectory("/opt/more", offline=False)), "BrokerVolumes", F, "BrokerDataIsVolatile",
+        "/opt/more of StatefulSet kafka lies on the container's own file system"),
     Bad("two budgets", workload(budgets=("kafka", "everything")), "Budgets", F, "SeveralBudgets", "kafka, everything"),
     Bad("a budget that allows nothing", workload(strict_budgets=("kafka",)), "Budgets", F, "BudgetAllowsNothing",
         "PodDisruptionBudget kafka"),
     Bad("data in an emptyDir", on_a_volume(emptyDir={}), "BrokerVolumes", F, "BrokerDataIsVolatile", "an emptyDir"),
-    Bad("data in the container", appended("log.dirs=/var/lib/kafka/data,/opt/more"), "BrokerVolumes", F,
-        "BrokerDataIsVolatile", "/opt/more"),
-    Bad("data where Kafka puts it by default", configured("zookeeper.connect=zookeeper:2181"), "BrokerVolumes", F,
-        "BrokerDataIsVolatile", "/tmp/kafka-logs"),
 ]
 
 # What is asked in Preflight alone.
@@ -472,6 +423,9 @@ BAD += [
         "ZooKeeperRightMissing", "the ACL of / "),
     Bad("ZooKeeper rights that nobody tells", examined("zookeeper_rights", Unknown("no answer")), "ZooKeeperRights", U,
         "ZooKeeperUnknown", "rights"),
+    Bad("a password that cannot be compared", examined("malformed", {
+        "/config/brokers/1": "ssl.key.password is encrypted, and password.encoder.secret is not known"}), "Parse", F,
+        "EncoderSecretMissing", "/config/brokers/1"),
     Bad("a quota that is no number", examined("malformed", {"/config/users/bob": "producer_byte_rate is not a number"}),
         "Parse", F, "MalformedNode", "/config/users/bob"),
     Bad("a tree that is being read", examined("malformed", Unknown("ZooKeeper's metadata is being read")), "Parse", U,
@@ -502,35 +456,9 @@ BAD += [
     Bad("a protocol version within a release", protocol("3.7-IV1"), "Versions", F, "ProtocolVersionUnsupported", "3.7-IV4"),
     Bad("a topic that our user may not see", topics(topics={"secret": ZooKeeperTopic("id", {0: (0, 1, 2)})}), "TopicsSeen",
         W, "TopicsHidden", "secret"),
-    # the file against the brokers that run
-    Bad("another disk than the file's", static({"log.dirs": "/elsewhere"}, 1), "ConfigurationIsLive", F, "FileIsNotLive",
-        "broker 1"),
-    Bad("a setting that only the file has", appended("super.users=User:admin"), "ConfigurationIsLive", F, "FileIsNotLive",
-        "super.users is not set, and User:admin in the file"),
-    Bad("a setting that the file lost, and whose value the broker hides", hidden("super.users"), "ConfigurationIsLive", F,
-        "FileIsNotLive", "super.users is set, to what the broker hides, and not set in the file"),
-    Bad("a setting that the file lost", static({"broker.rack": "a"}), "ConfigurationIsLive", F, "FileIsNotLive",
-        "broker.rack is a, and not set in the file"),
-    Bad("an override that is not what runs", container(args=["--override", "broker.id=7"]), "ConfigurationIsLive", F,
-        "FileIsNotLive", "broker.id is 0, and 7"),
-    Bad("a setting of the image's that a mode changes", lambda picture: by_environment()(
-        static({"control.plane.listener.name": "CONTROL"})(picture)), "ConfigurationIsLive", F, "FileIsNotLive",
-        "control.plane.listener.name is CONTROL, and not set"),
-    Bad("data where an image puts it, and no volume is", lambda picture: by_environment()(
-        configured("zookeeper.connect=zookeeper:2181")(disks(LogDirectory("/opt/image", offline=False))(picture))),
-        "BrokerVolumes", F, "BrokerDataIsVolatile", "/opt/image"),
     Bad("a broker that tells nothing of itself", lambda picture: with_fact(picture, "examination", replace(
-        picture.facts.examination, brokers={})), "ConfigurationIsLive", U, "SettingsUnknown", "broker 0"),
+        picture.facts.examination, brokers={})), "Configuration", U, "BrokerSilent", "broker 0 was not asked"),
 ]
-
-# What a command line of the user may override, and what it must not.
-BAD += [
-    Bad(f"an override of {key}", container(args=["--override", f"{key}=x"]), "Configuration", F, "OverriddenOnCommandLine",
-        key)
-    for key in ("node.id", "process.roles", "controller.quorum.voters", "controller.listener.names",
-                "listener.security.protocol.map", "zookeeper.metadata.migration.enable", "authorizer.class.name")
-]
-
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.what)
 def test_bad_input_is_refused_in_words(bad: Bad):
@@ -558,9 +486,9 @@ TOLD = [
     ("a broker whose clock is behind", lambda picture: spoil(picture, "zookeeper", ahead={1: 0.2, 2: -3600.0}), "Clocks",
      Severity.WARNING, "ClocksApart"),
     ("a protocol version that is raised", protocol("2.8-IV1"), "Versions", Severity.WARNING, "ProtocolVersionIsRaised"),
-    ("a policy for settings", appended("alter.config.policy.class.name=org.example.Policy"), "Features", Severity.WARNING,
-     "AlterConfigPolicy"),
-    ("delegation tokens", appended("delegation.token.secret.key=hidden"), "Features", Severity.INFO, "DelegationTokens"),
+    ("a policy for settings", static({"alter.config.policy.class.name": "org.example.Policy"}, 1), "Features",
+     Severity.WARNING, "AlterConfigPolicy"),
+    ("delegation tokens", hidden("delegation.token.secret.key", 1), "Features", Severity.INFO, "DelegationTokens"),
     ("a topic with one replica that the user accepts", lambda picture: replicas("logs", 1)(
         wanted(gates={"acceptedTopics": ["logs"]})(picture)), "Health", Severity.WARNING, "TopicStandsStill"),
     ("nodes that may not be read", lambda picture: spoil_pod(picture, "kafka-1", cordoned=None), "NodesSeen",
@@ -589,8 +517,16 @@ TOLD = [
     ("a right that an address may give", examined("zookeeper_rights", replace(NO_READ, unjudged={"/": ("ip",)})),
      "ZooKeeperRights", Severity.WARNING, "ZooKeeperRightUnsure"),
     ("ids that were generated once", zookeeper(generated_ids=True), "BrokerIds", Severity.INFO, "IdsWereGenerated"),
-    ("a replication that differs", static({"default.replication.factor": "2"}, 0), "ConfigurationIsLive", Severity.WARNING,
-     "FileDiffers"),
+    ("a replication that differs", static({"default.replication.factor": "2"}, 1), "BrokersAlike", Severity.WARNING,
+     "BrokersDiffer"),
+    ("a setting that the others have not", static({"unclean.leader.election.enable": "true"}, 2), "BrokersAlike",
+     Severity.WARNING, "BrokersDiffer"),
+    ("super users of some brokers alone", hidden("super.users", 0, 2), "BrokersAlike", Severity.WARNING, "BrokersDiffer"),
+    ("super users whom only Kafka knows", both(ACLS, hidden("super.users")), "NodesAuthorized", Severity.WARNING,
+     "SuperUsersHidden"),
+    ("everyone allowed where no ACL is", both(ACLS, hidden("allow.everyone.if.no.acl.found")), "NodesAuthorized",
+     Severity.WARNING, "SuperUsersHidden"),
+    ("the script that starts Kafka", lambda picture: picture, "StartScripts", Severity.INFO, "StartScript"),
     ("a storage class that cannot be seen", examined("storage_classes", Unknown("forbidden", refused=True)), "Storage",
      Severity.INFO, "StorageClassUnseen"),
     ("a pod that waits for ZooKeeper", pod_with(initContainers=[
@@ -614,13 +550,12 @@ def test_what_shuts_nothing_is_told(change, gate, severity, code):
     assert verdict.outcome is Outcome.PASS
     found = [finding for finding in verdict.findings if finding.reason == code]
     assert [(finding.severity, bool(finding.message)) for finding in found] == [(severity, True)]
-    assert "hidden" not in str(found), "a secret is named by its key alone"
 
 
 def test_what_shuts_nothing_is_not_found_where_it_is_not():
     picture = moment("Preflight")
     codes = {finding.reason for gate in preflight.GATES for finding in gate.check(picture).findings}
-    assert codes == {"MetadataSize", "LowControllerEpoch"}
+    assert codes == {"MetadataSize", "LowControllerEpoch", "StartScript"}
 
 
 @pytest.mark.parametrize("selector", [{}, {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}])
@@ -644,6 +579,13 @@ def test_an_old_broker_is_told_with_its_release_and_the_commands_of_an_upgrade(f
     assert pin == "set inter.broker.protocol.version=3.6 in the brokers' configuration, where it is not"
     assert image == "kubectl --namespace kafka set image statefulset kafka kafka=REGISTRY/kafka:3.9.2"
     assert status == "kubectl --namespace kafka rollout status statefulset kafka"
+
+
+def test_the_container_that_the_spec_names_is_the_one_to_upgrade():
+    old = wanted(brokers=[{"name": "kafka", "container": "broker"}])(spoil_each(
+        moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 11}), 1))
+    [found] = [each for each in check("Versions", old).findings if each.reason == "WrongKafkaVersion"]
+    assert " statefulset kafka broker=REGISTRY/kafka:3.9.2; " in found.unblocks
 
 
 def test_every_gate_of_preflight_finds_something():
@@ -729,33 +671,20 @@ def test_what_was_found_before_something_unseen_is_told_too():
 
 
 FINE: dict[str, tuple[str, Change]] = {
-    "what an image adds to its variables": ("ConfigurationIsLive", lambda picture: by_environment()(
-        static({"broker.rack": "a", "listeners": "INTERNAL://0.0.0.0:9092"})(without("listeners=")(picture)))),
-    "data where an image puts it": ("BrokerVolumes", lambda picture: by_environment()(
-        configured("zookeeper.connect=zookeeper:2181")(picture))),
     "keys of the controllers": ("ListenerUsable", listener("SSL", TLS)),
-    "an authorizer, and a super user": ("NodesAuthorized", lambda picture: listener("SASL_PLAINTEXT", PLAIN)(
-        appended(f"{ACLS}super.users=User:admin;User:kafka")(picture))),
-    "an authorizer that knows nodes by rules": ("NodesAuthorized", lambda picture: listener("SSL", TLS)(appended(
-        f"{ACLS}ssl.principal.mapping.rules=RULE:^CN=(.*?),.*$/$1/L\nsuper.users=User:controllers")(picture))),
-    "an authorizer of the user's own": ("NodesAuthorized", appended("authorizer.class.name=org.example.Own")),
+    "an authorizer of the user's own": ("NodesAuthorized", static({"authorizer.class.name": "org.example.Own"})),
     "our own claim": ("ObjectsExist", workload(claimed_by=moment("Preflight").uid)),
     "our own Lease": ("ClusterIsFree", kubernetes(lease_holder=f"{moment('Preflight').uid}/another-pod")),
     "a Lease of nobody": ("ClusterIsFree", kubernetes(lease_holder="")),
     "a listener whose name begins like the controllers'": (
-        "Configuration", appended("listeners=INTERNAL://:9092,CONTROLLER_OLD://:9095")),
-    "generated ids switched on and ids given": ("BrokerIds", appended("broker.id.generation.enable=true")),
+        "Configuration", static({"listeners": "INTERNAL://:9092,CONTROLLER_OLD://:9095"})),
+    "generated ids switched on and ids given": ("BrokerIds", static({"broker.id.generation.enable": "true"})),
     "a protocol version with its -IV": ("Versions", protocol("3.9-IV0")),
     "the oldest protocol version that can migrate": ("Versions", protocol("3.6")),
-    "no protocol version in the file": ("ConfigurationIsLive", without("inter.broker.protocol.version")),
-    "a value with a space after its comma": ("ConfigurationIsLive", static({
-        "listener.security.protocol.map": "INTERNAL:PLAINTEXT, CLIENTS:PLAINTEXT"})),
-    "a value that a shell makes up": ("ConfigurationIsLive", lambda picture: static({"broker.rack": "a"})(
-        appended("broker.rack=${env:RACK}")(picture))),
-    "settings whose values a broker hides": ("ConfigurationIsLive", lambda picture: hidden(
-        "super.users", "allow.everyone.if.no.acl.found")(both(static({"authorizer.class.name": AUTHORIZER}), appended(
-            f"{ACLS}super.users=User:admin\nallow.everyone.if.no.acl.found=true"))(picture))),
-    "the other name of a setting": ("ConfigurationIsLive", static({"log.dirs": "", "log.dir": "/var/lib/kafka/data"})),
+    "a key that only begins like a marker": ("Configuration", hidden("switchovers.own")),
+    "the same with a space after a comma": ("BrokersAlike", static({
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT, CLIENTS:PLAINTEXT"}, 1)),
+    "what is each broker's own": ("BrokersAlike", static({"broker.rack": "a", "log.dirs": "/elsewhere"}, 1)),
     "our own Secret for the brokers": ("Names", examined("objects", {"Secret kafka-switchover": "switchover"})),
     "many disks": ("Disks", disks(*TWO)),
     "a storage class that bound claims use": ("Storage", lambda picture: examined(
@@ -763,7 +692,6 @@ FINE: dict[str, tuple[str, Change]] = {
             controllers={"storage": {"size": "1Gi", "storageClassName": "standard"}})(picture))),
     "a label of Helm's that says nothing about Argo CD": ("Ownership", workload(marks={"app.kubernetes.io/instance": "a"})),
     "data on a claim of the pod": ("BrokerVolumes", on_a_volume(persistentVolumeClaim={"claimName": "data"})),
-    "data on a volume whose place a shell decides": ("BrokerVolumes", appended("log.dirs=/data/$HOSTNAME")),
     "a topic with one replica that the user accepts": ("Health", lambda picture: replicas("logs", 1)(
         wanted(gates={"acceptedTopics": ["logs"]})(picture))),
     "two replicas of which one is enough": ("Health", replicas("logs", 0, 1)),
@@ -775,10 +703,44 @@ def test_what_does_no_harm_is_let_through(gate, spoil):
     assert check(gate, spoil(moment("Preflight"))).outcome is Outcome.PASS
 
 
-def test_every_pod_needs_its_own_copy_of_the_file():
-    just_fits = configured("#" * 300_000)
-    assert check("Configuration", just_fits(moment("Preflight"))).outcome is Outcome.PASS
-    assert check("Configuration", just_fits(workload(replicas=4)(moment("Preflight")))).reason == "ConfigurationTooLarge"
+# --- what is told of differences and of the start script ---------------------------------------------------------------
+
+
+def test_the_first_broker_gives_the_controllers_what_brokers_differ_in():
+    odd = static({"min.insync.replicas": "1"}, 2)
+    (found,) = check("BrokersAlike", odd(moment("Preflight"))).findings
+    assert (found.subject, found.observed, found.threshold) == ("min.insync.replicas", "broker 2: 1", "2")
+    assert "the controllers will have that of broker 0" in found.message
+
+
+def test_of_what_brokers_hide_only_their_having_it_is_told():
+    (found,) = check("BrokersAlike", hidden("super.users", 1)(moment("Preflight"))).findings
+    assert (found.observed, found.threshold) == ("broker 1: set, to what the broker hides", "not set")
+    assert not check("BrokersAlike", hidden("super.users")(moment("Preflight"))).findings
+
+
+@pytest.mark.parametrize(("spoil", "script"), [
+    (lambda picture: picture, "/opt/kafka/bin/kafka-server-start.sh"),
+    (container(command=["sh", "-c", "exec /own/kafka-server-start.sh /f"]), "/own/kafka-server-start.sh"),
+    (wanted(brokers=[{"name": "kafka", "start": {"preset": "Confluent"}}]), "/usr/bin/kafka-server-start"),
+], ids=["of the command", "of a command of the user's", "of the spec"])
+def test_the_start_script_that_is_taken_is_told(spoil, script):
+    (found,) = check("StartScripts", spoil(moment("Preflight"))).findings
+    assert (found.reason, found.observed) == ("StartScript", script)
+    assert script in found.message
+    assert "spec.brokers[].start" in found.unblocks
+
+
+@pytest.mark.parametrize(("how", "who"), [
+    (ACLS, "User:ANONYMOUS"),
+    (both(listener("SASL_PLAINTEXT", PLAIN), ACLS), "User:kafka"),
+    (both(listener("SSL", TLS), both(ACLS, static({"ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/U"}))),
+     "User:CONTROLLERS"),
+])
+def test_who_must_be_a_super_user_is_told_by_name(how: Change, who: str):
+    (found,) = check("NodesAuthorized", both(how, hidden("super.users"))(moment("Preflight"))).findings
+    assert found.threshold == who
+    assert f"{who}, as whom the nodes meet" in found.message
 
 
 # --- what is to be pasted -----------------------------------------------------------------------------------------------
@@ -801,32 +763,3 @@ def test_a_tool_that_would_revert_comes_with_the_stanza_against_it(marks, stanza
     check("Ownership", workload(marks=ARGO)(moment("Preflight"))).findings[0].unblocks] for index in (0, 1)])
 def test_argos_stanza_is_yaml(text):
     assert isinstance(yaml.safe_load(text.removesuffix(" in the spec of the Application")), dict)
-
-
-# --- overrides on the command line --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("given", "found"), [
-    ({"args": ["--override", "broker.id=1"]}, {"broker.id": "1"}),
-    ({"args": ["--override=broker.id=1"]}, {"broker.id": "1"}),
-    ({"command": ["bash", "-c", "exec start server.properties --override a=1 --override b=x=y"]}, {"a": "1", "b": "x=y"}),
-    ({"command": ["sh", "-c", "start \\\n  --override \\\n  a=1"]}, {"a": "1"}),
-    ({"command": ["sh", "-c", "start \\\n  --override 'a=1' \\\n  --override \"b=2\""]}, {"a": "1", "b": "2"}),
-    ({"command": ["bash", "-ec", 'exec start --override log.dirs="/data" --override zookeeper.connect="zk:2181";']},
-     {"log.dirs": "/data", "zookeeper.connect": "zk:2181"}),
-    ({"command": ["sh", "-c"], "args": ["start --override 'super.users=User:a; User:b' && true"]},
-     {"super.users": "User:a; User:b"}),
-    ({"command": ["sh", "-c", "start --override broker.id=$((100 + ${HOSTNAME##*-}))"]}, {"broker.id": "$((100"}),
-    ({"command": ["sh", "-c", "start --override a='1"]}, {"a": "'1"}),
-    ({"args": ["--override", "super.users=User:a; User:\"b\""]}, {"super.users": 'User:a; User:"b"'}),
-    ({"args": ["server.properties", "--override"]}, {}),
-    ({"args": ["node.id=1"]}, {}),
-    ({}, {}),
-], ids=str)
-def test_overrides_are_found_wherever_they_stand(given, found):
-    assert overrides(given) == found
-
-
-def test_the_demo_overrides_what_it_may():
-    assert overrides(workload_of(moment("Preflight")).template["spec"]["containers"][0]).keys() == {
-        "broker.id", "advertised.listeners"}

@@ -4,6 +4,7 @@ golden/preview.txt is what `switchover plan` prints of it for the migration of p
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +12,15 @@ import pytest
 
 from switchover.api.plan_preview import LINES_SHOWN, Basis
 from switchover.cli.plan import _previewed
-from switchover.core.kraft.facts import Facts, MigrationState, ServerConfiguration
-from switchover.core.kraft.modes import properties, render_broker
+from switchover.core.kraft.door import edits
+from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preview import HIDDEN, changes, lines, preview, shown
 from switchover.core.kraft.status import telling
 from switchover.core.observed import Unknown
 from switchover.core.pace import Pace
-from unit.pictures import BROKERS, NOW, migration, moment, server_properties, spec_of, spoil, with_fact
+from switchover.core.position import Position
+from unit.pictures import NOW, Cluster, migration, moment, spec_of, spoil, value, with_fact
 from unit.test_kraft_status import folded, on_record
 
 GOLDEN = Path(__file__).parent / "golden" / "preview.txt"
@@ -33,9 +35,16 @@ SECRETS = {
 }
 
 
-def with_file(text: str, **spec: object) -> Picture:
-    picture = moment("Preflight", **spec)
-    return spoil(picture, "kubernetes", configurations={"kafka": ServerConfiguration("ConfigMap kafka-config", text, {})})
+def examined(picture: Picture, **brokers: object) -> Picture:
+    return with_fact(picture, "examination", replace(picture.facts.examination, **brokers))
+
+
+def running_with(settings: Mapping[str, str], hidden: Iterable[str] = ()) -> Picture:
+    """Brokers that were given these settings beside those of the demo, and more that they keep to themselves."""
+    picture = moment("Preflight")
+    return examined(picture, brokers={broker_id: replace(told, value=replace(
+        told.value, static_settings={**told.value.static_settings, **settings}, hidden=frozenset(hidden)))
+        for broker_id, told in picture.facts.examination.brokers.items()})
 
 
 def previewed(picture: Picture):
@@ -48,21 +57,30 @@ def test_the_preview_is_printed_as_it_was():
     assert "\n".join(_previewed(moment("Preflight"))) + "\n" == GOLDEN.read_text()
 
 
-def test_the_preview_says_what_the_files_will_say():
-    """Against the files themselves: apply the lines of every change to what a broker has, and it has what it will have."""
+def test_the_preview_says_what_the_edits_make():
+    """Against the edits themselves: apply the lines of every change to what a broker has, and it has what it will have."""
     picture = moment("Preflight")
-    assert picture.voters is not None
-    has = properties(server_properties())
+    brokers = value(picture.brokers_of("kafka"))
+    given = has = dict(value(picture.facts.examination.brokers[1]).static_settings)
     for mode in ("B", "C"):
         (change,) = [each for each in changes(picture) if (each.workload, each.mode) == ("kafka", mode)]
         for key, (_, new) in {**change.common, **{key: own["kafka-1"] for key, own in change.own.items()}}.items():
             has = {name: value for name, value in has.items() if name != key} | ({key: new} if new is not None else {})
-        assert has == properties(render_broker(server_properties(), mode, BROKERS["kafka-1"], picture.voters))
+        assert has == edits.applied(edits.broker(mode, 1, picture.voters, brokers), given)
+
+
+def test_brokers_of_an_old_protocol_version_are_raised_first():
+    picture = Cluster(protocol="3.5").picture(Position(step="Preflight"))
+    (raised,) = [change for change in previewed(picture).changes if change.name == "kafka/R"]
+    assert raised.lines == ("- inter.broker.protocol.version=3.5", "+ inter.broker.protocol.version=3.9")
+    assert {each.name: each.restarts_each for each in previewed(picture).nodes} == {"kafka": 3, "kafka-controller": 1}
+    assert not [change for change in changes(moment("Preflight")) if change.mode == "R"]
 
 
 def test_what_differs_from_pod_to_pod_is_told_once():
     (to_c,) = [change for change in previewed(moment("Preflight")).changes if change.name == "kafka/C"]
-    assert to_c.own == ("node.id",)
+    assert to_c.own == ("broker.id", "node.id")
+    assert "- broker.id=<each its own>" in to_c.lines
     assert "+ node.id=<each its own>" in to_c.lines
 
 
@@ -105,12 +123,18 @@ def test_a_hold_is_told():
 
 
 def test_no_secret_is_shown():
-    text = server_properties() + "\n" + "\n".join(f"{key}={value}" for key, value in SECRETS.items()) + "\n"
-    picture = with_file(text)
+    picture = running_with(SECRETS)
     told = json.dumps(previewed(picture).manifest()) + "\n".join(_previewed(picture))
     assert "s3cret" not in told
     assert HIDDEN in told, "what changes is told all the same"
     assert "zookeeper.connect=zookeeper:2181" in told, "and what is no secret is shown"
+
+
+def test_what_brokers_keep_to_themselves_is_told_by_name():
+    (to_c,) = [change for change in previewed(running_with({}, ["zookeeper.ssl.keystore.password", "super.users"])).changes
+               if change.name == "kafka/C"]
+    assert "- zookeeper.ssl.keystore.password=<hidden>" in to_c.lines
+    assert not [line for line in to_c.lines if "super.users" in line], "it stays as it is"
 
 
 @pytest.mark.parametrize("key", sorted(SECRETS.keys() - {"inter.broker.listener.name"}))
@@ -124,19 +148,20 @@ def test_what_is_no_secret_is_shown(key):
 
 
 def test_the_preview_in_the_status_stays_small():
-    text = server_properties() + "".join(f"zookeeper.option{n}={'x' * 300}\n" for n in range(200))
-    found = previewed(with_file(text))
+    picture = running_with({f"zookeeper.option{n}": "x" * 300 for n in range(200)})
+    found = previewed(picture)
     assert sum(len(change.lines) for change in found.changes) == LINES_SHOWN
     assert sum(change.omitted for change in found.changes) > 200
     assert len(json.dumps(found.manifest())) < 12_000
-    printed = list(_previewed(with_file(text)))
+    printed = list(_previewed(picture))
     assert sum(line.startswith("  - zookeeper.option") for line in printed) > 200, "the command prints all"
 
 
 def test_keys_of_their_own_are_as_many_as_differ():
-    for change in changes(moment("Preflight")):
-        assert change.own.keys() == {"node.id"} or not change.own
-        assert all(line[0] in "+-" for line in lines(change))
+    own = {f"{change.workload}/{change.mode}": {*change.own} for change in changes(moment("Preflight"))}
+    assert own == {"kafka/B": set(), "kafka/C": {"broker.id", "node.id"}, "kafka-controller/P": {"node.id"},
+                   "kafka-controller/F": set()}
+    assert all(line[0] in "+-" for change in changes(moment("Preflight")) for line in lines(change))
 
 
 # --- when it cannot be computed -----------------------------------------------------------------------------------------
@@ -145,10 +170,12 @@ def test_keys_of_their_own_are_as_many_as_differ():
 @pytest.mark.parametrize("picture", [
     replace(moment("Preflight"), facts=Facts()),
     with_fact(moment("Preflight"), "zookeeper", Unknown("no answer")),
-    with_file("listeners=\\u00zz"),
-    spoil(moment("Preflight"), "kubernetes", configurations={"kafka": "ConfigMap kafka-config does not exist"}),
+    examined(moment("Preflight"), brokers={
+        **moment("Preflight").facts.examination.brokers, 1: Unknown("broker 1 gives no answer")}),
+    replace(moment("Preflight"), spec=spec_of(brokers=[{"name": "kafka", "container": "broker"}])),
+    spoil(moment("Preflight"), "kubernetes", listener_credentials="Secret keys does not exist"),
     spoil(moment("Preflight"), "kubernetes", brokers={"kafka": None}),
-], ids=["nothing seen", "brokers not known", "malformed", "no file", "no StatefulSet"])
+], ids=["nothing seen", "brokers not known", "a broker silent", "no such container", "no credentials", "no StatefulSet"])
 def test_what_cannot_be_computed_is_left_to_preflight_to_tell(picture):
     assert preview(picture) is None
     assert list(_previewed(picture)) == []

@@ -344,7 +344,8 @@ def test_no_approval_is_carried_into_a_new_attempt():
 def test_what_preflight_found_stays_to_be_read():
     found = folded(PICTURES["Preflight finds residue"]())
     assert [(item.code, item.severity) for item in found.findings] == [
-        ("Residue", Severity.BLOCKER), ("LowControllerEpoch", Severity.INFO), ("MetadataSize", Severity.INFO)]
+        ("Residue", Severity.BLOCKER), ("StartScript", Severity.INFO), ("LowControllerEpoch", Severity.INFO),
+        ("MetadataSize", Severity.INFO)]
     assert not is_true(found, ConditionType.PREFLIGHT_PASSED)
     assert folded(PICTURES["EnableMigration"](), on_record(migration(), found)).findings == found.findings
 

@@ -249,9 +249,16 @@ def test_another_password_is_a_difference_that_shows_neither() -> None:
     assert "sesame" not in repr(zookeeper) + repr(logged_password("close sesame"))
 
 
-def test_without_a_secret_kafka_copies_the_text_as_it_stands() -> None:
+def test_without_the_secret_it_is_told_which_one_is_missing() -> None:
     text = encrypted("open sesame", "s3cret")
-    assert difference(from_nodes(with_password(text)), logged_password(text)) == ()
+    (found,) = difference(from_nodes(with_password(text)), ClusterMetadata())
+    assert (found.kind, found.key) == ("znode", "/config/brokers/1")
+    assert "password.encoder.secret is not known" in found.zookeeper
+    assert text not in str(found)
+
+
+def test_without_a_secret_a_password_that_is_not_encrypted_is_what_it_is() -> None:
+    assert difference(from_nodes(with_password("open sesame")), logged_password("open sesame")) == ()
 
 
 @pytest.mark.parametrize("text", [

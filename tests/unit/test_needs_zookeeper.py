@@ -4,6 +4,9 @@ import pytest
 
 from switchover.core.kraft.needs_zookeeper import users
 
+CONFLUENT = [{"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zk:2181"}]
+TLS = {"name": "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE", "value": "true"}
+
 
 def pod(**container):
     return {"spec": {"containers": [{"name": "kafka", **container}]}}
@@ -22,6 +25,11 @@ def executing(*command):
     (pod(livenessProbe=executing("check", "zk-0.zk.kafka.svc")), ("livenessProbe of container kafka",)),
     (pod(lifecycle={"postStart": executing("curl", "http://zk-1.zk.kafka.svc:8080")}), ("postStart of container kafka",)),
     (pod(lifecycle={"preStop": executing("sleep", "5")}), ()),
+    (pod(image="confluentinc/cp-kafka:7.9.0", env=CONFLUENT),
+     ("the entrypoint of container kafka (KAFKA_ZOOKEEPER_CONNECT)",)),
+    (pod(image="confluentinc/cp-kafka:7.9.0", env=[*CONFLUENT, TLS]), ()),
+    (pod(image="confluentinc/cp-kafka:7.9.0", env=[{"name": "KAFKA_PROCESS_ROLES", "value": "broker"}]), ()),
+    (pod(image="kafka:3.9", env=CONFLUENT), ()),
     ({"spec": {"containers": [], "initContainers": [
         {"name": "wait", "command": ["sh"], "args": ["-c", "until nc -z zk-0.zk.kafka.svc 2181; do sleep 1; done"]},
         {"name": "other", "args": ["not-zk-0.zk.kafka.svc", "zk-0.zk.kafka.svc-too"]}]}}, ("init container wait",)),

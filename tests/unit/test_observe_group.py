@@ -59,7 +59,7 @@ class Kafka:
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload]:
         return {}
 
-    async def values(self, kind: str, name: str) -> dict[str, str] | None:
+    async def config_map(self, name: str) -> dict[str, str] | None:
         found = self.config_maps.get(name)
         if isinstance(found, Exception):
             raise found

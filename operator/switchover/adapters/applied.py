@@ -5,8 +5,8 @@ from typing import Any
 
 from switchover import documents
 from switchover.core.kraft import names
+from switchover.core.kraft.door.mount import VOLUME
 from switchover.core.kraft.export import LAST_APPLIED
-from switchover.core.kraft.template import VOLUME
 
 
 def applied_by(stateful_set: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod
 from switchover.core.groups.facts import JobRun
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft import names
-from switchover.core.kraft.facts import ServerConfiguration, Workload
+from switchover.core.kraft.facts import Workload
 from switchover.core.selectors import selects
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
@@ -98,30 +98,12 @@ class KubernetesWorkloads:
             return None
         return frozenset(node for node, answer in zip(first + rest, answers, strict=True) if answer)
 
-    async def configuration(self, kind: str, name: str, key: str) -> ServerConfiguration:
-        """A key of a ConfigMap or Secret; Refused names the object or key that does not exist."""
-        found = await self.values(kind, name)
-        if found is None:
-            raise Refused(f"{kind} {name} does not exist in namespace {self._server.namespace}")
-        texts = dict(found)
-        if key not in texts:
-            keys = f"; its keys: {', '.join(sorted(texts)) or 'none'}" if kind == "ConfigMap" else ""
-            raise Refused(f"{kind} {name} has no key {key}{keys}")
-        text = texts.pop(key)
+    async def config_map(self, name: str) -> Mapping[str, str] | None:
+        """All of a ConfigMap; None when it does not exist."""
         try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise Refused(f"key {key} of {kind} {name} is not UTF-8 text") from None
-        return ServerConfiguration(f"{kind} {name} key {key}", text, texts)
-
-    async def values(self, kind: str, name: str) -> Mapping[str, str] | None:
-        """All of a ConfigMap or Secret; None when it does not exist."""
-        try:
-            found = await self._server.get(self._server.path("v1", kind, name))
+            found = await self._server.get(self._server.path("v1", "ConfigMap", name))
         except NotFound:
             return None
-        if kind == "Secret":
-            return _decoded(found.get("data"))
         return dict(found.get("data") or {}) | _decoded(found.get("binaryData"))
 
     async def client_properties(self, secret: str) -> Mapping[str, str]:

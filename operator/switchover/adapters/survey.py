@@ -24,7 +24,6 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "services"): ("get", "create", "patch", "delete"),
     ("policy", "poddisruptionbudgets"): ("get", "list", "create", "patch", "delete"),
     ("", "persistentvolumeclaims"): ("get", "list", "delete"),
-    ("", "configmaps"): ("get",),
     ("", "secrets"): ("get", "create", "patch", "delete"),
 }
 """What a KafkaMigration does with whom: the chart's Role grants it, and a test compares the two."""

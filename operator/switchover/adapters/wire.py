@@ -11,7 +11,7 @@ from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
 from kio.static.primitive import i32
 
-from switchover.adapters.wire_broker import examine_broker
+from switchover.adapters.wire_broker import examine_broker, shown_marker
 from switchover.adapters.wire_connection import connected, succeeded
 from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
 from switchover.adapters.wire_metadata import metadata
@@ -95,6 +95,11 @@ class KafkaWire:
         """Settings, log directories and our rights, as a broker tells them."""
         async with connected(broker, self._security, self._seconds) as connection:
             return await examine_broker(broker, connection, broker_id)
+
+    async def marker(self, broker: Address, broker_id: int) -> str:
+        """Of all settings that a broker tells, the one that the door gave it."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            return await shown_marker(broker, connection, broker_id)
 
     async def close(self) -> None:
         """Nothing stays open between two questions."""

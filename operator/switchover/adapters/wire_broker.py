@@ -8,6 +8,7 @@ from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 
 from switchover.adapters.wire_configs import broker_settings
 from switchover.adapters.wire_connection import Connection, succeeded
+from switchover.core.kraft.door.edits import MARKER
 from switchover.core.kraft.examination import BrokerExamination, LogDirectory
 from switchover.core.kraft.facts import Address
 
@@ -25,6 +26,12 @@ async def examine_broker(node: Address, connection: Connection, broker_id: int) 
     return BrokerExamination(
         {name: value for name, value in settings.items() if value is not None}, await _directories(node, connection),
         operations, frozenset(setting.name for setting in configs if setting.is_sensitive and _is_static(setting)))
+
+
+async def shown_marker(node: Address, connection: Connection, broker_id: int) -> str:
+    """Kafka tells keys that it does not know by their names (docs/facts/last-door.md). Raises Refused."""
+    configs = await broker_settings(node, connection, broker_id)
+    return next((setting.name for setting in configs if setting.name.startswith(MARKER)), "")
 
 
 async def cluster_operations(connection: Connection) -> frozenset[str]:

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from switchover.api.affinity import Affinity
 from switchover.api.meta import SecretRef
-from switchover.api.schema import Model, Must, ObjectName, Rule, WorkloadName, matches
+from switchover.api.schema import ContainerName, Model, Must, ObjectName, Rule, Unique, WorkloadName, matches
 
 
 class SecurityProtocol(StrEnum):
@@ -120,7 +120,7 @@ _HEAP = r"(-Xm[snx][0-9]+[kKmMgG]?|-XX:(Initial|Min|Max)RAMPercentage=[0-9]+(\.[
 
 
 class ControllerTemplate(Model):
-    """What may be said about the controllers' pods; everything else is Switchover's own."""
+    """What of the controllers' pods differs from the brokers', of which they are a copy."""
 
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The image. Absent: the brokers'."""
@@ -138,13 +138,15 @@ class ControllerTemplate(Model):
     automount_service_account_token: bool = False
     """Whether the pods get a token of the brokers' ServiceAccount, which Kafka does not need."""
     resources: ResourceRequirements = ResourceRequirements()
-    """Compute resources of the container."""
+    """Compute resources of the container that runs Kafka. Absent: it asks for 100m and 1Gi, and may use 2Gi."""
+    omit: Annotated[tuple[ContainerName, ...], Field(max_length=32), Unique()] = ()
+    """Init containers and sidecars of the brokers' pod that the controllers shall not have."""
     node_selector: Labels = Field(default_factory=dict)
-    """Labels that a node must have."""
+    """Labels that a node must have. Absent: the brokers'."""
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=32)] = ()
-    """Taints that are tolerated."""
+    """Taints that are tolerated. Absent: the brokers'."""
     affinity: Affinity | None = None
-    """Kubernetes' own affinity. Absent: spread over nodes and zones."""
+    """Kubernetes' own affinity. Absent: on the brokers' kind of nodes, spread over nodes and zones."""
     labels: Labels = Field(default_factory=dict)
     """Further labels of the pods; none that a broker's Service or StatefulSet selects."""
     annotations: Annotations = Field(default_factory=dict)

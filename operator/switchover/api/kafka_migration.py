@@ -11,7 +11,6 @@ from switchover.api.meta import (
     HOST_PORTS,
     GroupHealth,
     KafkaConnection,
-    KeyRef,
     MigrationGates,
     MigrationSpec,
     ObjectMeta,
@@ -56,54 +55,45 @@ class ZooKeeperConnection(Model):
     """Secret with the client's TLS and SASL settings. Absent: no authentication."""
 
 
-class EnvironmentConfiguration(Model):
-    """An image that builds server.properties from environment variables at start.
+class StartPreset(StrEnum):
+    """Whose layout an image has: where its own script that starts Kafka is."""
 
-    The container must name the image's entrypoint in `command`, which is run with the variables of the pod's mode.
-    """
+    APACHE = "Apache"
+    BITNAMI = "Bitnami"
+    CONFLUENT = "Confluent"
 
-    prefix: Annotated[
+
+class BrokerStart(Model):
+    """The image's own script that starts Kafka, over which the edits of a mode are made."""
+
+    preset: StartPreset | None = None
+    """Apache: /opt/kafka/bin/kafka-server-start.sh; Bitnami: /opt/bitnami/kafka/bin/kafka-server-start.sh; Confluent:
+    /usr/bin/kafka-server-start."""
+    script: Annotated[
         str,
-        Field(min_length=1, max_length=64),
-        matches(r"[A-Z][A-Z0-9_]*_", "must be the prefix of the variables: upper case, ending in '_', such as KAFKA_"),
-    ] = "KAFKA_"
-    """What the names of these variables begin with. KAFKA_CFG_ means the rule of bitnami/kafka; any other, that of
-    confluentinc/cp-kafka."""
+        Field(min_length=2, max_length=512),
+        matches(r"(/[A-Za-z0-9._-]+)+", "must be an absolute path without blanks, such as /kafka/bin/kafka-server-start.sh"),
+    ] | None = None
+    """Its path in the image, where it is another."""
 
-
-class BrokerConfiguration(Model):
-    """Where the brokers' server.properties comes from."""
-
-    config_map_ref: KeyRef | None = None
-    """A key of a ConfigMap, mounted as a file or a directory."""
-    secret_ref: KeyRef | None = None
-    """A key of a Secret, mounted as a file or a directory."""
-    environment: EnvironmentConfiguration | None = None
-    """Environment variables of the container."""
-
-    cel = (
-        Rule(
-            "[has(self.configMapRef), has(self.secretRef), has(self.environment)].filter(given, given).size() == 1",
-            "must have exactly one of configMapRef, secretRef and environment",
-        ),
-    )
+    cel = (Rule("has(self.preset) != has(self.script)", "must have exactly one of preset and script"),)
 
     @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if sum(source is not None for source in (self.config_map_ref, self.secret_ref, self.environment)) != 1:
+    def _one(self) -> Self:
+        if (self.preset is None) == (self.script is None):
             raise ValueError(self.cel[0].message)
         return self
 
 
 class BrokerSet(Model):
-    """A StatefulSet of brokers."""
+    """A StatefulSet of brokers. How they are configured need not be said."""
 
     name: WorkloadName
     """Name of the StatefulSet."""
-    container: ContainerName = "kafka"
-    """The container that runs the broker."""
-    configuration: BrokerConfiguration
-    """Where its server.properties comes from; it is read and never edited."""
+    container: ContainerName | None = None
+    """The container that runs Kafka. Absent: the only one, or the only one whose name tells that it does."""
+    start: BrokerStart | None = None
+    """The script that starts Kafka. Absent: the one that the container's command calls, or that of the image's layout."""
 
 
 class KafkaMigrationGates(MigrationGates):

@@ -80,19 +80,6 @@ class ConfigMapRef(Model):
     """Name of the ConfigMap."""
 
 
-class KeyRef(Model):
-    """One key of a ConfigMap or Secret in the resource's own namespace."""
-
-    name: ObjectName
-    """Name of the ConfigMap or Secret."""
-    key: Annotated[
-        str,
-        Field(min_length=1, max_length=253),
-        matches(r"[A-Za-z0-9._-]+", "must be a key of a ConfigMap or Secret: letters, digits, '.', '_' and '-'"),
-    ] = "server.properties"
-    """The key that holds the file."""
-
-
 class KafkaConnection(Model):
     """How to reach the Kafka cluster as a client."""
 

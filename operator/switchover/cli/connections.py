@@ -30,6 +30,7 @@ from switchover.core.credentials import (
 from switchover.core.kraft import listener
 from switchover.core.kraft.controllers import addresses
 from switchover.core.kraft.facts import Address
+from switchover.metadata.passwords import ENCODER_SECRET
 from switchover.observe import Clients, Observer
 from switchover.observe_group import GroupClients, GroupObserver
 from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, Refused, ZooKeeper, ZooKeeperGroups
@@ -164,6 +165,7 @@ class Credentialed:
             controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
             admin=self._kept.get("admin", kafka, lambda with_: open_admin(with_.to(spec.kafka.bootstrap_servers))),
             zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
+            encoder_secret=zookeeper.properties.get(ENCODER_SECRET),
             unchecked=_unchecked(kafka, zookeeper),
         )
 

@@ -13,7 +13,7 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.cli.migration import read_migration
 from switchover.core.kraft import names
-from switchover.core.kraft.export import idle_volumes, kept, kept_secret, kept_stateful_set, runs_the_same
+from switchover.core.kraft.export import kept, kept_secret, kept_stateful_set, runs_the_same
 from switchover.core.kraft.status import AFTER_FINALIZE
 from switchover.ports import Migrations, Refused, Workloads
 from switchover.settings import Settings
@@ -70,8 +70,8 @@ async def export(name: str, migrations: Migrations, workloads: Workloads, with_s
         original = await workloads.original(names.original(workload, migration.status.attempt))
         documents.append(await _stateful_set(
             workloads, name, workload, original,
-            "Brokers on KRaft. Each pod mounts its own file from the Secret above, which takes the place of the old\n"
-            "server.properties: change the configuration there."))
+            "Brokers on KRaft. They read the configuration that they always had, and at each start the Secret's script\n"
+            "edits it: change it where it was, and in the Secret what the edits set."))
     return documents
 
 
@@ -108,12 +108,12 @@ async def _live(workloads: Workloads, api_version: str, kind: str, name: str) ->
 
 async def _secret(workloads: Workloads, workload: str, migration: str, with_secrets: bool) -> Document:
     secret = names.node_files(workload)
-    comment = f"Secret {secret}: one file for each pod of StatefulSet {workload}, mounted by it."
+    comment = f"Secret {secret}: the script at the start of StatefulSet {workload}'s pods, and the edits of each."
     live = await _live(workloads, "v1", "Secret", secret)
     if with_secrets:
-        return Document(f"{comment}\nIt may hold passwords: encrypt it before it goes into Git.",
+        return Document(f"{comment}\nIt may hold the controllers' own password: encrypt it before it goes into Git.",
                         kept_secret(live, migration))
-    return Document(f"{comment}\nLeft out, since it may hold passwords. It stays in the cluster whether Git has it or not,"
+    return Document(f"{comment}\nLeft out, since it may hold a password. It stays in the cluster whether Git has it or not,"
                     " as long as nobody prunes it.\nTo keep it with SOPS, Sealed Secrets or the like:"
                     " switchover export --secrets=include")
 
@@ -128,9 +128,6 @@ async def _stateful_set(workloads: Workloads, migration: str, name: str, origina
         {"op": "replace", "path": "/spec", "value": manifest["spec"]}))
     if not runs_the_same(applied, live):
         manifest["spec"] = {**live["spec"], "updateStrategy": manifest["spec"]["updateStrategy"]}
-    if idle := idle_volumes(manifest):
-        comment += (f"\nNothing mounts the volume {' or '.join(idle)} any more; to take it out restarts every pod, so it can"
-                    " wait for the next change of this template.")
     return Document(comment, manifest)
 
 

@@ -127,6 +127,8 @@ def _previewed(picture: Picture) -> Iterator[str]:
         for line in lines(change):
             yield f"  {line}"
         for key, values in change.own.items():
+            if all(new is None for _, new in values.values()):
+                continue                                             # a line above takes it away
             each = ", ".join(f"{pod} {shown(key, new) if new is not None else 'none'}" for pod, (_, new) in values.items())
             yield f"    {key}: {each}"
 

@@ -151,9 +151,10 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
         return Move(at)
     if not on_record and record.evictions >= MAX_EVICTIONS:
         judge.add(f"Replace/{name}", fail(
-            "ModeMismatch", f"{name} was evicted {record.evictions} times and still does not run in its assigned mode",
+            "ModeMismatch", f"{name} was evicted {record.evictions} times and still does not run in its assigned mode"
+            + (f": {sight.trouble}" if sight.trouble else ""),
             subject=name, observed=sight.mode or "no answer", threshold=record.assigned,
-            unblocks=f"look at the log of {name}; delete the pod once its configuration file is right"))
+            unblocks=f"look at the log of {name}; delete the pod once what keeps it from its mode is mended"))
         return Move(at)
     if not judge.all_open(rollout.before, picture):
         return Move(at)

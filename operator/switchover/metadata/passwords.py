@@ -19,6 +19,9 @@ _PASSWORDS = (
     "ssl.truststore.certificates", "ssl.truststore.password",
 )
 _SECRET = re.compile(r"password|secret|jaas|credential|token|private", re.IGNORECASE)
+ENCODER_SECRET = "password.encoder.secret"
+"""The brokers' own setting, with which all of a cluster encrypt alike; Kafka never tells it."""
+SECRET_NOT_KNOWN = f"encrypted, and {ENCODER_SECRET} is not known"
 _KEY_FACTORY = re.compile(r"PBKDF2WithHmacSHA(1|224|256|384|512)")
 _LARGEST_ITERATIONS = 10_000_000                # some seconds of work
 
@@ -34,11 +37,13 @@ def is_secret(name: str) -> bool:
 
 
 def decrypted(text: str, secret: str | None) -> str:
-    """The password in plain text. Without a secret Kafka takes the stored text for the password, so this does.
+    """The password in plain text. What is not encrypted is what it is.
 
     Raises ValueError with the reason, which never contains anything of the value.
     """
     if secret is None:
+        if "encryptedPassword:" in text:
+            raise ValueError(SECRET_NOT_KNOWN)
         return text
     parts = dict(item.split(":", 1) for item in text.split(",") if ":" in item)
     try:

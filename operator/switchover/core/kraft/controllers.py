@@ -1,55 +1,42 @@
-"""The manifests of the controllers that Switchover creates (design, end of section 6).
+"""The manifests of the controllers that Switchover creates (design, end of section 6): a copy of the brokers' pod, changed.
 
-Own labels only, stable names before readiness, volumes that outlive the StatefulSet, no owner: deleting the migration
-takes nothing away.
+Their configuration is the brokers' own with a controller's edits, so every path, class, login and variable that it names
+must be there: the pod is copied, and what is changed of it is named in `_pod`. Own labels only, stable names before
+readiness, volumes that outlive the StatefulSet, no owner: deleting the migration takes nothing away.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
-from switchover.core.kraft import listener, name_cache, names
-from switchover.core.kraft.facts import Address, Workload
+from switchover.core.kraft import listener, names
+from switchover.core.kraft.door import mount
+from switchover.core.kraft.door.brokers import Brokers
+from switchover.core.kraft.door.layout import Layout, layout_of
+from switchover.core.kraft.facts import Address
 from switchover.core.kraft.modes import ControllerListener, Voters
-from switchover.core.kraft.template import broker_container
+from switchover.core.kraft.template import mount_below
 
-METADATA_DIR = "/var/lib/kafka-controller/data"
-FILES = "/etc/switchover"
-RUN_DIR = "/run/switchover"
+METADATA = "kraft-controller"
+"""The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""
+FALLBACK = "/var/lib/kafka-controller"
+"""Where that volume is mounted when the brokers' data lies on none."""
 GRACE_SECONDS = 60
 """A leader that stops last has no quorum left to hand over to and takes about 5 s (feasibility-kraft.md 5.1)."""
 
-START = """set -eu
-PATH="$PATH:/opt/kafka/bin:/opt/bitnami/kafka/bin"
-tool() { command -v "$1.sh" || command -v "$1"; }
-file="${FILES}/${POD_NAME}.properties"
-rm -f "${RUN_DIR}/stopped"
-if grep -q '^switchover.stopped=true' "${file}"; then
-    echo "stopped by Switchover: Kafka is not started"
-    touch "${RUN_DIR}/stopped"
-    trap 'exit 0' TERM INT
-    while true; do sleep 3600 & wait "$!"; done
-fi
-tries=0
-for host in ${VOTER_HOSTS}; do
-    until getent hosts "${host}" >/dev/null || [ "${tries}" -ge 30 ]; do tries=$((tries + 1)); sleep 1; done
-done
-[ -f "${METADATA_DIR}/meta.properties" ] || "$(tool kafka-storage)" format \\
-    --cluster-id="${CLUSTER_ID}" --release-version="${RELEASE_VERSION}" --config="${file}"
-exec "$(tool kafka-server-start)" "${file}"
-"""
-"""Names first: a controller that cannot reach the leader in its first 5 s gives its registration up for good ("channel
-manager timed out", then "waiting for the previous RPC to complete" for ever; Kafka 3.9.2, seen in the sandbox), and the JVM
-remembers for 10 s that a name does not exist, as those of new pods do not at first. After 30 s it starts all the same: a
-quorum needs only two of three.
-
-Stopped is a mode like the others: the last controller to stop on the way back is the leader, and no controller may start
-again behind our back (feasibility-kraft.md 5.1)."""
-
-READY = """[ -e "${RUN_DIR}/stopped" ] || exec 3<>"/dev/tcp/127.0.0.1/${CONTROLLER_PORT}"
+READY = f"""[ -e {mount.RUN}/stopped ] || exec 3<>"/dev/tcp/127.0.0.1/$1"
 """
 """Ready is a controller that listens, or one that is stopped on purpose: the disruption budget lets the next one go then.
 A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there."""
+RESOURCES = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+"""For the heap that is the default; a namespace's own default may be too little for any."""
+NOT_COPIED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
+"""Of the container that runs Kafka: they ask for what a broker has."""
+PLACED = ("affinity", "topologySpreadConstraints", "hostname", "subdomain", "nodeName", "hostNetwork", "readinessGates")
+"""Of the pod: where brokers go, by their own labels and names, the ports of the node that they take, and what others
+must say of them."""
 
 
 def addresses(spec: KafkaMigrationSpec, namespace: str) -> dict[int, Address]:
@@ -68,12 +55,29 @@ def voters(spec: KafkaMigrationSpec, namespace: str, credentials: Mapping[str, s
     return Voters(addresses(spec, namespace), ControllerListener(own.name, own.port, own.security_protocol, settings))
 
 
-def manifests(migration: str, spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, cluster_id: str,
-              release_version: str) -> tuple[dict[str, Any], ...]:
-    """Service, disruption budget and StatefulSet of the controllers; image and security as the brokers have them."""
+def log_dir(original: Mapping[str, Any], brokers: Brokers) -> str:
+    """Where a controller keeps its metadata log, in a pod that is a copy of this template."""
+    below = mount_below(_kafka(original["template"], brokers), brokers.log_dir)
+    return f"{below['mountPath'].rstrip('/') if below is not None else FALLBACK}/{METADATA}"
+
+
+def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
+    """The container that runs Kafka."""
+    found: Mapping[str, Any] = next(each for each in template["spec"]["containers"] if each["name"] == brokers.container)
+    return found
+
+
+def manifests(migration: str, spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
+              claims: Sequence[str], brokers: Brokers) -> tuple[dict[str, Any], ...]:
+    """Service, disruption budget and StatefulSet of the controllers.
+
+    `original` is the template of the brokers' StatefulSet `set_` before it was changed, `claims` are the names of its volume
+    claim templates.
+    """
     name = spec.controllers.name
     selector = {names.CONTROLLERS_LABEL: name}
     labels = names.controller_labels(name, migration)
+    volume, pod = _pod(spec, set_, original, claims, brokers, labels)
     return (
         {
             "apiVersion": "v1",
@@ -103,86 +107,102 @@ def manifests(migration: str, spec: KafkaMigrationSpec, brokers: BrokerSet, work
                 "updateStrategy": {"type": "OnDelete"},
                 "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
                 "selector": {"matchLabels": selector},
-                "template": _pod(spec, brokers, workload, labels, cluster_id, release_version),
-                "volumeClaimTemplates": [_claim(spec, labels)],
+                "template": pod,
+                "volumeClaimTemplates": [_claim(spec, volume, labels)],
             },
         },
     )
 
 
-def _claim(spec: KafkaMigrationSpec, labels: Mapping[str, str]) -> dict[str, Any]:
+def _claim(spec: KafkaMigrationSpec, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
     storage = spec.controllers.storage
     claim: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage.size}}}
     if storage.storage_class_name is not None:
         claim["storageClassName"] = storage.storage_class_name
-    return {"metadata": {"name": "data", "labels": dict(labels)}, "spec": claim}
+    return {"metadata": {"name": name, "labels": dict(labels)}, "spec": claim}
 
 
-def _pod(spec: KafkaMigrationSpec, brokers: BrokerSet, workload: Workload, labels: Mapping[str, str], cluster_id: str,
-         release_version: str) -> dict[str, Any]:
+def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any], claims: Sequence[str], brokers: Brokers,
+         labels: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """The name of the volume with the metadata log, and the pod.
+
+    The brokers' other claims become empty directories: their paths exist, and nothing of a broker is on them.
+    """
     template = spec.controllers.template
-    broker = broker_container(workload, brokers)
-    broker_pod = workload.template["spec"]
-    environment = {
-        "KAFKA_HEAP_OPTS": template.heap_options,
-        "CLUSTER_ID": cluster_id,
-        "RELEASE_VERSION": release_version,
-        "VOTER_HOSTS": " ".join(f"{pod}.{spec.controllers.name}" for pod in names.controller_pods(spec)),
-        "FILES": FILES,
-        "METADATA_DIR": METADATA_DIR,
-        "LOG_DIR": f"{RUN_DIR}/logs",           # of Kafka's own scripts: on the metadata's volume they would fill it
-        "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
-        "RUN_DIR": RUN_DIR,
-        "CONTROLLER_PORT": str(spec.controllers.listener.port),
-    }
-    container: dict[str, Any] = {
-        "name": "controller",
-        "image": template.image or broker["image"],
-        "command": ["/bin/sh", "-c", START],
-        "env": name_cache.short([
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
-            *({"name": key, "value": value} for key, value in environment.items()),
-        ]),
-        "ports": [{"name": "controller", "containerPort": spec.controllers.listener.port, "protocol": "TCP"}],
-        "readinessProbe": {"exec": {"command": ["bash", "-c", READY]}, "periodSeconds": 2, "timeoutSeconds": 5,
-                           "failureThreshold": 3},
-        "resources": template.resources.manifest(),
-        "volumeMounts": [
-            {"name": "data", "mountPath": METADATA_DIR.rsplit("/", 1)[0]},
-            {"name": "files", "mountPath": FILES, "readOnly": True},
-            {"name": "run", "mountPath": RUN_DIR},
-        ],
-    }
-    for key in ("imagePullPolicy", "securityContext"):
-        if key in broker:
-            container[key] = broker[key]
-    pod: dict[str, Any] = {
+    source = deepcopy(dict(original["template"]))
+    pod = source["spec"]
+    container = dict(_kafka(source, brokers))
+    below = mount_below(container, brokers.log_dir)
+    volume = below["name"] if below is not None else METADATA
+    if below is None:
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), {"name": volume, "mountPath": FALLBACK}]
+    layout = layout_of(container, set_)
+
+    for key in PLACED:
+        pod.pop(key, None)
+    omitted = {*template.omit, mount.KEEPER}
+    sidecars = [_without_host_ports(each) for each in pod["containers"] if each["name"] not in {brokers.container, *omitted}]
+    pod["containers"] = [_controller(spec, container, layout), *sidecars]
+    alike = {**pod["containers"][0], "volumeMounts": container.get("volumeMounts") or ()}
+    brokers_place = re.sub(rf"{re.escape(set_.name)}-\d+(?![\w.])", f"$({mount.POD_NAME})", brokers.log_dir)
+    pod["initContainers"] = [
+        mount.init_container(layout.script, alike),
+        *(_without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
+        *([mount.guard(brokers_place, alike)] if below is not None else [])]
+    pod["volumes"] = mount.volumes(names.node_files(spec.controllers.name), [
+        *(each for each in pod.get("volumes") or () if each["name"] != volume),
+        *({"name": claim, "emptyDir": {}} for claim in claims if claim != volume)])
+    pod |= {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "automountServiceAccountToken": template.automount_service_account_token,
-        "enableServiceLinks": False,          # a Service named kafka would set KAFKA_PORT, which some images read
-        "containers": [container],
-        "volumes": [
-            {"name": "files", "secret": {"secretName": names.node_files(spec.controllers.name)}},
-            {"name": "run", "emptyDir": {}},
-        ],
+        **_placement(spec, (original["template"]["spec"].get("affinity") or {}).get("nodeAffinity")),
     }
-    for key in ("imagePullSecrets", "securityContext", "serviceAccountName", "priorityClassName"):
-        if key in broker_pod:
-            pod[key] = broker_pod[key]
+    annotations = {**((source.get("metadata") or {}).get("annotations") or {}), **template.annotations}
+    return volume, {"metadata": {"labels": {**template.labels, **labels}, "annotations": annotations}, "spec": pod}
+
+
+def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """The container that runs Kafka."""
+    template, port = spec.controllers.template, spec.controllers.listener.port
+    return {
+        **{key: value for key, value in broker.items() if key not in NOT_COPIED},
+        "image": template.image or broker["image"],
+        "env": mount.environment(layout, broker.get("env") or (), {
+            "KAFKA_HEAP_OPTS": template.heap_options,
+            "SWITCHOVER_HEAP_OPTS": template.heap_options,      # the door's word against a command that sets its own
+            "LOG_DIR": f"{mount.RUN}/logs",         # of Kafka's own scripts: on the metadata's volume they would fill it
+            "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
+        }),
+        "ports": [{"name": "controller", "containerPort": port, "protocol": "TCP"}],
+        "readinessProbe": {"exec": {"command": ["bash", "-c", READY, "ready", str(port)]}, "periodSeconds": 2,
+                           "timeoutSeconds": 5, "failureThreshold": 3},
+        "resources": {kind: given for kind, given in template.resources.manifest().items() if given} or RESOURCES,
+        "volumeMounts": mount.mounts(layout.script, broker),
+    }
+
+
+def _without_host_ports(container: dict[str, Any]) -> dict[str, Any]:
+    ports = [{key: value for key, value in port.items() if key != "hostPort"} for port in container.get("ports") or ()]
+    return container | ({"ports": ports} if ports else {})
+
+
+def _placement(spec: KafkaMigrationSpec, node_affinity: Mapping[str, Any] | None) -> dict[str, Any]:
+    """On the brokers' kind of nodes, but apart from one another."""
+    template = spec.controllers.template
+    own = {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}
+    placed: dict[str, Any] = {}
     if template.node_selector:
-        pod["nodeSelector"] = dict(template.node_selector)
+        placed["nodeSelector"] = dict(template.node_selector)
     if template.tolerations:
-        pod["tolerations"] = [toleration.manifest() for toleration in template.tolerations]
+        placed["tolerations"] = [toleration.manifest() for toleration in template.tolerations]
     if template.affinity is not None:
-        pod["affinity"] = template.affinity.manifest()
-    else:
-        pod["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 100, "podAffinityTerm": {
-                "topologyKey": "kubernetes.io/hostname",
-                "labelSelector": {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}}}]}}
-        pod["topologySpreadConstraints"] = [
+        return placed | {"affinity": template.affinity.manifest()}
+    apart = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": own}}]}}
+    return placed | {
+        "affinity": apart | ({"nodeAffinity": dict(node_affinity)} if node_affinity else {}),
+        "topologySpreadConstraints": [
             {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway",
-             "labelSelector": {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}}]
-    metadata = {"labels": {**template.labels, **labels}, "annotations": dict(template.annotations)}
-    return {"metadata": metadata, "spec": pod}
+             "labelSelector": own}],
+    }

@@ -99,14 +99,6 @@ def runs_the_same(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     return _but_strategy(manifest) == _but_strategy(live)
 
 
-def idle_volumes(stateful_set: Mapping[str, Any]) -> list[str]:
-    """Volumes that no container mounts any more: to take one out is to change the template."""
-    pod = stateful_set["spec"]["template"]["spec"]
-    mounted = {mount["name"] for kind in ("containers", "initContainers") for container in pod.get(kind) or ()
-               for mount in container.get("volumeMounts") or ()}
-    return [volume["name"] for volume in pod.get("volumes") or () if volume["name"] not in mounted]
-
-
 def _but_strategy(stateful_set: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in stateful_set["spec"].items() if key != "updateStrategy"}
 

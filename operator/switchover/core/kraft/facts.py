@@ -213,24 +213,14 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerConfiguration:
-    """The user's server.properties of one StatefulSet, and where it comes from."""
-
-    source: str                       # "ConfigMap kafka-config key server.properties"
-    text: str = field(repr=False)
-    other_keys: Mapping[str, str] = field(repr=False)     # the rest of the object: a directory mount must go on showing it
-
-
-@dataclass(frozen=True, slots=True)
 class KubernetesState:
     """Everything of this migration that lives in its namespace. A value of None: the object does not exist.
 
-    `originals` holds what the StatefulSets were before we touched them, as kept in ControllerRevisions.
+    `originals` holds what the StatefulSets and their brokers were before we touched them, as kept in ControllerRevisions.
     `listener_credentials` are the client properties of the controllers' listener or, as text, why they cannot be read.
     """
 
     brokers: Mapping[str, Workload | None]
-    configurations: Mapping[str, ServerConfiguration | str]    # or, as text, why it cannot be read
     node_files: Mapping[str, Mapping[str, str]] = field(repr=False)    # StatefulSet -> key -> content of our Secret
     originals: Mapping[str, Mapping[str, Any] | None]
     controllers: Workload | None
@@ -278,6 +268,7 @@ class Facts:
     parity: Observed[Parity] = NOT_ASKED           # ZooKeeper's metadata against KRaft's; read less often than passes go
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
     broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
+    markers: Mapping[int, Observed[str]] = field(default_factory=dict)    # broker of the batch -> its marker, "" for none
     groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
     zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
     group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group

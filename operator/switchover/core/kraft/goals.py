@@ -1,15 +1,19 @@
 """Goals of the way forward: what must be true outside while in a step, as effects that make it so."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
-from switchover.api.kafka_migration import BrokerSet
-from switchover.core.effects import Apply, Effect, WriteNodeFiles, patch_stateful_set
-from switchover.core.kraft import controllers, inherited, modes, names, preflight, template
-from switchover.core.kraft.facts import KubernetesState, ServerConfiguration
-from switchover.core.kraft.gates import quorum
+from switchover.core.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
+from switchover.core.kraft import controllers, names, preflight, template
+from switchover.core.kraft.door import edits, mount
+from switchover.core.kraft.door.brokers import Brokers
+from switchover.core.kraft.door.layout import ContainerMissing
+from switchover.core.kraft.door.scripts import DOOR
+from switchover.core.kraft.facts import KubernetesState
 from switchover.core.kraft.modes import Voters
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known
+from switchover.core.observed import Known, Observed
+
+Directives = tuple[str, ...] | None
 
 
 def state_of(picture: Picture) -> KubernetesState | None:
@@ -25,6 +29,25 @@ def claim(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     )
 
 
+def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
+    """Keep what the StatefulSets and their brokers are, as long as nothing of theirs was changed by us.
+
+    What was kept gives way to what a user has changed since: the way back must not undo that. It cannot be written over.
+    Once a broker has another mode it tells what we made of it, and what was kept stays.
+    """
+    effects: list[Effect] = []
+    for name, workload in preflight.broker_workloads(state).items():
+        if picture.position.left(picture.pods_of(name), "A"):
+            continue
+        original, brokers = state.originals.get(name), picture.brokers_of(name)
+        if original is not None and template.is_outdated(workload, picture.broker_sets[name], original):
+            effects.append(Delete("apps/v1", "ControllerRevision", names.original(name, picture.position.attempt)))
+        elif original is None and isinstance(brokers, Known) and template.is_untouched(workload, picture.broker_sets[name]):
+            effects.append(Apply(template.original_manifest(
+                workload, brokers.value, picture.position.attempt, names.labels(picture.name))))
+    return tuple(effects)
+
+
 def claim_to_raise(picture: Picture) -> tuple[Effect, ...]:
     """Claim and take over brokers whose protocol version must be raised; where none must be, nothing is touched yet."""
     state = state_of(picture)
@@ -34,58 +57,43 @@ def claim_to_raise(picture: Picture) -> tuple[Effect, ...]:
 
 
 def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
-    """Mark the brokers' StatefulSets as ours, and create the controllers with their files."""
+    """Mark the brokers' StatefulSets as ours, and create the controllers with their edits."""
     state = state_of(picture)
-    release = quorum.protocol_version(picture)
-    if state is None or release is None or not isinstance(picture.facts.zookeeper, Known):
+    if state is None:
         return ()
-    if claims := claim(picture, state):
-        return claims
-    if files := controller_files(picture):
-        return files
-    if state.controllers is not None:
+    if first := claim(picture, state) or keep_originals(picture, state) or controller_files(picture):
+        return first
+    own = picture.spec.brokers[0]
+    workload, original, brokers = state.brokers.get(own.name), state.originals.get(own.name), picture.brokers_of(own.name)
+    if state.controllers is not None or workload is None or original is None or not isinstance(brokers, Known):
         return ()
-    brokers = picture.spec.brokers[0]
-    workload = state.brokers.get(brokers.name)
-    configuration = state.configurations.get(brokers.name)
-    if workload is None or not isinstance(configuration, ServerConfiguration):
-        return ()
-    manifests = controllers.manifests(picture.name, picture.spec, brokers, workload,
-                                      picture.facts.zookeeper.value.cluster_id, release)
-    pod, container = workload.template["spec"], template.broker_container(workload, brokers)
-    return tuple(Apply(inherited.completed(manifest, pod, container, configuration.text)) for manifest in manifests)
+    return tuple(Apply(manifest) for manifest in controllers.manifests(
+        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value))
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
-    """Keep the originals, write every pod's file, then change each template once.
+    """Keep the originals, write every pod's edits, then change each template once.
 
     Once a broker has been assigned another mode, a template that is not ours was changed by somebody else: that is for the
     gates to tell, not for us to fight over.
     """
     state = state_of(picture)
-    zookeeper = picture.facts.zookeeper
-    if state is None or not isinstance(zookeeper, Known):
+    if state is None or any(picture.position.nodes[name].assigned != "A" for name in picture.brokers):
         return ()
-    if any(picture.position.nodes[name].assigned != "A" for name in picture.brokers):
-        return ()
+    if first := keep_originals(picture, state):
+        return first
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():
-        configuration = state.configurations.get(name)
         brokers = picture.broker_sets[name]
-        if template.is_ours(workload, brokers) or not isinstance(configuration, ServerConfiguration):
+        if template.is_ours(workload, brokers) or state.originals.get(name) is None:
             continue
-        if state.originals.get(name) is None:
-            manifest = template.original_manifest(workload, picture.position.attempt, names.labels(picture.name))
-            effects.append(Apply(manifest))
-        elif files := broker_files(picture):
+        if files := broker_files(picture):
             return files
-        else:
-            try:
-                operations = template.patch(workload, brokers, picture.pods_of(name), configuration.other_keys,
-                                            zookeeper.value.cluster_id)
-            except template.Unsupported:
-                continue                               # changed since Preflight: the gate TemplateIsOurs tells it
-            effects.append(patch_stateful_set(name, operations, "own file for each pod, pods replaced by eviction only"))
+        try:
+            operations = template.patch(workload, brokers)
+        except ContainerMissing:
+            continue                                   # changed since Preflight: the gate TemplateIsOurs tells it
+        effects.append(patch_stateful_set(name, operations, "edits at each pod's start, pods replaced by eviction only"))
     return tuple(effects)
 
 
@@ -113,7 +121,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
     )
 
 
-# --- Files: assigning a mode is writing its file ------------------------------------------------------------------------
+# --- Edits: assigning a mode is writing them -------------------------------------------------------------------------------
 
 
 def broker_files(picture: Picture) -> tuple[Effect, ...]:
@@ -122,64 +130,54 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     effects: list[Effect] = []
-    for name, brokers in picture.broker_sets.items():
-        configuration = state.configurations.get(name)
-        if not isinstance(configuration, ServerConfiguration):
-            continue
-        text, voters = configuration.text, picture.voters
+    for name in picture.broker_sets:
+        brokers, voters = picture.brokers_of(name), picture.voters
 
-        def rendered(pod: str, own: BrokerSet = brokers, text: str = text, voters: Voters | None = voters) -> str | None:
+        def directives(pod: str, brokers: Observed[Brokers] = brokers, voters: Voters | None = voters) -> Directives:
             record = picture.position.nodes[pod]
-            if record.assigned in ("A", "R"):
-                return template.node_file(own, text, modes.without_quorum(text, record.assigned))
-            if voters is None:
+            if not isinstance(brokers, Known) or (voters is None and record.assigned not in ("A", "R")):
                 return None
-            return template.node_file(own, text, modes.render_broker(text, record.assigned, record.node_id, voters))
+            return edits.broker(record.assigned, record.node_id, voters, brokers.value)
 
-        files = _files(state, name, picture.pods_of(name), rendered, configuration.other_keys, brokers)
-        if files is not None and files != state.node_files.get(name):
-            effects.append(WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)))
+        effects += _write(picture, state, name, picture.pods_of(name), directives)
     return tuple(effects)
 
 
 def controller_files(picture: Picture) -> tuple[Effect, ...]:
-    """The controllers' Secret, made from the first broker set's file."""
+    """The controllers' Secret; their pods are a copy of those of the first broker set."""
     state = state_of(picture)
     if state is None:
         return ()
-    configuration = state.configurations.get(picture.spec.brokers[0].name)
-    if not isinstance(configuration, ServerConfiguration):
-        return ()
-    text, voters = configuration.text, picture.voters
+    own = picture.spec.brokers[0].name
+    original, brokers, voters = state.originals.get(own), picture.brokers_of(own), picture.voters
+    zookeeper = picture.facts.zookeeper
 
-    def rendered(pod: str) -> str | None:
+    def directives(pod: str) -> Directives:
         mode = picture.position.nodes[pod].assigned
         if mode == "Stopped":
-            return modes.STOPPED_FILE
-        if voters is None:
+            return edits.STOPPED
+        if original is None or voters is None or not isinstance(brokers, Known) or not isinstance(zookeeper, Known):
             return None
-        return modes.render_controller(text, mode, picture.controllers[pod], voters, controllers.METADATA_DIR)
+        return edits.controller(mode, picture.controllers[pod], voters, brokers.value, zookeeper.value.cluster_id,
+                                controllers.log_dir(original, brokers.value))
 
-    name = picture.spec.controllers.name
-    files = _files(state, name, picture.controllers, rendered, {})
-    if files is None or files == state.node_files.get(name):
-        return ()
-    return (WriteNodeFiles(names.node_files(name), files, names.labels(picture.name)),)
+    return _write(picture, state, picture.spec.controllers.name, picture.controllers, directives)
 
 
-def _files(state: KubernetesState, workload: str, pods: Iterable[str], rendered: Callable[[str], str | None],
-           others: Mapping[str, str], brokers: BrokerSet | None = None) -> dict[str, str] | None:
-    """Every pod's file beside the other keys. One that cannot be rendered now stays as written; None where none was."""
-    files = dict(others)
+def _write(picture: Picture, state: KubernetesState, workload: str, pods: Iterable[str],
+           directives: Callable[[str], Directives]) -> tuple[Effect, ...]:
+    """Every pod's edits beside the script. Those that cannot be told now stay as written; nothing where none were."""
+    present = state.node_files.get(workload, {})
+    files = {mount.SCRIPT_KEY: DOOR}
     for pod in pods:
-        key = template.file_key(pod, brokers)
-        text = rendered(pod)
+        told = directives(pod)
+        text = edits.written(told) if told is not None else present.get(pod)
         if text is None:
-            text = state.node_files.get(workload, {}).get(key)
-        if text is None:
-            return None
-        files[key] = text
-    return files
+            return ()
+        files[pod] = text
+    if files == present:
+        return ()
+    return (WriteNodeFiles(names.node_files(workload), files, names.labels(picture.name)),)
 
 
 # --- The brake ----------------------------------------------------------------------------------------------------------

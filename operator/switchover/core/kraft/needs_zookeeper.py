@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from switchover.api.kafka_migration import StartPreset
+from switchover.core.kraft.door.layout import preset_of
+
 _TOOLS = r"zookeeper-shell|zkCli|zkServer|zk-ready|/brokers/ids|\bruok\b"
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 
@@ -16,7 +19,17 @@ def users(template: Mapping[str, Any], connect: str) -> tuple[str, ...]:
     """
     hosts = [re.escape(server.rpartition(":")[0] or server) for server in connect.partition("/")[0].split(",")]
     asks = re.compile(rf"(?<![\w.-])({'|'.join(hosts)})(?![\w-])|{_TOOLS}", re.IGNORECASE)
-    return tuple(who for who, words in _commands(template["spec"]) if asks.search(" ".join(map(str, words))))
+    return (*(who for who, words in _commands(template["spec"]) if asks.search(" ".join(map(str, words)))),
+            *_entrypoints(template["spec"]))
+
+
+def _entrypoints(pod: Mapping[str, Any]) -> Iterator[str]:
+    """Confluent's waits for these servers at every start, unless it is to use TLS (docs/facts/real-charts.md)."""
+    for container in pod.get("containers") or ():
+        variables = {item["name"]: item.get("value", "") for item in container.get("env") or ()}
+        skipped = variables.get("KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE") == "true"
+        if "KAFKA_ZOOKEEPER_CONNECT" in variables and not skipped and preset_of(container) is StartPreset.CONFLUENT:
+            yield f"the entrypoint of container {container['name']} (KAFKA_ZOOKEEPER_CONNECT)"
 
 
 def _commands(pod: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Any]]]:

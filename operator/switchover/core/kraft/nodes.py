@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.kraft.facts import NOT_LISTENING
+from switchover.core.kraft.gates.door import not_passed
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
@@ -31,7 +32,17 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
         told = "Stopped"                                # any other node listens later: not every pod has a readiness probe
     if pod is None:
         return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
-    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, pod.trouble), at)
+    trouble = pod.trouble or _door(picture, name, told)
+    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble), at)
+
+
+def _door(picture: Picture, name: str, told: str) -> str:
+    """Why a broker answers in another mode than its own: the edits did not reach its process."""
+    record = picture.position.nodes[name]
+    marker = picture.facts.markers.get(record.node_id)
+    if told in ("", record.assigned) or record.assigned == "A" or not isinstance(marker, Known) or marker.value:
+        return ""
+    return not_passed(picture, name)
 
 
 def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:

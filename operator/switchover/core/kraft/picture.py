@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.credentials import Unusable
 from switchover.core.kraft import controllers, modes, names
-from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, ServerConfiguration, Workload
+from switchover.core.kraft.door import brokers, edits
+from switchover.core.kraft.door.brokers import Brokers
+from switchover.core.kraft.door.layout import ContainerMissing
+from switchover.core.kraft.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, Workload
 from switchover.core.kraft.listener import same_login
-from switchover.core.kraft.modes import Voters, properties
-from switchover.core.observed import Known, Observed, Unknown
+from switchover.core.kraft.modes import Voters
+from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.pace import Pace
 from switchover.core.policy import NOTHING_MORE, Policy
 from switchover.core.position import Position
@@ -91,11 +94,11 @@ class Picture:
 
     @property
     def controller_files(self) -> tuple[Mapping[str, str], ...]:
-        """The properties in the controllers' files, as they are written now."""
+        """What the controllers' edits set, as they are written now."""
         if not isinstance(self.facts.kubernetes, Known):
             return ()
         files = self.facts.kubernetes.value.node_files.get(self.spec.controllers.name, {})
-        return tuple(properties(text) for text in files.values())
+        return tuple(edits.settings_of(text) for pod, text in files.items() if pod in self.controllers)
 
     @property
     def batch(self) -> tuple[str, ...]:
@@ -148,7 +151,7 @@ class Picture:
         return self._raised(node_id, Known(mode, answer.at)) if mode == "A" else Known(mode, answer.at)
 
     def _raised(self, node_id: int, answered: Known[str]) -> Observed[str]:
-        """A or R: ApiVersions does not tell them apart, the live settings of a broker whose file is too old do."""
+        """A or R: ApiVersions does not tell them apart, the live settings of a broker whose own version is too old do."""
         pod = next((name for name, record in self.position.nodes.items() if record.node_id == node_id), "")
         if not pod:                                                   # Preflight looks at the version by itself
             return answered
@@ -168,13 +171,44 @@ class Picture:
         return any(isinstance(one, Known) and one.value for one in must)
 
     def must_be_raised(self, workload: str) -> Observed[bool]:
-        """Whether the file of a StatefulSet's brokers names a protocol version with which no migration can begin."""
-        if not isinstance(self.facts.kubernetes, Known):
-            return self.facts.kubernetes
-        configuration = self.facts.kubernetes.value.configurations.get(workload)
-        if not isinstance(configuration, ServerConfiguration):
-            return Unknown(configuration or f"the configuration of {workload} was not read")
-        return Known(modes.is_too_old(configuration.text), self.facts.kubernetes.at)
+        """Whether a StatefulSet's brokers had a protocol version with which no migration can begin."""
+        found = self.brokers_of(workload)
+        return Known(found.value.raised, found.at) if isinstance(found, Known) else found
+
+    def brokers_of(self, workload: str) -> Observed[Brokers]:
+        """What the brokers of a StatefulSet were before they were touched: as is kept, else as they tell it themselves."""
+        state = self.facts.kubernetes
+        if not isinstance(state, Known):
+            return state
+        if (original := state.value.originals.get(workload)) is not None:
+            kept = brokers.kept(original)
+            if kept is None:
+                return Unknown(f"what is kept of StatefulSet {workload} tells nothing of its brokers: an older release of"
+                               " Switchover began the migration, with which it must end, or somebody made it again")
+            return Known(kept, state.at)
+        found = state.value.brokers.get(workload)
+        if found is None:
+            return Unknown(f"StatefulSet {workload} does not exist")
+        settings = self._settings_of(workload)
+        if not isinstance(settings, Known):
+            return settings
+        try:
+            return Known(brokers.find(found.template, self.broker_sets[workload], settings.value), settings.at)
+        except ContainerMissing as why:
+            return Unknown(f"StatefulSet {workload}: {why}")
+
+    def _settings_of(self, workload: str) -> Observed[Mapping[str, str]]:
+        """What one of a StatefulSet's brokers runs with."""
+        pods = self.brokers
+        if not pods:
+            identified = self.broker_pods()
+            if not isinstance(identified, Known):
+                return identified
+            pods = identified.value
+        answers = [self.facts.broker_settings.get(broker_id, NOT_ASKED) for pod, broker_id in sorted(pods.items())
+                   if pod.rpartition("-")[0] == workload]
+        return next((answer for answer in answers if isinstance(answer, Known)),
+                    answers[0] if answers else Unknown(f"StatefulSet {workload} has no broker"))
 
     def views_of_others(self, broker_id: int) -> Mapping[int, Observed[BrokerView]]:
         """The Metadata of every broker but this one: a restarted broker is no witness for itself."""

@@ -9,6 +9,7 @@ from switchover.core.kraft.gates import (
     backups,
     credentials,
     disks,
+    door,
     dual_write,
     ending,
     groups,
@@ -42,7 +43,8 @@ TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 RECORD: Gates = (RECORD_HOLDS,)
 AFTER_A_BROKER: Gates = (
-    registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
+    door.STARTED_BY_ITS_EDITS, registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC,
+    replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_KRAFT_BROKER: Gates = (*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE)
 AFTER_A_CONTROLLER: Gates = (
     quorum.QUORUM_UP, registration.NOBODY_FENCED_FOR_LONG, replicas.BROKERS_SEE_EACH_OTHER, replicas.ALL_IN_SYNC)
@@ -65,7 +67,8 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
 TO_R = brokers("R", nodes.brokers_to_r, BEFORE_A_BROKER_MOVES,
-               (to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
+               (door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC,
+                replicas.BROKERS_SEE_EACH_OTHER))
 TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
 LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
 TO_C = brokers(
@@ -96,7 +99,7 @@ BACK_TO_A = brokers(
     "A", way_back.to_a, sizes=nodes.one_by_one, assign=way_back.no_files,
     before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
             replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
-    after=(to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
+    after=(door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
 
 # --- The table ----------------------------------------------------------------------------------------------------------
 

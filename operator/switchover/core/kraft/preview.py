@@ -1,4 +1,4 @@
-"""What a KafkaMigration will do, by the functions that render its files, and without doing any of it."""
+"""What a KafkaMigration will do, by the functions that write its nodes' edits, and without doing any of it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, PlannedNodes, PlannedStep, PlanPreview
-from switchover.core.kraft import modes
-from switchover.core.kraft.controllers import METADATA_DIR
+from switchover.core.kraft import controllers
+from switchover.core.kraft.door import edits
+from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
-from switchover.core.kraft.facts import ServerConfiguration
+from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known
@@ -39,29 +40,41 @@ def broker_steps(picture: Picture) -> tuple[str, ...]:
 
 
 def changes(picture: Picture) -> tuple[Change, ...]:
-    """Of every node, restart by restart. Nothing while a node or a file is not known, or a file is malformed."""
-    pods, state, voters = picture.broker_pods(), picture.facts.kubernetes, picture.voters
-    if not isinstance(pods, Known) or not isinstance(state, Known) or voters is None:
+    """Of every node, restart by restart, from what the brokers run with. Nothing while that is not known of one of them."""
+    pods, voters, zookeeper = picture.broker_pods(), picture.voters, picture.facts.zookeeper
+    if not isinstance(pods, Known) or not isinstance(zookeeper, Known) or voters is None:
+        return ()
+    given = {broker_id: _given(told.value) for broker_id, told in picture.facts.examination.brokers.items()
+             if isinstance(told, Known)}
+    sets = {name: known.value for name in picture.broker_sets if isinstance(known := picture.brokers_of(name), Known)}
+    if not given.keys() >= set(pods.value.values()) or sets.keys() != picture.broker_sets.keys():
         return ()
     found: list[Change] = []
-    texts = {name: item.text for name, item in state.value.configurations.items() if isinstance(item, ServerConfiguration)}
-    if texts.keys() != picture.broker_sets.keys():
-        return ()
-    try:
-        for before, after in pairwise(broker_steps(picture)):
-            for name, text in texts.items():
-                found.append(_change(name, after, {
-                    pod: (modes.properties(modes.render_broker(text, before, broker_id, voters)),
-                          modes.properties(modes.render_broker(text, after, broker_id, voters)))
-                    for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == name}))
-        first, own = texts[picture.spec.brokers[0].name], picture.spec.controllers.name
-        files = {pod: {mode: modes.properties(modes.render_controller(first, mode, node_id, voters, METADATA_DIR))
-                       for mode in CONTROLLER_MODES} for pod, node_id in picture.controllers.items()}
-        brokers_own = modes.properties(first)
-    except ValueError:
-        return ()                                            # Preflight tells it
-    return (*found, _change(own, "P", {pod: (brokers_own, of["P"]) for pod, of in files.items()}),
-            _change(own, "F", {pod: (of["P"], of["F"]) for pod, of in files.items()}))
+    for before, after in pairwise(broker_steps(picture)):
+        for name, brokers in sets.items():
+            own = {pod: broker_id for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == name}
+            found.append(_change(name, after, {pod: (
+                edits.applied(edits.broker(before, broker_id, voters, brokers), given[broker_id]),
+                edits.applied(edits.broker(after, broker_id, voters, brokers), given[broker_id]))
+                for pod, broker_id in own.items()}))
+    first, name = picture.spec.brokers[0].name, picture.spec.controllers.name
+    of_the_first = given[min(broker_id for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == first)]
+    place = _metadata_directory(picture, first, sets[first])
+    files = {pod: {mode: edits.applied(edits.controller(
+        mode, node_id, voters, sets[first], zookeeper.value.cluster_id, place), of_the_first) for mode in CONTROLLER_MODES}
+        for pod, node_id in picture.controllers.items()}
+    return (*found, _change(name, "P", {pod: (of_the_first, of["P"]) for pod, of in files.items()}),
+            _change(name, "F", {pod: (of["P"], of["F"]) for pod, of in files.items()}))
+
+
+def _given(told: BrokerExamination) -> Mapping[str, str]:
+    return {**told.static_settings, **dict.fromkeys(told.hidden, HIDDEN)}
+
+
+def _metadata_directory(picture: Picture, name: str, brokers: Brokers) -> str:
+    state = picture.facts.kubernetes
+    workload = state.value.brokers.get(name) if isinstance(state, Known) else None
+    return controllers.log_dir({"template": workload.template}, brokers) if workload is not None else brokers.log_dir
 
 
 def _change(workload: str, mode: str, files: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> Change:

@@ -40,11 +40,6 @@ def of_the_nodes(listener: ControllerListener, credentials: Mapping[str, str], f
             return f"User:{controllers_listener.username(credentials)}"
 
 
-def super_users(file: Mapping[str, str]) -> frozenset[str]:
-    """The principals of `super.users`."""
-    return frozenset(item.strip() for item in file.get("super.users", "").split(";") if item.strip())
-
-
 def distinguished_name(pem: str) -> str:
     """The subject of the first certificate, as Java writes it (RFC 2253). Raises Unusable."""
     subject = certificates.first(pem).subject.chosen

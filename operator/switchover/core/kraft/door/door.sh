@@ -8,7 +8,7 @@
 #
 #   mode A|R|B|C|P|F|Stopped     A changes nothing; Stopped waits instead of starting Kafka
 #   marker WORD                  Kafka is given a key switchover.WORD: by it the process itself tells what started it
-#   format CLUSTER RELEASE       a controller's log directory is formatted first, unless it is
+#   format CLUSTER RELEASE DIR   a controller's log directory is formatted first, unless it is
 #   names HOST...                wait until these resolve, 30 s at most
 #   drop KEY | drop PREFIX.
 #   set KEY=VALUE                VALUE as a properties file writes it
@@ -18,8 +18,10 @@
 #
 # The file and its overrides become one file, which is read and written as java.util.Properties does it; lines that no
 # directive touches stay as they are. Bash 4.2 and its builtins do it: an image with Kafka's own scripts has as much.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@" # called as sh SCRIPT, which Kafka's own would be content with
 set -u
 door=$0
+[[ $door == */* ]] || door=./$door
 edits=${SWITCHOVER_EDITS:-/etc/switchover/edits}
 run=${SWITCHOVER_RUN:-/run/switchover}
 original=$run/original
@@ -34,6 +36,7 @@ refuse() { # Kafka is not started; the kubelet hands the words to whoever asks f
 
 start() { # the image's own script with these arguments, under its own name
   [[ -r $original ]] || refuse "$original is missing: the init container has not kept the image's own start script"
+  [[ -z ${SWITCHOVER_HEAP_OPTS-} ]] || export KAFKA_HEAP_OPTS=$SWITCHOVER_HEAP_OPTS
   exec "${BASH:-bash}" -c ". '$original'" "$door" "$@"
 }
 
@@ -256,17 +259,20 @@ changed=$run/server.properties
 
 # --- Kafka --------------------------------------------------------------------------------------------------------------
 
+tries=0
+command -v getent >/dev/null || names=''
 for name in $names; do
-  for ((tries = 0; tries < 30; tries++)); do
-    ! getent hosts "$name" >/dev/null || break
-    sleep 1
-  done
+  until getent hosts "$name" >/dev/null || ((tries++ >= 30)); do sleep 1; done
 done
 if [[ -n $format ]]; then
-  tool=${door%/*}/kafka-storage.sh
-  [[ -x $tool ]] || tool=${tool%.sh}
-  KAFKA_JMX_OPTS=' ' JMX_PORT='' "$tool" format --ignore-formatted --cluster-id="${format% *}" \
-    --release-version="${format#* }" --config="$changed" >&2 ||
-    refuse 'the log directory cannot be formatted; its own words are above'
+  cluster=${format%% *} release=${format#* } # no here-string: older bash writes it into a file
+  directory=${release#* } release=${release%% *}
+  if [[ ! -f $directory/meta.properties ]]; then # a log that is there is never formatted again
+    tool=${door%/*}/kafka-storage.sh
+    [[ -x $tool ]] || tool=${tool%.sh}
+    KAFKA_JMX_OPTS=' ' JMX_PORT='' "$tool" format \
+      --cluster-id="$cluster" --release-version="$release" --config="$changed" >&2 ||
+      refuse 'the log directory cannot be formatted; its own words are above'
+  fi
 fi
 start ${daemon[@]+"${daemon[@]}"} "$changed" ${others[@]+"${others[@]}"} ${told[@]+"${told[@]}"}

@@ -12,6 +12,7 @@ from switchover.core import names
 from switchover.core.approvals import PREFLIGHT
 from switchover.core.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.core.kraft import modes
+from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.picture import Picture
@@ -145,7 +146,7 @@ def check_record_holds(picture: Picture) -> Verdict:
 
 
 def check_finalize_begun(picture: Picture) -> Verdict:
-    """The first effect of Finalize is seen: a controller's file without the migration flag, or what follows from it."""
+    """The first effect of Finalize is seen: a controller's edits without the migration flag, or what follows from it."""
     log, state = picture.facts.log, picture.facts.kubernetes
     if isinstance(log, Known) and log.value.migration_state is POST:
         return passed("the metadata log says POST_MIGRATION")
@@ -154,8 +155,8 @@ def check_finalize_begun(picture: Picture) -> Verdict:
         return passed("a controller has finalized")
     files = state.value.node_files.get(picture.spec.controllers.name, {}) if isinstance(state, Known) else {}
     if not files:
-        return unknown("NotObserved", "the controllers' files were not read")
-    if any(modes.properties(text).get(modes.MIGRATION_FLAG) != "true" for text in files.values()):
+        return unknown("NotObserved", "the controllers' edits were not read")
+    if any(edits.settings_of(files[pod]).get(modes.MIGRATION_FLAG) != "true" for pod in picture.controllers if pod in files):
         return passed("a controller's file is the finalized one")
     return wait("AwaitingApproval", "every controller's file has the migration flag: Finalize has not begun")
 

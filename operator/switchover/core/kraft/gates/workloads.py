@@ -54,7 +54,7 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
     who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
     if tool is not None:
         who += f" for {tool}"
-    meaning = "a pod that starts now would not find its configuration, so no pod is evicted"
+    meaning = "a pod that starts now would start without the edits of its mode, so no pod is evicted"
     if "strategy" in changed:
         meaning = "Kubernetes itself may restart its pods now, one after the other, ungated"
     stop = tool.suspend if tool is not None else "stop whatever applies the old manifest"
@@ -62,7 +62,7 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
     if "strategy" in changed:
         cure.append(f"{kubectl} patch statefulset {name} --type merge --patch"
                     """ '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'""")
-    if {"volumes", "mounts", "command"} & {*changed}:
+    if {"volumes", "mounts"} & {*changed}:
         cure.append(f"{kubectl} rollout undo statefulset {name}")
     return fail("RevertedByGitOps", f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
                 subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
@@ -125,7 +125,7 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
                         unblocks="create it again as it was")
         if not workload.applied_by:
             return wait("NotInGit", f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
-                        " the next apply of the old one would take the brokers' files away", subject=name,
+                        " the next apply of the old one would take the brokers' edits away", subject=name,
                         unblocks="put what `switchover export` prints into Git and apply it; where no tool applies this"
                                  " StatefulSet, or one that leaves no trace (Helm 3), approve HandOver instead")
     return passed("Git has the template that runs")

@@ -10,7 +10,6 @@ from switchover.core.kraft.preflight import (
     clocks,
     cluster,
     configuration,
-    drift,
     ensemble,
     live,
     objects,
@@ -37,5 +36,4 @@ GATES: tuple[Gate[Picture], ...] = (
     *live.CHECKS,
     *windows.CHECKS,
     *clocks.CHECKS,
-    *drift.CHECKS,
 )

@@ -7,6 +7,7 @@ from switchover.core.kraft.facts import BrokerView
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, several, zookeeper
 from switchover.core.observed import Known
+from switchover.metadata.passwords import ENCODER_SECRET, SECRET_NOT_KNOWN
 
 LOW_EPOCH = 50
 """Raft epochs rise with every election; in a long migration they pass a low /controller_epoch (KAFKA-20488)."""
@@ -42,6 +43,11 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
         raise Unseen(unknown("ZooKeeperUnknown", malformed.why, subject="ZooKeeper's metadata"))
     found = {path: why for path, why in malformed.value.items() if not path.startswith(TOPICS)}
     for path, why in sorted(found.items())[:MALFORMED_TOLD]:
+        if SECRET_NOT_KNOWN in why:
+            yield fail("EncoderSecretMissing", f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
+                       unblocks=f"put the brokers' {ENCODER_SECRET} into the Secret of spec.zookeeper.credentialsRef, under"
+                       " that name; leave the node as it is")
+            continue
         yield fail("MalformedNode", f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
                    unblocks="repair or delete that node in ZooKeeper, by Kafka's tools where they still can")
 

@@ -1,11 +1,11 @@
-"""What the brokers run with: their release, mode, protocol version, ids and disks, and whether the file says the same."""
+"""What the brokers run with: their release, mode, protocol version, ids and disks."""
 
 from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Verdict, fail, info, unknown, warn
 from switchover.core.kraft import modes
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, configured, examined, pods, several, zookeeper
+from switchover.core.kraft.preflight.reading import check, examined, pods, several, zookeeper
 from switchover.core.observed import Known, Unknown
 
 FETCH = 1
@@ -47,7 +47,9 @@ def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
     settings = picture.facts.broker_settings.get(broker_id)
     live = settings.value.get(modes.PROTOCOL_VERSION, "") if isinstance(settings, Known) else ""
     kubectl = f"kubectl --namespace {picture.namespace}"
-    image = f"{picture.broker_sets[workload].container}=REGISTRY/kafka:3.9.2"
+    brokers = picture.brokers_of(workload)
+    container = brokers.value.container if isinstance(brokers, Known) else picture.broker_sets[workload].container
+    image = f"{container or 'CONTAINER'}=REGISTRY/kafka:3.9.2"
     return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} in the brokers' configuration, where it is"
             f" not; then {kubectl} set image statefulset {workload} {image}; then {kubectl} rollout status statefulset"
             f" {workload}")
@@ -74,13 +76,13 @@ def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterato
 
 def _too_old(picture: Picture, version: str) -> Verdict:
     """A version that RaiseProtocolVersion raises, or one that it cannot."""
-    if version in modes.RAISABLE and all(modes.PROTOCOL_VERSION in found.keys for found in configured(picture)):
+    if version in modes.RAISABLE:
         return warn("ProtocolVersionIsRaised", f"every broker restarts once more, to raise {modes.PROTOCOL_VERSION} to"
                     f" {modes.RAISED}; a rollback takes it back", subject=modes.PROTOCOL_VERSION, observed=version,
                     threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                     cure="nothing to do, or raise it yourself before the migration begins")
     return fail("ProtocolVersionUnsupported", f"a migration needs {modes.PROTOCOL_VERSION} 3.6 or newer, and Switchover"
-                f" raises it only from {modes.RAISABLE[0]} on and where the file sets it", subject=modes.PROTOCOL_VERSION,
+                f" raises it only from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
                 observed=version, threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                 unblocks=f"raise it to {modes.RAISED} on every broker")
 

@@ -1,27 +1,19 @@
 """What must be there in Kubernetes, and be ours to change."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from switchover.core.gate import Unseen, Verdict, fail, info, unknown, wait, warn
-from switchover.core.kraft import inherited, names, needs_zookeeper, template
-from switchover.core.kraft.facts import ServerConfiguration
+from switchover.core.kraft import names, needs_zookeeper, template
+from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import (
-    Configured,
-    check,
-    configured,
-    examined,
-    kubernetes,
-    pods,
-    several,
-    workloads,
-)
+from switchover.core.kraft.preflight.reading import check, configured, examined, kubernetes, several, workloads
 from switchover.core.observed import Known, Unknown
 from switchover.core.selectors import selects
 
-DEFAULT_LOG_DIR = "/tmp/kafka-logs"
+STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.DOTALL)
 
 
 def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
@@ -32,15 +24,11 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
             yield fail("StatefulSetMissing", f"StatefulSet {name} does not exist in namespace {picture.namespace}",
                        subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].name, or create it")
             continue
-        containers = [each["name"] for each in workload.template["spec"].get("containers", ())]
-        configuration = state.configurations.get(name)
-        if (wanted := picture.broker_sets[name].container) not in containers:
-            yield fail("ContainerMissing", f"StatefulSet {name} has no container {wanted}; it has {several(containers)}",
-                       subject=f"StatefulSet {name}",
+        try:
+            container_of(workload.template, picture.broker_sets[name])
+        except ContainerMissing as why:
+            yield fail("ContainerMissing", f"StatefulSet {name}: {why}", subject=f"StatefulSet {name}",
                        unblocks="set spec.brokers[].container to the one that runs Kafka")
-        elif not isinstance(configuration, ServerConfiguration):
-            yield fail("ConfigurationMissing", configuration or f"the configuration of {name} cannot be read",
-                       subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].configuration")
         if workload.claimed_by not in ("", picture.uid):
             yield fail("ClaimedByAnother", f"StatefulSet {name} is claimed by the migration with uid"
                        f" {workload.claimed_by}", subject=f"StatefulSet {name}",
@@ -51,17 +39,23 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
                        observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
 
 
-def find_unsupported_templates(picture: Picture) -> Iterator[Verdict]:
+def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
+    """Over what the door will stand: proven by the controllers' pods, before a broker is touched."""
     for name, brokers, workload in workloads(picture):
         try:
-            template.check_supported(workload, brokers)
-        except template.ContainerMissing:
+            container = container_of(workload.template, brokers)
+        except ContainerMissing:
             continue                                                 # told above
-        except template.Unsupported as reason:
-            by_variables = brokers.configuration.environment is not None
-            cure = ("write the image's own entrypoint into the container's command, for instance /etc/confluent/docker/run"
-                    if by_variables else "mount the configuration as a directory, or its key by subPath")
-            yield fail("TemplateUnsupported", f"StatefulSet {name}: {reason}", subject=f"StatefulSet {name}", unblocks=cure)
+        script, subject = layout_of(container, brokers).script, f"StatefulSet {name}"
+        words = " ".join(map(str, (*(container.get("command") or ()), *(container.get("args") or ()))))
+        if brokers.start is None and STARTED_BY_ITSELF.search(words):
+            yield fail("StartNotSupported", f"container {container['name']} of {subject} starts kafka.Kafka by itself, not"
+                       " by Kafka's start script", subject=subject, observed="kafka.Kafka", threshold=script,
+                       unblocks=f"start Kafka by {script} in the container's command")
+        else:
+            yield info("StartScript", f"container {container['name']} of {subject} starts Kafka by {script}, as its template"
+                       " tells: the edits of a mode are made there", subject=subject, observed=script,
+                       cure="if that is not so, set spec.brokers[].start; the controllers' pods start first, and prove it")
 
 
 def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
@@ -71,30 +65,18 @@ def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
         return
     _, brokers, workload = next(workloads(picture))                  # they are made of the first set's pod
     try:
-        present = template.broker_container(workload, brokers).get("image", "")
-    except template.Unsupported:
+        present = container_of(workload.template, brokers).get("image", "")
+    except ContainerMissing:
         present = ""                                                 # told above
     yield from picture.policy.find_image("spec.controllers.template.image", image, present)
-
-
-def find_files_that_stay(picture: Picture) -> Iterator[Verdict]:
-    """A migrating controller opens the same files as a broker: without them KRaft claims a cluster that cannot hear it."""
-    for found in configured(picture):
-        keys = {**found.keys, **found.overridden}
-        if lacking := inherited.lacking(found.workload.template["spec"], found.container, keys):
-            yield fail("ControllersLackFiles", f"{found.source} names files on {several(lacking)} of StatefulSet"
-                       f" {found.workload.name}, which no other pod can mount: the controllers need them, too",
-                       subject=f"StatefulSet {found.workload.name}", observed=several(lacking),
-                       threshold=", ".join(inherited.READ_ONLY_KINDS),
-                       unblocks="keep these files in a Secret or ConfigMap, mounted at the same place")
 
 
 def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
     """A pod without a readiness probe is Ready as soon as its process runs, and a budget lets the next one go then."""
     for name, brokers, workload in workloads(picture):
         try:
-            probed = "readinessProbe" in template.broker_container(workload, brokers)
-        except template.ContainerMissing:
+            probed = "readinessProbe" in container_of(workload.template, brokers)
+        except ContainerMissing:
             continue                                                 # told above
         if not probed:
             yield warn("NoReadinessProbe", f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as ready"
@@ -167,30 +149,20 @@ def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
 
 def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
     """Every log directory of a broker lies on a volume that outlives its pod: an eviction would empty it otherwise."""
-    for found in configured(picture):
-        for directory in _log_directories(picture, found):
-            kind = template.volume_below(found.workload, found.container, directory)
-            name = f"StatefulSet {found.workload.name}"
-            if kind in ("", "emptyDir"):
-                where = "the container's own file system" if not kind else "an emptyDir"
-                yield fail("BrokerDataIsVolatile", f"{directory} of {name} lies on {where}: each eviction loses the broker's"
-                           " replicas", subject=name, observed=kind, threshold="persistentVolumeClaim",
-                           unblocks="move log.dirs to a volume from a claim")
-            elif kind == "hostPath":
-                yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
-                           " another node has lost its replicas", subject=name, observed=kind,
-                           cure="see that each broker's pod can be scheduled to its own node alone")
-
-
-def _log_directories(picture: Picture, found: Configured) -> list[str]:
-    """Those that the brokers use, and those of the file; what a shell or an image makes of it only the brokers can tell."""
-    own = {broker_id for name, broker_id in pods(picture).items() if name.rpartition("-")[0] == found.workload.name}
-    live = {directory.path for broker_id, told in examined(picture) if broker_id in own
-            for directory in told.log_directories}
-    keys = {**found.keys, **found.overridden}
-    told = keys.get("log.dirs") or keys.get("log.dir") or ("" if found.by_environment else DEFAULT_LOG_DIR)
-    filed = {item.strip() for item in told.split(",") if item.strip() and "$" not in item}
-    return sorted(live | filed)
+    told = dict(examined(picture))
+    places = {(found.workload.name, directory.path): template.volume_below(found.workload, found.container, directory.path)
+              for found in configured(picture) for directory in told[found.broker_id].log_directories}
+    for (workload, directory), kind in sorted(places.items()):
+        name = f"StatefulSet {workload}"
+        if kind in ("", "emptyDir"):
+            where = "the container's own file system" if not kind else "an emptyDir"
+            yield fail("BrokerDataIsVolatile", f"{directory} of {name} lies on {where}: each eviction loses the broker's"
+                       " replicas", subject=name, observed=kind, threshold="persistentVolumeClaim",
+                       unblocks="move log.dirs to a volume from a claim")
+        elif kind == "hostPath":
+            yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
+                       " another node has lost its replicas", subject=name, observed=kind,
+                       cure="see that each broker's pod can be scheduled to its own node alone")
 
 
 def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
@@ -239,10 +211,9 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
 
 
 CHECKS = (
-    check("ObjectsExist", find_missing_objects, "StatefulSets and configurations exist"),
-    check("TemplateSupported", find_unsupported_templates, "the configuration mounts can be taken over"),
+    check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist"),
+    check("StartScripts", find_start_scripts, "the edits of a mode can be made where Kafka is started"),
     check("ImageAllowed", find_not_allowed, "the controllers' image is one that the chart allows"),
-    check("ControllersFiles", find_files_that_stay, "the controllers can mount every file that the configuration names"),
     check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),
     check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),

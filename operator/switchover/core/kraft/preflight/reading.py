@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.gate import Gate, Unseen, Verdict, complete, gravest, unknown
-from switchover.core.kraft import modes, template
+from switchover.core.kraft.door.layout import ContainerMissing, container_of
 from switchover.core.kraft.examination import BrokerExamination
-from switchover.core.kraft.facts import KubernetesState, ServerConfiguration, Workload, ZooKeeperState, ZooKeeperTopics
-from switchover.core.kraft.overrides import overrides
+from switchover.core.kraft.facts import KubernetesState, Workload, ZooKeeperState, ZooKeeperTopics
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 
@@ -83,31 +82,28 @@ def workloads(picture: Picture) -> Iterator[tuple[str, BrokerSet, Workload]]:
 
 
 class Configured(NamedTuple):
-    """A StatefulSet with its configuration: the keys of its file or environment, and those that its command overrides."""
+    """A StatefulSet with what one of its brokers runs with: `keys` are the settings that it was given, without defaults,
+    `hidden` the names of those that it keeps to itself."""
 
     workload: Workload
     container: Mapping[str, Any]
-    source: str
-    text: str
+    broker_id: int
     keys: Mapping[str, str]
-    overridden: Mapping[str, str]
-    by_environment: bool = False
+    hidden: frozenset[str]
+
+    def has(self, key: str) -> bool:
+        return key in self.keys or key in self.hidden
 
 
 def configured(picture: Picture) -> Iterator[Configured]:
-    """Every StatefulSet of brokers with its configuration, which can be read."""
-    state = kubernetes(picture)
-    for name, brokers, workload in workloads(picture):
-        configuration = state.configurations.get(name)
-        if not isinstance(configuration, ServerConfiguration):
-            raise Unseen(unknown("NotObserved", f"the configuration of {name} cannot be read", subject=name))
+    """Every broker of every StatefulSet."""
+    told, brokers = dict(examined(picture)), pods(picture)
+    for name, spec, workload in workloads(picture):
         try:
-            keys = modes.properties(configuration.text)
-            container = template.broker_container(workload, brokers)
-        except (ValueError, template.Unsupported) as reason:
-            raise Unseen(unknown("NotObserved", f"{configuration.source} cannot be used: {reason}",
-                                 subject=configuration.source)) from None
-        variables = brokers.configuration.environment
-        overridden = overrides(container, variables.prefix if variables is not None else "")
-        yield Configured(workload, container, configuration.source, configuration.text, keys, overridden,
-                         by_environment=variables is not None)
+            container = container_of(workload.template, spec)
+        except ContainerMissing as why:
+            raise Unseen(unknown("NotObserved", f"StatefulSet {name}: {why}", subject=name)) from None
+        for pod, broker_id in sorted(brokers.items(), key=lambda item: item[1]):
+            if pod.rpartition("-")[0] == name:
+                found = told[broker_id]
+                yield Configured(workload, container, broker_id, found.static_settings, found.hidden)

@@ -51,21 +51,10 @@ def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
                        " not trust each other", subject=subject, observed=several(certificates.names(chain)),
                        threshold=f"*.{hosts[0].partition('.')[2]}",
                        unblocks="issue it for the names of all controllers' pods, as a wildcard or one by one")
-    yield from _overridden(picture, settings)
 
 
 def _identification(name: str) -> str:
     return f"listener.name.{name.lower()}.ssl.endpoint.identification.algorithm"
-
-
-def _overridden(picture: Picture, settings: dict[str, str]) -> Iterator[Verdict]:
-    """Keys that we write or take away, where a command line would put its own back."""
-    ours = {*settings, *(modes.OWN_STORES if any(".ssl.keystore." in key for key in settings) else ())}
-    for found in configured(picture):
-        if changed := sorted(ours & set(found.overridden)):
-            yield fail("OverriddenOnCommandLine", f"the command line overrides {several(changed)}, which the migration must"
-                       " change in the file; the command line would win", subject=several(changed),
-                       unblocks=f"move --override {changed[0]} from the container's command into the file")
 
 
 def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
@@ -76,26 +65,29 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     credentials = kubernetes(picture).listener_credentials
     if isinstance(credentials, str):
         return
-    for found in configured(picture):
-        authorizer = found.keys.get("authorizer.class.name", "").strip()
-        if authorizer not in (modes.ACL_AUTHORIZER, modes.STANDARD_AUTHORIZER):
-            continue
-        try:
-            principal = principals.of_the_nodes(picture.spec.controllers.listener, credentials, found.keys)
-        except Unusable:
-            return                                       # told above
-        if principal is None:
-            yield warn("ControllersPrincipalUnknown", f"{found.source} gives principals names that only Kafka can work out,"
-                       " and has an authorizer: as whom the nodes meet on the controllers' listener is not known here",
-                       subject="super.users", observed=found.keys.get("super.users", ""),
-                       cure="make sure that the principal of the controllers' certificate or user is in super.users")
-        elif principal not in principals.super_users(found.keys):
-            # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
-            add = "" if principal == principals.ANONYMOUS else f"add {principal} to super.users on every broker, or "
-            yield fail("ControllersNotAuthorized", f"{found.source} has an authorizer, and {principal}, as whom the nodes"
-                       " meet on the controllers' listener, is not in super.users: no broker could register",
-                       subject="super.users", observed=found.keys.get("super.users", ""), threshold=principal,
-                       unblocks=f"{add}secure the controllers' listener with credentials of a super user")
+    found = next((each for each in configured(picture) if each.keys.get("authorizer.class.name", "").strip() in (
+        modes.ACL_AUTHORIZER, modes.STANDARD_AUTHORIZER)), None)
+    if found is None:
+        return
+    try:
+        principal = principals.of_the_nodes(picture.spec.controllers.listener, credentials, found.keys)
+    except Unusable:
+        return                                           # told above
+    who = principal or "the principal of the controllers' certificate or user"
+    subject = f"broker {found.broker_id}"
+    if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
+        yield warn("SuperUsersHidden", f"{subject} has an authorizer, and Kafka hides who its super users are: {who}, as"
+                   " whom the nodes meet on the controllers' listener, must be one, else the controllers do not come up",
+                   subject="super.users", observed="hidden", threshold=who,
+                   cure="see that it is in super.users on every broker, or secure the controllers' listener with credentials"
+                   " of a super user")
+    else:
+        # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
+        add = "" if principal == principals.ANONYMOUS else f"add {who} to super.users on every broker, or "
+        yield fail("ControllersNotAuthorized", f"{subject} has an authorizer and no super.users: {who}, as whom the nodes"
+                   " meet on the controllers' listener, is none, and no broker could register",
+                   subject="super.users", observed="not set", threshold=who,
+                   unblocks=f"{add}secure the controllers' listener with credentials of a super user")
 
 
 def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:

@@ -1,0 +1,60 @@
+"""What must be known of the brokers of a StatefulSet for their edits and for the controllers, and where it is kept.
+
+It is found once, before anything is changed, and kept in the ControllerRevision beside the original template: later a broker
+runs with what it was given, and tells no more what it had.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from switchover.api.kafka_migration import BrokerSet
+from switchover.core.kraft import modes
+from switchover.core.kraft.door.layout import container_of, layout_of
+
+KEPT = "brokers"
+"""The field of the ControllerRevision's data."""
+PROTOCOL_MAP = "listener.security.protocol.map"
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """`script` is the start script in container `container`, `log_dir` the first log directory, `release` what controllers
+    are formatted with, `raised` whether their own protocol version is too old for a migration, and `encrypted` the names of
+    the listeners that encrypt."""
+
+    container: str
+    script: str
+    log_dir: str
+    release: str
+    raised: bool
+    encrypted: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """As it is kept."""
+        return asdict(self) | {"encrypted": list(self.encrypted)}
+
+
+def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str, str]) -> Brokers:
+    """Of the template as the user wrote it, and what one of these brokers runs with. Raises ContainerMissing."""
+    container = container_of(template, brokers)
+    version = modes.release_of(settings.get(modes.PROTOCOL_VERSION, ""))
+    raised = version not in modes.METADATA_LEVELS
+    directories = settings.get("log.dirs") or settings.get("log.dir") or ""
+    protocols = (item.partition(":") for item in (settings.get(PROTOCOL_MAP) or modes.DEFAULT_PROTOCOL_MAP).split(","))
+    return Brokers(
+        container=container["name"],
+        script=layout_of(container, brokers).script,
+        log_dir=directories.split(",")[0].strip(),
+        release=modes.RAISED if raised else version,
+        raised=raised,
+        encrypted=tuple(name.strip() for name, _, protocol in protocols if protocol.strip().upper().endswith("SSL")))
+
+
+def kept(original: Mapping[str, Any]) -> Brokers | None:
+    """What a ControllerRevision keeps; None for one of a release that kept nothing of this."""
+    found = original.get(KEPT)
+    if not found:
+        return None
+    known = {field.name: found[field.name] for field in fields(Brokers)}      # a newer release may keep more
+    return Brokers(**{**known, "encrypted": tuple(known["encrypted"])})

@@ -1,0 +1,12 @@
+"""The scripts, as the pods get them."""
+
+from importlib import resources
+
+_HERE = resources.files(__package__)
+
+DOOR = _HERE.joinpath("door.sh").read_text()
+"""Stands over the image's own start script."""
+KEEP = _HERE.joinpath("keep.sh").read_text()
+"""What an init container runs before it: it keeps that script."""
+GUARD = _HERE.joinpath("guard.sh").read_text()
+"""What another runs in a controller's pod: no broker can start there."""

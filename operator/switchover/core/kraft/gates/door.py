@@ -1,0 +1,48 @@
+"""Which edits a broker was started with, as its own process tells it: the marker among its settings."""
+
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.kraft import names
+from switchover.core.kraft.door import edits
+from switchover.core.kraft.picture import Picture
+from switchover.core.observed import Known, Unknown
+
+
+def check_started_by_its_edits(picture: Picture) -> Verdict:
+    """Each broker of the batch runs with the edits that are written for it or, back in mode A, with none."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name in picture.batch:
+        record, workload = picture.position.nodes[name], name.rpartition("-")[0]
+        shown = picture.facts.markers.get(record.node_id, Unknown(f"broker {record.node_id} was not asked"))
+        if not isinstance(shown, Known):
+            return unknown("BrokerSilent", shown.why, subject=name)
+        written = edits.marker_of(state.value.node_files.get(workload, {}).get(name, ""))
+        if not written and record.assigned != "A":
+            return unknown("NotObserved", f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
+        wanted = "" if record.assigned == "A" else written
+        if shown.value == wanted:
+            continue
+        if not wanted:
+            return wait("DoorStillThere", f"{name} was started through Switchover's door, not by its own template alone",
+                        subject=name, observed=shown.value, threshold="no marker",
+                        unblocks=f"its template is restored; then kubectl --namespace {picture.namespace} delete pod {name}")
+        if not shown.value:
+            return fail("DoorNotPassed", not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
+                        unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script that the"
+                        " container really starts Kafka by, and try again")
+        return wait("StartedByOtherEdits", f"{name} was started with other edits than Secret {names.node_files(workload)}"
+                    " has for it", subject=name, observed=shown.value, threshold=wanted,
+                    unblocks=f"kubectl --namespace {picture.namespace} delete pod {name}")
+    return passed(f"{', '.join(picture.batch)} started as written")
+
+
+def not_passed(picture: Picture, name: str) -> str:
+    """What it means that a process has no marker."""
+    brokers, where = picture.brokers_of(name.rpartition("-")[0]), "its start script"
+    if isinstance(brokers, Known):
+        where = f"{brokers.value.script} of container {brokers.value.container}"
+    return f"{name} runs Kafka, but was not started by {where}: the edits of its mode did not reach it"
+
+
+STARTED_BY_ITS_EDITS: Gate[Picture] = Gate("StartedByItsEdits", check_started_by_its_edits)
