@@ -1,13 +1,19 @@
 """Sweep after sweep over consumer groups: their windows, verdicts and gates."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group
 from switchover.lag.thresholds import Thresholds
+from switchover.lag.unreadable import Stretch
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Asked, Reading, Sweep
+from switchover.partition import TopicPartition
 from switchover.ports import Clock, GroupOffsets, Refused, Unreachable
+
+LOOKS = 100
+"""Partitions of all groups in whose logs one sweep looks; the others wait for the next."""
 
 
 class LagCollector:
@@ -25,6 +31,7 @@ class LagCollector:
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
         """Read all groups once more. Where nobody answers, every group's samples are invalid, and say why."""
+        asked = self._with_looks(asked)
         try:
             found = await self._offsets.sweep(asked)
         except (Unreachable, Refused) as error:
@@ -35,6 +42,19 @@ class LagCollector:
         for group, watch in self._watches.items():
             watch.add(found.readings[group])
         return found
+
+    def _with_looks(self, asked: Mapping[str, Asked]) -> dict[str, Asked]:
+        """The same, and where to look for records: first where nobody has, then where that is longest ago."""
+        watches = {name: self._watches[name] for name in asked if name in self._watches}
+        doubts = sorted((doubt, name) for name, watch in watches.items() for doubt in watch.doubts())
+        looks: dict[str, dict[TopicPartition, Stretch]] = {name: {} for name in asked}
+        for (_, partition), name in doubts[:LOOKS]:
+            looks[name][partition] = watches[name].look(partition)
+        return {name: replace(wanted, looks=looks[name]) for name, wanted in asked.items()}
+
+    def exhausted(self, name: str) -> frozenset[TopicPartition]:
+        """The partitions of a group in which no record is left behind the commit, wherever the log ends."""
+        return self._watches[name].exhausted()
 
     def assess(self, name: str, group: Group, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge a group of the last sweep now, by what is usual for it where that is known.

@@ -21,6 +21,7 @@ from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
+from switchover.partition import TopicPartition
 from switchover.ports import Clock, GroupOffsets, ZooKeeperGroups
 
 READ_SECONDS = 10.0
@@ -79,7 +80,8 @@ class GroupSamples:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0, picture.spec.gates)
+        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0, picture.spec.gates,
+                   self._collector.exhausted(name))
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -90,10 +92,13 @@ class GroupSamples:
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
     def _keep(
-        self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, gates: ConsumerGroupMigrationGates
+        self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, gates: ConsumerGroupMigrationGates,
+        exhausted: frozenset[TopicPartition],
     ) -> None:
-        found = {partition: (None if each.committed == NONE else each.committed, each.end - markers)
-                 for partition, each in sweep.readings[name].offsets.items()}
+        found: dict[TopicPartition, tuple[int | None, int]] = {}
+        for partition, each in sweep.readings[name].offsets.items():
+            committed = None if each.committed == NONE else each.committed
+            found[partition] = committed, (committed or 0) if partition in exhausted else each.end - markers
         keep(self._samples, GroupSample(now, epoch, found), span(gates.max_stall_seconds))
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)

@@ -41,21 +41,23 @@ def every_poll(commits: Sequence[int], ends: Sequence[int], start: int = 0, poll
     return [Reading(T0 + i * poll, c, e, start) for i, (c, e) in enumerate(zip(commits, ends, strict=True))]
 
 
-def samples_of(partitions: Sequence[Sequence[Reading]], transactional: Sequence[bool] | None = None) -> Samples:
+def samples_of(partitions: Sequence[Sequence[Reading]], transactional: Sequence[bool] | None = None,
+               readable: Sequence[int] | None = None) -> Samples:
     def ints(name: str) -> np.ndarray:
         return np.array([[getattr(reading, name) for reading in row] for row in partitions], dtype=np.int64)
 
     return Samples(ints("t"), ints("c"), ints("e"), ints("s"),
                    np.array([[reading.valid for reading in row] for row in partitions], dtype=np.bool_),
                    high=ints("hw"), commit_time=ints("tc"),
-                   transactional=None if transactional is None else np.array(transactional, dtype=np.bool_))
+                   transactional=None if transactional is None else np.array(transactional, dtype=np.bool_),
+                   readable=None if readable is None else np.array(readable, dtype=np.int64))
 
 
 def judged(readings: Sequence[Reading], now: int | None = None, thresholds: Thresholds = DEFAULTS, *,
-           transactional: bool = False, **more: object) -> Judged:
+           transactional: bool = False, readable: int = NONE, **more: object) -> Judged:
     """One partition, judged when it was read last unless `now` is given."""
     at = readings[-1].t if now is None else now
-    return judge(samples_of([readings], [transactional]), at, thresholds, **more)  # type: ignore[arg-type]
+    return judge(samples_of([readings], [transactional], [readable]), at, thresholds, **more)  # type: ignore[arg-type]
 
 
 # --- made up ------------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class Scalar:
 
 
 def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = NONE, p99: int = NONE,
-           since: int | None = None, reset: bool = False, transactional: bool = False) -> Scalar:
+           since: int | None = None, reset: bool = False, transactional: bool = False, readable: int = NONE) -> Scalar:
     window: list[Reading] = []
     for reading in readings:
         inside = now - th.window < reading.t <= now and (since is None or reading.t >= since)
@@ -41,11 +41,16 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
 
     first, last = window[0], window[-1]
     at = [reading.s if reading.c == NONE else reading.c for reading in window]
-    out = Scalar("", "", lag=last.e - at[-1] - (th.marker_slack if transactional else 0))
+    following = min(readable, last.e)
+    if following > at[-1]:
+        out = Scalar("", "", lag=last.e - following)
+    else:
+        following = at[-1]
+        out = Scalar("", "", lag=last.e - following - (th.marker_slack if transactional else 0))
     if last.s >= last.e:
         out.lag = min(out.lag or 0, 0)
     assert out.lag is not None
-    out.age, out.censored = _head_age(window, at[-1]) if out.lag > 0 else (0, False)
+    out.age, out.censored = _head_age(window, following) if out.lag > 0 else (0, False)
     out.arriving = (last.e - first.e) / (last.t - first.t) * 1000
     out.growth = _slope(window, at)
     band = max(0.02 * out.arriving, 1 / 60)
@@ -65,7 +70,7 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
     lags = [reading.e - committed for reading, committed in zip(window, at, strict=True)]
     out.growing = out.growth > band and lags[-1] >= _median(lags[-((len(lags) + 1) // 3):]) and out.age > t_ok
     out.strayed = out.lag > 0 and (out.censored or out.age > 1.5 * t_ok)
-    out.verdict = _verdict(window, out, t_ok, k, band, th, reset)
+    out.verdict = _verdict(window, following, out, t_ok, k, band, th, reset)
     out.effect = _effect(window, at, out, k, th)
     return out
 
@@ -98,7 +103,8 @@ def _slope(window: list[Reading], at: list[int]) -> float:
     return (_median(lags[-third:]) - _median(lags[:third])) / (_median(times[-third:]) - _median(times[:third])) * 1000
 
 
-def _verdict(window: list[Reading], q: Scalar, t_ok: int, k: int, band: float, th: Thresholds, reset: bool) -> str:
+def _verdict(window: list[Reading], following: int, q: Scalar, t_ok: int, k: int, band: float, th: Thresholds,
+             reset: bool) -> str:
     first, last = window[0], window[-1]
     assert q.lag is not None
     assert q.age is not None
@@ -107,7 +113,7 @@ def _verdict(window: list[Reading], q: Scalar, t_ok: int, k: int, band: float, t
     if last.c > last.hw:
         return "BEYOND_END" if window[-2].c > window[-2].hw else "UNKNOWN"
     if last.c == NONE:
-        return "IDLE" if last.e == last.s else "UNCOMMITTED"
+        return "IDLE" if following >= last.e else "UNCOMMITTED"
     if q.drop > 0 and q.lag > 0 and not reset:
         return "REWOUND"
     if q.lag <= 0 or (not q.censored and q.age <= t_ok):

@@ -274,12 +274,41 @@ def test_a_transactional_partition_may_keep_its_last_marker(more, name):
     assert verdict(readings, transactional=True, thresholds=thresholds) == name
 
 
+@pytest.mark.parametrize("readings", [
+    STOPPED, COMMITTING, each(STEADY, c=NONE), last(1, STOPPED, s=99_001), last(30, STEADY, c=50_000)],
+    ids=["STOPPED", "STALLED", "UNCOMMITTED", "LOST", "REWOUND"])
+@pytest.mark.parametrize("transactional", [True, False])
+def test_where_no_record_is_behind_the_commit_nothing_is_left_to_be_consumed(readings, transactional):
+    """spring-projects/spring-kafka#2590: an aborted transaction is last in the partition, and commits are made by hand."""
+    found = judged(readings, transactional=transactional, readable=END)
+    assert (Verdict(found.verdict[0]).name, Effect(found.effect[0]).name) in (("OK", "PASS"), ("IDLE", "PASS"))
+    assert (found.quantities.lag[0], found.quantities.time_lag[0], found.strayed[0]) == (0, 0, False)
+    assert found.verdict[0] != judged(readings, transactional=transactional).verdict[0]
+
+
+@pytest.mark.parametrize("transactional", [True, False])
+def test_the_record_behind_what_cannot_be_read_is_lag_from_its_own_arrival_on(transactional):
+    """Committed 5, aborted up to 10, and there a record: no marker is forgiven where the log was looked at."""
+    for polls, name in ((4, "OK"), (5, "STOPPED")):
+        readings = every_poll([5] * N, [10] * (N - polls) + [11] * polls)
+        found = judged(readings, transactional=transactional, readable=10)
+        assert Verdict(found.verdict[0]).name == name
+        assert (found.quantities.lag[0], found.quantities.time_lag[0]) == (1, polls * POLL)
+    assert verdict(every_poll([5] * N, [11] * N), readable=10) == "STOPPED"
+
+
+def test_a_commit_that_is_further_than_what_was_looked_at_counts():
+    assert judged(STEADY, readable=1).quantities.lag == judged(STEADY).quantities.lag
+    assert verdict(last(2, STEADY, c=END + 1), readable=END) == "BEYOND_END"
+
+
 def test_drained_means_that_nothing_is_left_and_nobody_commits():
     done = every_poll([500] * N, [500] * N)
     assert drained(judged(done))[0]
     assert not drained(judged(newest(done, e=501)))[0]
     assert not drained(judged([*each(done[:-5], c=499), *done[-5:]]))[0]                # the last commit is 60 s old
     assert drained(judged([*each(done[:-6], c=499), *done[-6:]]))[0]
+    assert drained(judged(each(done, e=507), readable=507))[0]
     assert not drained(judged(EMPTY))[0]
     assert not drained(judged(done[-7:]))[0]
 
@@ -287,7 +316,7 @@ def test_drained_means_that_nothing_is_left_and_nobody_commits():
 @pytest.mark.parametrize("change", [
     {"time": np.zeros(3, dtype=np.int64)}, {"time": np.zeros((1, 0), dtype=np.int64)},
     {"end": np.zeros((1, N + 1), dtype=np.int64)}, {"end": np.zeros((1, N))}, {"valid": np.zeros((1, N), dtype=np.int64)},
-    {"transactional": np.zeros((1, N), dtype=np.bool_)}])
+    {"transactional": np.zeros((1, N), dtype=np.bool_)}, {"readable": np.zeros((1, N), dtype=np.int64)}])
 def test_arrays_that_do_not_fit_are_refused(change):
     with pytest.raises(ValueError, match=next(iter(change))):
         replace(samples_of([STEADY]), **change)

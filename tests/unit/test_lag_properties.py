@@ -41,14 +41,16 @@ def test_the_kernel_says_what_the_sheet_says_in_plain_python(dice, count, partit
     transactional = [dice.random() < .3 for _ in rows]
     q99 = [dice.choice((NONE, 1000, 100_000, 10**6)) for _ in rows]
     p99 = [dice.choice((NONE, 1000, 100_000, 10**6)) for _ in rows]
+    readable = [dice.choice((NONE, NONE, row[-1].c, row[-1].e, row[-1].e + 5, row[dice.randrange(count)].e)) for row in rows]
     thresholds = replace(DEFAULTS, require_progress=progress)
     now = max(row[-1].t for row in rows) + late
     since = now - 400_000 if clip else None
-    kernel = judge(samples_of(rows, transactional), now, thresholds, baseline=Baseline(np.array(q99), np.array(p99)),
-                   since=since, reset_declared=reset)
+    baseline = Baseline(np.array(q99), np.array(p99))
+    kernel = judge(samples_of(rows, transactional, readable), now, thresholds, baseline=baseline, since=since,
+                   reset_declared=reset)
     for row, readings in enumerate(rows):
         compare(kernel, row, scalar(readings, now, thresholds, q99=q99[row], p99=p99[row], since=since, reset=reset,
-                                    transactional=transactional[row]))
+                                    transactional=transactional[row], readable=readable[row]))
 
 
 def test_the_histories_that_it_is_compared_with_hold_every_verdict():
@@ -96,6 +98,22 @@ def test_the_numbers_of_an_invalid_sample_are_never_looked_at(dice, count, garba
     before, after = (judge(samples_of([each]), readings[-1].t, DEFAULTS) for each in (readings, spoilt))
     assert before.verdict == after.verdict
     assert before.effect == after.effect
+
+
+@given(dices, counts, st.booleans())
+def test_without_a_record_behind_the_commit_there_is_no_lag_and_what_was_not_looked_at_changes_nothing(
+        dice, count, transactional):
+    readings = made_up(dice, count)
+    now, last = readings[-1].t, readings[-1]
+    stands = last.s if last.c == NONE else last.c
+    alone = judge(samples_of([readings], [transactional]), now, DEFAULTS)
+    for told in (NONE, stands):
+        known = judge(samples_of([readings], [transactional], [told]), now, DEFAULTS)
+        assert (known.verdict, known.effect, known.quantities.lag) == (alone.verdict, alone.effect, alone.quantities.lag)
+    nothing = judge(samples_of([readings], [transactional], [last.e]), now, DEFAULTS)
+    assert nothing.quantities.beyond == alone.quantities.beyond
+    if nothing.quantities.judgeable[0] and last.valid and not nothing.quantities.beyond[0]:
+        assert Verdict(nothing.verdict[0]) in (Verdict.IDLE, Verdict.OK)
 
 
 @given(dices, st.integers(1, 20), st.integers(0, 40))

@@ -39,7 +39,7 @@ def test_each_verdict_has_a_sentence_with_its_figures(name):
 @pytest.mark.parametrize(("readings", "part"), [
     ([Reading(0, 0, 0, valid=False)], "no valid sample in the window"),
     (newest(STEADY, c=END + 1), f"the committed offset {END + 1} is beyond the high watermark in the newest sample alone"),
-    (every_poll([NONE] * N, [500] * N, start=500), "the log is empty and nothing was committed"),
+    (every_poll([NONE] * N, [500] * N, start=500), "there is nothing to be read in the log, and nothing was committed"),
     (newest(STEADY, c=END), "is OK: lag 0 (allowed: 60 s)"),
     (STOPPED[:25] + [replace(r, c=100_000) for r in STOPPED[25:]], "committed for 210 s (allowed: 60 s)"),
     (every_poll([end - 90_000 for end in ENDS], ENDS), "without a trend (+0.0 records/s"),

@@ -14,6 +14,7 @@ from switchover.core.groups.picture import Picture
 from switchover.core.groups.status import _summary
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, text_of
+from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.observe_group import GroupClients, GroupObserver
 from switchover.ports import Cluster, Refused, Unreachable
@@ -32,6 +33,8 @@ class Kafka:
         self.group = group
         self.time = NOW
         self.config_maps: dict[str, dict[str, str] | Exception] = {}
+        self.everywhere = Offsets(0, 999, 1000, 0, 1000)
+        self.next_record: int | None = None             # of all partitions; None: nobody can look
 
     def now(self) -> float:
         return self.time
@@ -53,8 +56,10 @@ class Kafka:
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
         at = round(self.time * 1000)
-        offsets = {each: Offsets(at, 999, 1000, 0, 1000) for each in PARTITIONS}
-        return Sweep(dict.fromkeys(asked, Reading(offsets, frozenset({"orders"}))), {"orders": len(PARTITIONS)})
+        offsets = dict.fromkeys(PARTITIONS, self.everywhere._replace(time=at))
+        return Sweep({name: Reading(offsets, frozenset({"orders"}), unreadable={
+            each: stretch._replace(end=self.next_record) for each, stretch in wanted.looks.items()
+            if self.next_record is not None}) for name, wanted in asked.items()}, {"orders": len(PARTITIONS)})
 
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload]:
         return {}
@@ -95,6 +100,28 @@ def told(picture: Picture) -> tuple[str, str, str]:
 ])
 async def test_a_marker_at_the_end_is_nothing_to_commit_for_whoever_reads_committed_records(isolation, reasons):
     assert told(await seen(*observing(isolation=isolation), passes=40)) == reasons
+
+
+@pytest.mark.parametrize(("committed", "next_record", "reasons"), [
+    (990, 1000, ("Passed", "Passed", "Passed")),
+    (NONE, 1000, ("Passed", "Passed", "Passed")),
+    (990, 995, ("PartitionStalled", "NoProgressYet", "LagUnhealthy")),
+    (990, None, ("PartitionStalled", "NoProgressYet", "LagUnhealthy")),
+])
+async def test_where_no_record_is_behind_the_commit_there_is_nothing_to_commit(committed, next_record, reasons):
+    """spring-projects/spring-kafka#2590: what is last in each partition is an aborted transaction."""
+    observer, kafka, picture = observing(isolation="ReadCommitted")
+    kafka.everywhere, kafka.next_record = kafka.everywhere._replace(committed=committed), next_record
+    assert told(await seen(observer, kafka, picture, passes=40)) == reasons
+
+
+@pytest.mark.parametrize("committed", [990, NONE])
+@pytest.mark.parametrize("isolation", ["ReadCommitted", "ReadUncommitted"])
+async def test_in_an_emptied_log_there_is_nothing_to_commit(committed, isolation):
+    """redpanda-data/redpanda#30624: retention deleted all that was behind the commit."""
+    observer, kafka, picture = observing(isolation=isolation)
+    kafka.everywhere = Offsets(0, committed, 1000, 1000, 1000)
+    assert told(await seen(observer, kafka, picture, passes=40)) == ("Passed", "Passed", "Passed")
 
 
 @pytest.mark.parametrize(("changed", "reason"), [

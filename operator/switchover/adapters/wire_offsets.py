@@ -22,15 +22,18 @@ from kio.static.primitive import i8, i32, i64
 from switchover.adapters.wire_connection import Connection, connected
 from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_security import security
+from switchover.adapters.wire_unreadable import unreadable
 from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
+from switchover.lag.unreadable import Stretch
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.ports import Access, Refused, Unreachable
 
 GROUPS = 100                # in one request: the answer carries every commit of each
 PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each
 CONNECTIONS = 32            # at a time
+LOOK_SECONDS = 1.0          # for looking into logs: what lies behind a commit may be large
 
 READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
 LATEST, EARLIEST = i64(-1), i64(-2)
@@ -54,9 +57,10 @@ class WireOffsets:
     """The brokers of one Kafka cluster (3.0 or newer); `access` as for `ConfluentKafkaAdmin`.
 
     A sweep is four rounds, each of which may take `seconds`: who coordinates, the commits of all groups, who leads, and the
-    ends and log starts of all their partitions, once each however many groups read them. In a round every broker is asked
-    on a connection of its own, all at the same time. Nothing is asked twice: what a moved coordinator or leader refuses has
-    failed in this sweep, and the next one asks anew who it is. Raises Refused for an access that cannot be used.
+    ends and log starts of all their partitions, once each however many groups read them; and a fifth, of `LOOK_SECONDS`,
+    where it is to look for records. In a round every broker is asked on a connection of its own, all at the same time.
+    Nothing is asked twice: what a moved coordinator or leader refuses has failed in this sweep, and the next one asks anew
+    who it is. Raises Refused for an access that cannot be used.
     """
 
     def __init__(self, access: Access, *, seconds: float = 3.0) -> None:
@@ -71,6 +75,7 @@ class WireOffsets:
         await self._each(found.coordinators, found.fetch_commits, found.groups_failed)
         await self._any(found.find_leaders)
         await self._each(found.leaders, found.list_ends, found.partitions_failed)
+        await self._each(found.looks(), found.look, lambda *_: None, min(self._seconds, LOOK_SECONDS))
         return found.result()
 
     async def close(self) -> None:
@@ -93,10 +98,10 @@ class WireOffsets:
 
     async def _each(
         self, work: Mapping[Address, Sequence[Item]], ask: Callable[[Connection, Sequence[Item]], Awaitable[None]],
-        failed: Callable[[Iterable[Item], str], None],
+        failed: Callable[[Iterable[Item], str], None], seconds: float | None = None,
     ) -> None:
         """Ask every broker for its part of the work; what one did not answer has failed."""
-        deadline = time.monotonic() + self._seconds
+        deadline = time.monotonic() + (seconds or self._seconds)
         free = asyncio.Semaphore(CONNECTIONS)
 
         async def one(broker: Address, part: Sequence[Item]) -> None:
@@ -121,6 +126,14 @@ class _End(NamedTuple):
     start: int
 
 
+class _Look(NamedTuple):
+    """A stretch of a partition that a group cannot read, to be prolonged."""
+
+    group: str
+    partition: TopicPartition
+    stretch: Stretch
+
+
 class _Sweep:
     """What the rounds of one sweep have found so far."""
 
@@ -133,6 +146,7 @@ class _Sweep:
         self._numbers: dict[str, int] = {}
         self._unread: dict[TopicPartition | str, str] = {}
         self._ends: dict[TopicPartition, _End] = {}
+        self._unreadable: dict[str, dict[TopicPartition, Stretch]] = defaultdict(dict)
 
     # --- commits ----------------------------------------------------------------------------------------------------------
 
@@ -204,6 +218,26 @@ class _Sweep:
     def partitions_failed(self, partitions: Iterable[TopicPartition], why: str) -> None:
         self._unread |= {each: why for each in partitions if each not in self._ends and each not in self._unread}
 
+    # --- records ----------------------------------------------------------------------------------------------------------
+
+    def looks(self) -> dict[Address, list[_Look]]:
+        """In which logs to look, by their leaders."""
+        leaders = {each: leader for leader, partitions in self.leaders.items() for each in partitions}
+        found: dict[Address, list[_Look]] = defaultdict(list)
+        for group in self._commits:
+            for each, stretch in self._asked[group].looks.items():
+                if each in self._ends:
+                    found[leaders[each]].append(_Look(group, each, stretch))
+        return found
+
+    async def look(self, leader: Connection, looks: Sequence[_Look]) -> None:
+        """Prolong each stretch up to the next record, or to the end that was read before. What was seen in time counts."""
+        for group, each, stretch in looks:
+            read_committed, told = self._asked[group].read_committed, self._ends[each]
+            end = told.stable if read_committed else told.high
+            async for offset in unreadable(leader, each, max(stretch.end, told.start), end, read_committed=read_committed):
+                self._unreadable[group][each] = stretch._replace(end=offset)
+
     # --- both -------------------------------------------------------------------------------------------------------------
 
     def result(self) -> Sweep:
@@ -231,7 +265,7 @@ class _Sweep:
                     continue
                 at, last = (end.stable_at, end.stable) if read_committed else (end.high_at, end.high)
                 offsets[each] = Offsets(at, committed, last, end.start, end.high)
-        return Reading(offsets, frozenset(each.topic for each in commits), failed)
+        return Reading(offsets, frozenset(each.topic for each in commits), failed, unreadable=self._unreadable[group])
 
 
 async def _offsets(leader: Connection, partitions: Sequence[TopicPartition], isolation: i8,

@@ -41,8 +41,10 @@ class Quantities:
     """E_n."""
     start: Ints
     """S_n."""
+    next: Ints
+    """Where the oldest record that is not committed may be: C_n, or further where nothing can be read up to there."""
     lag: Ints
-    """L = E_n - C_n - m, below zero when the commit is beyond the end."""
+    """L = E_n - C_n - m, below zero when the commit is beyond the end; E_n - next where that is further than C_n."""
     time_lag: Ints
     """T, the age of the oldest record that is not committed; 0 without lag."""
     censored: Bools
@@ -84,10 +86,12 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
     newest, at = committed[:, -1], time[:, -1]
 
     slack = 0 if samples.transactional is None else thresholds.marker_slack * samples.transactional
-    lag = end[:, -1] - newest - slack
+    readable = newest if samples.readable is None else np.minimum(samples.readable, end[:, -1])
+    following = np.maximum(newest, readable)
+    lag = end[:, -1] - following - np.where(following > newest, 0, slack)
     emptied = start[:, -1] >= end[:, -1]            # by retention: whatever was committed, nothing is there to be consumed
     lag = np.where(emptied, np.minimum(lag, 0), lag)
-    time_lag, censored = _head_age(time, end, newest)
+    time_lag, censored = _head_age(time, end, following)
     span, age, hole = at - time[:, 0], now - at, _largest(np.diff(time))
     arriving = _per_second(end[:, -1] - end[:, 0], span)
     growth, recent = _resistant_slope(time, end - committed, count)
@@ -104,7 +108,7 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
                    & (hole <= thresholds.max_hole)),
         count=count, span=span, age=age, hole=hole,
         committed=window.committed[:, -1], end=end[:, -1], start=start[:, -1],
-        lag=lag, time_lag=np.where(lag > 0, time_lag, 0), censored=censored & (lag > 0),
+        next=following, lag=lag, time_lag=np.where(lag > 0, time_lag, 0), censored=censored & (lag > 0),
         arriving=arriving, growth=growth, peaked=2 * (end[:, -1] - newest) < recent, dead_band=dead_band,
         eta=np.divide(lag, -growth, out=np.full(len(at), np.inf), where=shrinking),
         quiet=at - _at(time, _last(np.diff(committed, prepend=committed[:, :1]) != 0)),

@@ -27,7 +27,9 @@ class Samples:
     the group has no commit. `end` is the last stable offset for a group that reads committed records only, and then
     `high` is the high watermark; without `high` the end is the high watermark. `commit_time` is when the broker or
     ZooKeeper wrote the commit (NONE where it is not known: the Admin API never tells). `transactional` (P) marks
-    partitions with transactional producers: the last marker stays uncommitted for ever.
+    partitions with transactional producers: the last marker stays uncommitted for ever. `readable` (P) is the first offset
+    behind the newest commit, or behind the log start without one, at which there may be a record (NONE, or not behind it:
+    nobody has looked).
 
     Raises ValueError for shapes or types that do not fit.
     """
@@ -40,6 +42,7 @@ class Samples:
     high: Ints | None = None
     commit_time: Ints | None = None
     transactional: Bools | None = None
+    readable: Ints | None = None
 
     def __post_init__(self) -> None:
         shape = self.time.shape
@@ -48,7 +51,7 @@ class Samples:
         for field in fields(self):
             array = getattr(self, field.name)
             flag = field.name in ("valid", "transactional")
-            wanted = shape[:1] if field.name == "transactional" else shape
+            wanted = shape[:1] if field.name in ("transactional", "readable") else shape
             if array is not None and (array.shape != wanted or array.dtype != (np.bool_ if flag else np.int64)):
                 raise ValueError(f"{field.name} must be {wanted} of {'bool' if flag else 'int64'}, "
                                  f"not {array.shape} of {array.dtype}")

@@ -110,7 +110,7 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
         (~uncommitted & (q.committed < q.start) & ~drained,             Verdict.LOST),
         (q.beyond & q.beyond_before,                                    Verdict.BEYOND_END),
         (q.beyond,                                                      Verdict.UNKNOWN),       # the next sample tells
-        (uncommitted & (q.end == q.start),                              Verdict.IDLE),
+        (uncommitted & (q.next >= q.end),                               Verdict.IDLE),
         (uncommitted,                                                   Verdict.UNCOMMITTED),
         ((q.drop > 0) & ~drained & (not reset_declared),                Verdict.REWOUND),
         (in_time & q.still,                                             Verdict.IDLE),

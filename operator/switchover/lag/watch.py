@@ -11,6 +11,7 @@ from switchover.lag.group import Evaluation, Group, TopicPartition, evaluate
 from switchover.lag.hysteresis import State, fold
 from switchover.lag.samples import Ints
 from switchover.lag.thresholds import Thresholds
+from switchover.lag.unreadable import Doubt, Stretch
 from switchover.lag.verdicts import Judged, Verdict, judge
 from switchover.lag.window import Reading, Window
 
@@ -75,8 +76,21 @@ class Watch:
 
     def add(self, reading: Reading) -> None:
         """What one sweep read; where it failed, the samples are invalid."""
-        self._window.add(reading.offsets)
+        self._window.add(reading.offsets, reading.unreadable)
         self._reading = reading
+
+    def doubts(self) -> list[Doubt]:
+        """The partitions to look at in the next sweep: what is behind the commit has stood there for two polls."""
+        return self._window.doubts(
+            2 * self._thresholds.poll, self._thresholds.marker_slack if self._read_committed else 0)
+
+    def look(self, partition: TopicPartition) -> Stretch:
+        """Note that one of them is looked at: the stretch to prolong."""
+        return self._window.look(partition)
+
+    def exhausted(self) -> frozenset[TopicPartition]:
+        """The partitions in which no record is left behind the commit, wherever the log ends."""
+        return self._window.exhausted()
 
     def assess(self, group: Group, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge the window that ends at `now` and move the gate.

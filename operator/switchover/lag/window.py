@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from switchover.lag.group import TopicPartition
-from switchover.lag.samples import Samples
+from switchover.lag.samples import NONE, Bools, Ints, Samples
+from switchover.lag.unreadable import Doubt, Stretch, Stretches
 
 
 class Offsets(NamedTuple):
@@ -24,11 +25,13 @@ class Offsets(NamedTuple):
 class Asked:
     """What a sweep is to read of a group: the partitions of these topics and of those that it has committed to.
 
-    `read_committed`: the group reads committed records only, so its end is the last stable offset.
+    `read_committed`: the group reads committed records only, so its end is the last stable offset. `looks`: in which logs
+    to look for records, behind the end of each stretch.
     """
 
     topics: frozenset[str] = frozenset()
     read_committed: bool = False
+    looks: Mapping[TopicPartition, Stretch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,15 @@ class Reading:
     """What a sweep read of a group.
 
     `committed` are the topics that it has committed to. `failed` says of a partition or a whole topic why it could not be
-    read, `why` says it of the whole group.
+    read, `why` says it of the whole group. `unreadable` are the stretches that were looked at, prolonged as far as there is
+    no record; one that could not be looked at is absent.
     """
 
     offsets: Mapping[TopicPartition, Offsets] = field(default_factory=dict)
     committed: frozenset[str] = frozenset()
     failed: Mapping[TopicPartition | str, str] = field(default_factory=dict)
     why: str = ""
+    unreadable: Mapping[TopicPartition, Stretch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Sweep:
     partitions: Mapping[str, int] = field(default_factory=dict)
 
 
+_COMMITTED, _END, _START, _HIGH = (Offsets._fields.index(name) for name in ("committed", "end", "start", "high"))
 _VALID: Final = len(Offsets._fields)
 """The layer behind those of the offsets: 1 where the sample is valid."""
 
@@ -66,13 +72,15 @@ class Window:
     def __init__(self, width: int) -> None:
         self._partitions: tuple[TopicPartition, ...] = ()
         self._cells = np.zeros((_VALID + 1, 0, width), dtype=np.int64)
+        self._stretches = Stretches()
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
         """The rows of the samples."""
         return self._partitions
 
-    def add(self, offsets: Mapping[TopicPartition, Offsets]) -> None:
+    def add(self, offsets: Mapping[TopicPartition, Offsets],
+            unreadable: Mapping[TopicPartition, Stretch] | None = None) -> None:
         """One more sweep; for a partition that it does not have, an invalid sample."""
         before = {each: row for row, each in enumerate(self._partitions) if self._cells[_VALID, row, 1:].any()}
         partitions = tuple(sorted({*before, *offsets}))
@@ -83,6 +91,7 @@ class Window:
             if each in offsets:
                 cells[:, row, -1] = (*offsets[each], True)
         self._partitions, self._cells = partitions, cells
+        self._stretches.add(unreadable or {}, partitions, self._stands(), self._newest(_HIGH))
 
     def samples(self, *, read_committed: bool) -> Samples:
         """The window for the kernel.
@@ -92,7 +101,48 @@ class Window:
         """
         time, committed, end, start, high, valid = self._cells
         return Samples(time, committed, end, start, valid.astype(np.bool_), high,
-                       transactional=np.full(len(self._partitions), read_committed))
+                       transactional=np.full(len(self._partitions), read_committed),
+                       readable=self._stretches.readable(self._partitions))
+
+    def doubts(self, standing: int, forgiven: int) -> list[Doubt]:
+        """The partitions of which only the log tells whether anything is left to be consumed.
+
+        There is something behind the commit, or the log start without one, and so it was `standing` ms ago already.
+        `forgiven` offsets behind a commit are no lag anyway.
+        """
+        time, committed, end, start, _, valid = self._cells
+        if not time.size:
+            return []
+        stands, read = self._stands(), valid.astype(np.bool_)
+        reached = np.maximum(stands, self._stretches.readable(self._partitions))
+        told = reached + np.where((committed[:, -1] != NONE) & (reached == stands), forgiven, 0)
+        moved = read & (committed != committed[:, -1:])
+        stood = read & ~np.logical_or.accumulate(moved[:, ::-1], axis=1)[:, ::-1] & (time <= time[:, -1:] - standing)
+        left = end[:, -1] > np.maximum(told, start[:, -1])
+        doubtful: Bools = read[:, -1] & left & (stood & (end > told[:, None])).any(axis=1)
+        return self._stretches.doubts(self._partitions, doubtful, stands, int(time[:, -1].max()))
+
+    def look(self, partition: TopicPartition) -> Stretch:
+        """Note that a partition of `doubts` is looked at: the stretch to prolong."""
+        row = self._partitions.index(partition)
+        return self._stretches.look(partition, int(self._stands()[row]), int(self._cells[0, row, -1]))
+
+    def exhausted(self) -> frozenset[TopicPartition]:
+        """Those in which no record is left behind the commit, wherever the log ends."""
+        done = np.maximum(self._stretches.readable(self._partitions), self._newest(_START)) >= self._newest(_END)
+        return frozenset(self._partitions[row] for row in np.flatnonzero(done).tolist())
+
+    def _stands(self) -> Ints:
+        """Where a member would go on: at the commit, without one at the log start."""
+        committed = self._newest(_COMMITTED)
+        return np.where(committed == NONE, self._newest(_START), committed)
+
+    def _newest(self, layer: int) -> Ints:
+        """Of the newest valid sample of each partition."""
+        width = self._cells.shape[2]
+        newest = width - 1 - self._cells[_VALID, :, ::-1].argmax(axis=1)
+        found: Ints = np.take_along_axis(self._cells[layer], newest[:, None], axis=1)[:, 0]
+        return found
 
     def sampled(self, partitions: frozenset[TopicPartition]) -> int | None:
         """When the newest valid sample was taken of that one of these partitions of which it is oldest; None without one."""

@@ -67,7 +67,7 @@ def _rewound(judged: Judged, row: int) -> str:
 def _idle(judged: Judged, row: int) -> str:
     q = judged.quantities
     if q.committed[row] == NONE:
-        return "the log is empty and nothing was committed"
+        return "there is nothing to be read in the log, and nothing was committed"
     return f"nothing arrived and nothing was committed for {_time(q.span[row])}, lag {q.lag[row]}"
 
 
