@@ -11,7 +11,7 @@ from switchover.api.status import Direction
 from switchover.ask import READ_SECONDS, known
 from switchover.comparison import ParityWatch
 from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions
-from switchover.core.kraft import names
+from switchover.core.kraft import names, own_addresses
 from switchover.core.kraft.door import brokers as door_brokers
 from switchover.core.kraft.examination import Examination
 from switchover.core.kraft.facts import (
@@ -28,6 +28,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.samples import keep, span
 from switchover.examine import Examiner
+from switchover.identify import identities
 from switchover.leftovers import leftovers
 from switchover.metadata.parity import TreeReading
 from switchover.ports import Access, Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
@@ -99,6 +100,7 @@ class Observer:
         self._clients: Clients | None = None
         self._clock = clock
         self._addresses: dict[int, Address] = {}
+        self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers are told at their pods' addresses
         self._migration: tuple[int, float] | None = None
         self._written: Observed[Written] = NOT_ASKED
         self._minima: Known[Mapping[str, int]] | None = None
@@ -142,7 +144,7 @@ class Observer:
                 self._known(self._kubernetes(picture, lease_holder), READ_SECONDS))
             zookeeper = first.create_task(self._known(self.zookeeper.state(), READ_SECONDS))
             first.create_task(self._find_brokers(picture))
-        brokers = {broker: self._addresses.get(broker) for broker in self._brokers(picture, zookeeper.result())}
+        brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
         voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
         parity_wanted = _parity_wanted(picture)
         if parity_wanted:
@@ -169,6 +171,8 @@ class Observer:
         seen = views.result()
         told = [view.value for view in seen.values() if isinstance(view, Known)]
         topics = {partition.topic for view in told for partition in view.partitions} if told else None
+        identified = {} if picture.brokers and step not in EXAMINED_IN else await identities(
+            self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result())
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
@@ -184,6 +188,7 @@ class Observer:
             parity=self._parity.end(log.result()) if parity_wanted else self._parity.forget(),
             min_insync=await self._min_insync(topics),
             broker_settings=settings.result(),
+            identities=identified,
             markers=markers.result(),
             groups=groups.result(),
             zookeeper_groups=zookeeper_groups.result(),
@@ -273,19 +278,32 @@ class Observer:
     # --- Kafka --------------------------------------------------------------------------------------------------------
 
     async def _find_brokers(self, picture: Picture) -> None:
-        """Learn the brokers' addresses on the bootstrap listener; one that is down keeps the address it had."""
-        if picture.position.nodes and set(picture.brokers.values()) <= self._addresses.keys():
+        """Learn the brokers' addresses on the bootstrap listener; one that is down keeps the address it had.
+
+        Host names are learned once. Addresses go from pod to pod, and are asked for in every pass.
+        """
+        own = set(picture.brokers.values())
+        complete = bool(picture.position.nodes) and own <= self._addresses.keys()
+        if complete and not any(own_addresses.is_an_ip(self._addresses[broker].host) for broker in own):
             return
-        for server in Access(picture.spec.kafka.bootstrap_servers).addresses:
+        servers = Access(picture.spec.kafka.bootstrap_servers).addresses
+        by_name = (address for address in tuple(self._addresses.values()) if not own_addresses.is_an_ip(address.host))
+        for server in (*servers, *by_name):
             view = await self._known(self._brokers_client.metadata(server), NODE_SECONDS)
             if isinstance(view, Known):
                 self._addresses.update(view.value.brokers)
                 return
-        for address in tuple(self._addresses.values()):
-            view = await self._known(self._brokers_client.metadata(address), NODE_SECONDS)
-            if isinstance(view, Known):
-                self._addresses.update(view.value.brokers)
-                return
+
+    def _where(self, picture: Picture, kubernetes: Observed[KubernetesState],
+               brokers: Iterable[int]) -> Mapping[int, Address | None]:
+        """The addresses of these brokers."""
+        told = {broker: self._addresses.get(broker) for broker in brokers}
+        if not isinstance(kubernetes, Known):
+            return told
+        workloads = [workload for workload in kubernetes.value.brokers.values() if workload is not None]
+        before = self._at_pods if picture.brokers else frozenset()          # another attempt may begin with other listeners
+        self._at_pods = before | own_addresses.at_their_pods(self._addresses, picture.brokers, workloads)
+        return own_addresses.followed(told, picture.brokers, workloads, self._at_pods)
 
     def _brokers(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> tuple[int, ...]:
         if picture.position.nodes:

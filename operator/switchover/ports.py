@@ -107,6 +107,10 @@ class KafkaNodes(Protocol):
         """What a broker tells of itself in Preflight; Refused names the right that our user lacks."""
         ...
 
+    async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
+        """Which of these brokers the one is that listens there; Refused for one of another cluster, and as for `examine`."""
+        ...
+
     async def marker(self, broker: Address, broker_id: int) -> str:
         """The key by which its process tells the edits that started it; "" without one. Refused as for `examine`."""
         ...

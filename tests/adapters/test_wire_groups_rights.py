@@ -10,6 +10,7 @@ from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
 from adapters.guarded import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
+from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
 from switchover.core.groups.facts import OffsetsTopic, Readiness
 from switchover.ports import Access, Refused
@@ -57,8 +58,11 @@ async def test_each_missing_right_is_named(guarded: KRaftNode) -> None:
                    "resource")
     await comes_to(lambda: ours.broker(server, 1), no_settings)
     await comes_to(lambda: ours.all_support("classic", "range"), no_settings)
+    wire, cluster_id = KafkaWire(user("switchover")), (await KafkaWire(user("admin")).metadata(server)).cluster_id
+    await comes_to(lambda: wire.identity(server, cluster_id, (0, 1)), no_settings)
 
     await allow(server, CLUSTER, "kafka-cluster", DESCRIBE_CONFIGS)
+    await comes_to(lambda: wire.identity(server, cluster_id, (0, 1)), frozenset({1}))
     await comes_to(lambda: ours.broker(server, 1), await all_may.broker(server, 1))
     await comes_to(lambda: ours.all_support("classic", "range"),
                    f"{server}: the user may not ask group classic what its members support; grant it Read on group classic")

@@ -51,7 +51,7 @@ KINDS = {
     "service": {"kafka-controller"},
     "secret": {"kafka-switchover", "kafka-controller-switchover"},
     "poddisruptionbudget": {"kafka-controller"},
-    "persistentvolumeclaim": {f"data-kafka-controller-{n}" for n in range(3)},
+    "persistentvolumeclaim": {f"{controllers.METADATA}-kafka-controller-{n}" for n in range(3)},
     "pod": {*(f"kafka-{n}" for n in range(3)), *(f"kafka-controller-{n}" for n in range(3))},
 }
 

@@ -70,6 +70,16 @@ class SimulatedNodes:
 
         return await self._incarnation.call(answer)
 
+    async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
+        """Of the registered brokers, the one that listens there."""
+        wanted = frozenset(among)
+
+        def answer() -> frozenset[int]:
+            assert cluster_id == CLUSTER_ID
+            return wanted & {self._listening(node).node_id}
+
+        return await self._incarnation.call(answer)
+
     async def marker(self, broker: Address, broker_id: int) -> str:
         """By which edits the broker was started."""
         return await self._incarnation.call(lambda: self._listening(broker).marker)
@@ -250,7 +260,7 @@ class SimulatedZooKeeper:
     def _state(self) -> ZooKeeperState:
         kafka, tree = self._kafka, self._kafka.tree
         brokers = {
-            node.node_id: {"PLAINTEXT": Address(address(node.pod, "kafka"), BROKER_PORT)}
+            node.node_id: {"PLAINTEXT": kafka.advertised(node)}
             for node in kafka.nodes.values() if node.is_broker and node.node_id in tree.registered
         }
         return ZooKeeperState(CLUSTER_ID, tree.controller, tree.controller_epoch, tree.migration, brokers, False)

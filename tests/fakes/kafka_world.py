@@ -76,6 +76,7 @@ class Kafka:
     starts: dict[tuple[str, str], int] = field(default_factory=dict)
     tree: ZooKeeperTree = field(default_factory=ZooKeeperTree)
     protocol: str = "3.9"              # of the user's file
+    advertise: str = "names"           # of pods; or their "addresses", or "services" that each lead to a broker
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     old_groups: dict[str, ZooKeeperGroup] = field(default_factory=dict)     # those that have members in ZooKeeper
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
@@ -460,19 +461,38 @@ class Kafka:
 
     def at(self, where: Address) -> Node | None:
         """The process that listens there, if its port is open."""
-        node = self.nodes.get(where.host.split(".")[0])
+        node = self._led_to(where)
         return node if node is not None and node.is_open(self.kubelet.api.now()) else None
 
     def refused_at(self, where: Address) -> bool:
         """A pod is there and its port is closed, as that of a controller that was told to wait."""
-        node = self.nodes.get(where.host.split(".")[0])
+        node = self._led_to(where)
         return node is not None and node.mode == STOPPED
+
+    def _led_to(self, where: Address) -> Node | None:
+        first = where.host.split(".")[0]
+        return next((node for node in self.nodes.values() if first == node.pod or where.host == self.ip(node.pod)
+                     or where == service_of(node)), None)
+
+    def ip(self, pod: str) -> str:
+        """The pod's address at this moment."""
+        found = self.kubelet.api.objects.get(("pods", pod), {})
+        return next((each["ip"] for each in (found.get("status") or {}).get("podIPs", ())), "")
+
+    def advertised(self, node: Node) -> Address:
+        """Where a broker says that it is."""
+        match self.advertise:
+            case "addresses":
+                return Address(self.ip(node.pod), BROKER_PORT)
+            case "services":
+                return service_of(node)
+        return Address(address(node.pod, "kafka"), BROKER_PORT)
 
     def alive(self) -> dict[int, Address]:
         """The brokers that a client is told of: by ZooKeeper, or by the controllers once they rule."""
         known = self.log.brokers if self.tree.claimed and self.log is not None else {}
         return {
-            node.node_id: Address(address(node.pod, "kafka"), BROKER_PORT) for node in self._brokers()
+            node.node_id: self.advertised(node) for node in self._brokers()
             if (not known[node.node_id].fenced if node.node_id in known else node.node_id in self.tree.registered)
         }
 
@@ -482,6 +502,11 @@ class Kafka:
             return -1 if node.names is None else node.names.node_id
         alive = sorted(self.alive())
         return self.whim.choice(alive) if alive else -1
+
+
+def service_of(node: Node) -> Address:
+    """The load balancer of one broker."""
+    return Address("203.0.113.7", 31000 + node.node_id)
 
 
 def _has_a_feature(node: Node) -> bool:

@@ -58,6 +58,8 @@ class Kubelet:
     _ending: dict[str, float] = field(default_factory=dict)
     _restarts: dict[str, float] = field(default_factory=dict)
     _revisions: dict[tuple[str, str], str] = field(default_factory=dict)
+    _addresses: list[str] = field(default_factory=list)
+    _given: int = 0
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -101,6 +103,7 @@ class Kubelet:
             del self._ending[name]
             self._running.discard(name)
             self._restarts.pop(name, None)
+            self._addresses += [each["ip"] for each in self.api.objects["pods", name]["status"].get("podIPs", ())]
             self.api.gone("pods", name)
 
     def _collect_garbage(self) -> None:
@@ -164,7 +167,14 @@ class Kubelet:
         }
         self.api.add("v1", "Pod", "pods", f"{name}-{ordinal}", metadata=metadata,
                      spec={**template["spec"], "volumes": volumes, "nodeName": f"node-{ordinal % 3}"},
-                     status={"phase": "Pending", "conditions": []})
+                     status={"phase": "Pending", "conditions": [], "podIPs": [{"ip": self._address()}]})
+
+    def _address(self) -> str:
+        """That of the pod that went before the last one: no pod gets its own again, and many another's."""
+        if len(self._addresses) > 1:
+            return self._addresses.pop(0)
+        self._given += 1
+        return f"10.1.0.{self._given}"
 
     def _start(self, pod: Object, now: float) -> None:
         name = pod["metadata"]["name"]
@@ -186,7 +196,7 @@ class Kubelet:
         ended = [{"name": each["name"], "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": DISKS}}}
                  for each in pod["spec"].get("initContainers") or ()]
         self.api.edit("pods", name, lambda found: found.update(status={
-            "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
+            "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}], "podIPs": found["status"]["podIPs"],
             "initContainerStatuses": ended, "containerStatuses": [state]}))
         stateful_set, _, ordinal = name.rpartition("-")
         claims = [claim["metadata"]["uid"] for claim in self.api.of("persistentvolumeclaims")

@@ -17,18 +17,20 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """A question about our own rights, asked by POST; it changes nothing."""
 RAISE = {"RaiseProtocolVersion>", "RaiseProtocolVersion<"}
 BROKERS_MOVE = {"RaiseProtocolVersion>", "EnableMigration>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>",
-                "Finalize>", "MoveBrokers<", "DualWrite<", "EnableMigration<"}
+                "Finalize>", "HandOver>", "MoveBrokers<", "DualWrite<", "EnableMigration<"}
 PLACES = {
     "broker set": {*RAISE, "ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<",
                    "HandOver>"},
     "broker brake": BROKERS_MOVE,
-    "broker files": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
-    "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "MoveBrokers<", "EnableMigration<"},
+    "broker files": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "HandOver>", "MoveBrokers<",
+                     "EnableMigration<"},
+    "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "HandOver>", "MoveBrokers<",
+                   "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},
     "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
     "controller pod": {"Finalize>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>", "MoveBrokers<", "CopyMetadata<",
                        "EnableMigration<", "ProvisionControllers<"},
-    "original": {*RAISE, "ProvisionControllers>", "EnableMigration>", "EnableMigration<"},
+    "original": {*RAISE, "ProvisionControllers>", "EnableMigration>", "HandOver>", "EnableMigration<"},
     "service": {"ProvisionControllers>", "ProvisionControllers<"},
     "budget": {"ProvisionControllers>", "ProvisionControllers<"},
     "claim": {"ProvisionControllers<"},
@@ -91,7 +93,7 @@ def intent_comes_first(memory: Memory, event: Event) -> Iterator[str]:
     if standing.place not in PLACES[kind]:
         yield f"{what} in {standing.place or 'no step'}, and belongs to {', '.join(sorted(PLACES[kind]))}"
         return
-    if not standing.opened or standing.finished:
+    if kind != "broker brake" and (not standing.opened or standing.finished):     # a brake takes back what others did
         yield f"{what} while {standing.place} is not open"
     if kind.endswith(" pod") and event.name not in standing.batch_nodes:
         yield f"{what}, but the batch on record is {list(standing.batch_nodes)}"

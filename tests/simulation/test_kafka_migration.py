@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
-from fakes.api_server import NAMESPACE, Object
+from fakes.api_server import NAMESPACE, Object, copied
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
 from simulation.migration_world import NAME, EndState, MigrationWorld
@@ -218,6 +218,33 @@ def test_git_with_the_new_template_is_handed_over_to_without_an_approval(world: 
     kafka = world.api.objects["statefulsets", "kafka"]
     assert names.CLAIM not in kafka["metadata"]["annotations"]
     assert kafka["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+
+
+def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: MigrationWorld) -> None:
+    """What a chart's next upgrade brings, and applies again later: nothing of ours is in it."""
+    assert world.live(world.approved_and(lambda: world.step == "HandOver", only=("Finalize",)))
+    voters = ",".join(f"{3000 + n}@kafka-controller-{n}.kafka-controller.{NAMESPACE}.svc:9093" for n in range(3))
+    kraft = (f"process.roles=broker\ncontroller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
+             "listeners=PLAINTEXT://:9092\nlog.dirs=/var/lib/kafka\n")
+    theirs = copied(world.original["spec"]["template"])
+    theirs["metadata"]["annotations"] = {"checksum/configuration": "of the new file"}
+    world.api.edit("configmaps", "kafka-config", lambda found: found.update(data={"server.properties": kraft}))
+    world.api.edit("statefulsets", "kafka", lambda found: found["spec"].update(template=theirs))
+    starts = dict(world.kafka.starts)
+    assert world.live(lambda: waits_for(world, "OwnTemplate"))
+    quiet_for(world, 60)
+    assert world.kafka.starts == starts, "it is approved first"
+    assert world.run_to_the_end()
+    assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
+    assert {pod: node.mode for pod, node in world.kafka.nodes.items() if node.is_broker} == dict.fromkeys(
+        ("kafka-0", "kafka-1", "kafka-2"), "C")
+    assert {node["name"]: node["assigned"] for node in world.status["nodes"] if node["nodeId"] < 3000} == dict.fromkeys(
+        ("kafka-0", "kafka-1", "kafka-2"), "K")
+    assert ("secrets", "kafka-switchover") not in world.api.objects
+    assert ("controllerrevisions", "kafka-before-switchover-1") not in world.api.objects
+    kafka = world.api.objects["statefulsets", "kafka"]
+    assert kafka["spec"] == world.original["spec"] | {"template": theirs}
+    assert names.CLAIM not in kafka["metadata"]["annotations"]
 
 
 def exported(world: MigrationWorld) -> list[Document]:

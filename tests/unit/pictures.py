@@ -160,6 +160,8 @@ class Cluster:
     manifest: dict[str, Any] = field(default_factory=stateful_set)
     protocol: str = "3.9"
     """inter.broker.protocol.version of the user's file."""
+    kraft: bool = False
+    """Whether the user's file says KRaft by now."""
     claimed_by: str = ""
     applied_by: tuple[str, ...] = ()
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -408,6 +410,8 @@ class Cluster:
     def _mode_in_file(self, pod: str) -> str:
         """What the edits that a pod would start with now make of its process."""
         directives = self._edits(pod).splitlines()
+        if not directives and self.kraft:
+            return "C"
         if directives[:1] == ["mode Stopped"]:
             return "Stopped"
         settings = edits.applied(directives, given(self.protocol))

@@ -396,6 +396,30 @@ def test_stopped_waits_until_it_is_told_to_end(pod: Path) -> None:
     assert (pod / "run" / "stopped").exists()
 
 
+@pytest.mark.parametrize("command", [["sh", "bin/kafka-server-start.sh"], ["bash", "kafka-server-start.sh"]])
+def test_it_is_called_in_every_way_that_kafkas_own_may_be(controller: Path, command: list[str]) -> None:
+    """By another shell, and from its own directory: Apache's are content with both."""
+    (controller / "edits").write_text(f"mode P\nformat id 3.9 {controller}/metadata\nset process.roles=controller\n")
+    (controller / "server.properties").write_bytes(b"a=1\n")
+    environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(controller / "edits"),
+                   "SWITCHOVER_RUN": str(controller / "run"), "STARTED": str(controller / "started")}
+    directory = controller if "/" in command[1] else controller / "bin"
+    done = subprocess.run([*command, controller / "server.properties"], cwd=directory, env=environment, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (controller / "formatted").exists()
+
+
+def test_the_controllers_heap_counts_also_where_a_command_sets_its_own(pod: Path) -> None:
+    (pod / "run" / "original").write_text('printf %s "$KAFKA_HEAP_OPTS" >"$STARTED"\n')
+    (pod / "edits").write_text("mode A\n")
+    (pod / "server.properties").write_bytes(b"")
+    environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(pod / "edits"), "STARTED": str(pod / "started"),
+                   "SWITCHOVER_RUN": str(pod / "run"), "KAFKA_HEAP_OPTS": "-Xmx32g", "SWITCHOVER_HEAP_OPTS": "-Xmx512m"}
+    subprocess.run([pod / "bin" / "kafka-server-start.sh", pod / "server.properties"], env=environment, check=True)
+    assert (pod / "started").read_text() == "-Xmx512m"
+
+
 def test_it_needs_no_more_than_an_image_with_kafkas_own_scripts_has(pod: Path) -> None:
     """Bash, and nothing else on the PATH to change a file."""
     bash = shutil.which("bash")

@@ -99,6 +99,9 @@ class Cluster:
     async def original(self, name: str) -> dict[str, Any]:
         return {"updateStrategy": {"type": "RollingUpdate"}}
 
+    async def node_files(self, secret: str) -> dict[str, str]:
+        return {"door.sh": "#!/bin/bash", "kafka-0": "mode C\nset process.roles=broker\n"}
+
     async def preview_stateful_set(self, name: str, operations: Any) -> dict[str, Any]:
         applied = deepcopy(live())
         if self.mutated:
@@ -112,6 +115,7 @@ async def test_values_go_only_when_the_api_server_would_put_the_same_back(mutate
     text = as_stream(await export("to-kraft", cluster, cluster, with_secrets=False))  # type: ignore[arg-type]
     assert ("terminationMessagePath" in text) is noisy
     assert "updateStrategy:\n    type: RollingUpdate" in text
+    assert "#   process.roles=broker\n" in text, "what a configuration of one's own must say"
 
 
 def test_a_document_without_a_manifest_is_only_spoken_of():

@@ -32,8 +32,10 @@ from unit.pictures import (
     spoil,
     spoil_each,
     spoil_workload,
+    stateful_set,
     value,
     with_fact,
+    workload_of,
 )
 from unit.small_plan import BACKWARD, FORWARD, intent
 
@@ -311,3 +313,9 @@ def test_hand_over_has_begun_with_the_first_strategy_or_claim_that_is_back():
     original = value(held.facts.kubernetes).originals["kafka"]
     assert check_hand_over_begun(spoil_workload(held, update_strategy=original["updateStrategy"])).outcome is Outcome.PASS
     assert check_hand_over_begun(claimed_by(held, "")).outcome is Outcome.PASS
+    theirs = stateful_set()["spec"]["template"] | {"metadata": {"labels": {"app": "kafka"}, "annotations": {"of": "KRaft"}}}
+    brought = spoil_workload(held, template=theirs, update_revision="theirs")
+    assert check_hand_over_begun(brought).outcome is Outcome.WAIT, "no broker runs by it yet"
+    first = {name: replace(pod, revision="theirs" if name == "kafka-1" else pod.revision)
+             for name, pod in workload_of(held).pods.items()}
+    assert check_hand_over_begun(spoil_workload(brought, pods=first)).outcome is Outcome.PASS

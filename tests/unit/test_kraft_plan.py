@@ -429,6 +429,9 @@ def test_the_strategies_come_back_and_the_claims_go_last():
     cluster = Cluster(claimed_by=UID)
     in_turn("EnableMigration", cluster, provisioning().position)
     taken_over = deepcopy(cluster.manifest["spec"]["template"])
+    assert in_turn("HandOver", cluster, provisioning().position) == [], "Kubernetes would restart every pod"
+    for node in cluster.brokers.values():
+        node.revision = cluster.workload().update_revision
     assert in_turn("HandOver", cluster, provisioning().position) == [["Patch"], ["Patch"]]
     assert cluster.manifest["spec"]["updateStrategy"]["type"] == "RollingUpdate"
     assert cluster.manifest["spec"]["template"] == taken_over

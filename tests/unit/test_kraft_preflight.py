@@ -101,6 +101,25 @@ def registered(broker: int, host: str) -> Change:
     return changed
 
 
+def told(pod: str, *ids: int) -> Change:
+    """What a pod says which broker it is, when it is asked."""
+    return lambda picture: with_fact(picture, "identities", {pod: Known(frozenset(ids), NOW)})
+
+
+def at_its_pod(broker: int) -> Change:
+    """A broker that advertises its pod's address."""
+    def changed(picture: Picture) -> Picture:
+        picture = spoil_pod(picture, f"kafka-{broker}", ips=("10.0.0.7", "fd00::7"))
+        return spoil_each(picture, "views", lambda view: replace(
+            view, brokers={**view.brokers, broker: Address("FD00:0::7", 9092)}))
+
+    return changed
+
+
+def login(picture: Picture) -> Picture:
+    return wanted(kafka={"bootstrapServers": "kafka:9092", "credentialsRef": {"name": "login"}})(picture)
+
+
 def protocol(version: str, *brokers: int) -> Change:
     return lambda picture: spoil_each(
         picture, "broker_settings", lambda _: {"inter.broker.protocol.version": version}, *brokers)
@@ -273,6 +292,12 @@ BAD = [
     Bad("a pod that no broker registers for", registered(1, "10.0.0.7"), "Membership", W, "BrokersNotIdentified", "kafka-1"),
     Bad("two brokers that register for one pod", registered(7, "kafka-1.elsewhere"), "Membership", W, "BrokersNotIdentified",
         "kafka-1"),
+    Bad("a pod that says it is another's broker", both(registered(1, "10.0.0.7"), told("kafka-1", 2)), "Membership", W,
+        "BrokersNotIdentified", "pods kafka-1 and kafka-2 both seem to be broker 2"),
+    Bad("brokers at their pods' addresses, which no Secret names", both(at_its_pod(1), login), "Addresses", F,
+        "AddressesChange", "StatefulSet kafka advertise their pods' addresses at kafka:9092"),
+    Bad("a Secret, and no broker that tells where they are", both(login, lambda picture: with_fact(picture, "views", {})),
+        "Addresses", U, "BrokerSilent", "where the brokers are"),
     Bad("a broker that is no pod of ours", registered(7, "kafka-7.elsewhere"), "Membership", F, "UnknownBroker", "broker 7"),
     Bad("a controller with a broker's id", wanted(controllers={"storage": {"size": "1Gi"}, "firstNodeId": 2}), "Membership",
         F, "NodeIdTaken", "2"),
@@ -586,6 +611,14 @@ def test_the_container_that_the_spec_names_is_the_one_to_upgrade():
         moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 11}), 1))
     [found] = [each for each in check("Versions", old).findings if each.reason == "WrongKafkaVersion"]
     assert " statefulset kafka broker=REGISTRY/kafka:3.9.2; " in found.unblocks
+
+
+def test_a_broker_at_its_pods_address_is_told_by_itself() -> None:
+    """And found again after a restart, as long as no Secret must name where it is."""
+    picture = told("kafka-1", 1)(registered(1, "10.0.0.7")(at_its_pod(1)(moment("Preflight"))))
+    assert value(picture.broker_pods()) == {"kafka-0": 0, "kafka-1": 1, "kafka-2": 2}
+    assert check("Membership", picture).outcome is check("Addresses", picture).outcome is Outcome.PASS
+    assert check("Addresses", login(moment("Preflight"))).outcome is Outcome.PASS
 
 
 def test_every_gate_of_preflight_finds_something():

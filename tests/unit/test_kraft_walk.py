@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from switchover.api.status import Direction
-from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, RaiseEpoch, RaiseVersions
+from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, Patch, RaiseEpoch, RaiseVersions
 from switchover.core.gate import Streak
 from switchover.core.kraft import names
 from switchover.core.kraft.door.mount import VOLUME
@@ -63,7 +63,9 @@ class Walk:
         return decision
 
     def check(self, effect: Effect) -> None:
-        assert self.position.opened is not None
+        brake = isinstance(effect, Patch) and effect.operations[1:] == (
+            {"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}},)
+        assert self.position.opened is not None or brake, "the brake alone takes back what others did"
         if isinstance(effect, Evict | DeletePod):
             assert self.position.batch is not None
             assert self.position.nodes[effect.pod].evicting == effect.uid
@@ -173,6 +175,62 @@ def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
     assert walk.cluster.replaced == before
     assert decision.stalled is not None
     assert decision.stalled.verdict.reason == "RevertedByGitOps"
+
+
+def brought(walk: Walk, **strategy: Any) -> None:
+    """The user's own KRaft settings in their file, and a template without a word of ours, as a chart renders it."""
+    walk.cluster.kraft = True
+    theirs = stateful_set()["spec"]["template"]
+    theirs["metadata"]["annotations"] = {"checksum/configuration": "of the new file"}
+    walk.cluster.manifest["spec"] |= {"template": theirs, **strategy}
+    walk.cluster.manifest["metadata"]["generation"] += 1
+
+
+@pytest.mark.parametrize("strategy", [{}, {"updateStrategy": {"type": "RollingUpdate"}}])
+def test_brokers_go_over_to_a_template_of_the_users_own_and_nothing_of_ours_stays(strategy):
+    """A chart's upgrade brings its own strategy, too: no pod is replaced by it."""
+    walk = Walk()
+    walk.until("HandOver")
+    before = list(walk.cluster.replaced)
+    brought(walk, **strategy)
+    for _ in range(30):
+        decision = walk.step(approved=False)
+    assert walk.cluster.replaced == before
+    assert decision.judged["GitHasTheTemplate"].verdict.reason == "OwnTemplate"
+    assert walk.cluster.manifest["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    walk.until()
+    assert sorted(walk.cluster.replaced[len(before):]) == sorted(BROKERS)
+    assert {walk.position.nodes[name].assigned for name in BROKERS} == {"K"}
+    assert {node.marker for node in walk.cluster.brokers.values()} == {""}
+    assert set(walk.cluster.files) == {"kafka-controller-switchover"}
+    assert (walk.cluster.original, walk.cluster.claimed_by) == (None, "")
+    assert walk.cluster.manifest["spec"]["updateStrategy"] == stateful_set()["spec"]["updateStrategy"]
+    assert "switchover" not in str(walk.cluster.manifest)
+
+
+def test_a_template_that_says_zookeeper_still_is_rolled_to_by_nobody():
+    walk = Walk()
+    walk.until("HandOver")
+    before = list(walk.cluster.replaced)
+    walk.cluster.manifest["spec"] |= {"template": stateful_set()["spec"]["template"]}
+    walk.cluster.manifest["metadata"]["generation"] += 1
+    for _ in range(30):
+        decision = walk.step()
+    assert walk.cluster.replaced == before
+    assert "WouldRestart" in {judged.verdict.reason for judged in decision.judged.values()}
+
+
+def test_a_canary_that_does_not_come_back_on_kraft_is_the_last_to_go():
+    walk = Walk()
+    walk.until("HandOver")
+    before = list(walk.cluster.replaced)
+    brought(walk)
+    walk.cluster.kraft = False
+    for _ in range(200):
+        decision = walk.step()
+    assert len(set(walk.cluster.replaced[len(before):])) == 1
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "ModeMismatch"
 
 
 @pytest.mark.parametrize("paused", [False, True])

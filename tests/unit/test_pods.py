@@ -87,6 +87,22 @@ def test_volumes_are_told_by_claim_and_uid() -> None:
     assert read_pod(found, None, {}).cordoned is None
 
 
+def test_a_pods_addresses_have_one_spelling_and_its_order() -> None:
+    found = pod(podIP="10.0.0.1", podIPs=[{"ip": "10.0.0.1"}, {"ip": "fd00:0:0::1"}])
+    assert read_pod(found, None, {}).ips == ("10.0.0.1", "fd00::1")
+    assert read_pod(found, None, {}).host_ports is None
+    assert read_pod(pod(), None, {}).ips == ()
+
+
+def test_on_the_nodes_network_only_named_ports_are_a_pods_own() -> None:
+    ports = [{"containerPort": 9092, "hostPort": 9092}, {"containerPort": 53, "hostPort": 53, "protocol": "UDP"}]
+    found = pod()
+    found["spec"] = {"hostNetwork": True, "containers": [{"name": "sidecar"}, {"name": "kafka", "ports": ports}]}
+    assert read_pod(found, None, {}).host_ports == {9092}
+    found["spec"]["hostNetwork"] = False
+    assert read_pod(found, None, {}).host_ports is None
+
+
 def job(**conditions: str) -> dict[str, Any]:
     return {"metadata": {"name": "audit"}, "status": {
         "conditions": [{"type": kind, "status": "True", "message": words} for kind, words in conditions.items()]}}

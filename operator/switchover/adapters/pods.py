@@ -41,6 +41,8 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         trouble=_trouble(status, conditions),
         disks=_disks(status),
         volumes=_volumes(pod["spec"], claims),
+        ips=tuple(canonical(each["ip"]) for each in status.get("podIPs") or ()),
+        host_ports=_host_ports(pod["spec"]),
     )
 
 
@@ -61,6 +63,18 @@ def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
         trouble=_trouble(status, conditions),
         started_at=_started_at(status),
     )
+
+
+def _host_ports(spec: Mapping[str, Any]) -> frozenset[int] | None:
+    """What the scheduler keeps free for it on its node; None where it has a network of its own.
+
+    On its node's network the API server makes every `containerPort` a `hostPort` (`SetHostNetworkPorts` in
+    pkg/apis/core/v1/defaults.go).
+    """
+    if not spec.get("hostNetwork"):
+        return None
+    ports = (port for container in spec["containers"] for port in container.get("ports") or ())
+    return frozenset(port["hostPort"] for port in ports if "hostPort" in port and port.get("protocol", "TCP") == "TCP")
 
 
 def _volumes(spec: Mapping[str, Any], claims: Mapping[str, str]) -> tuple[str, ...]:

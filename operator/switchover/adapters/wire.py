@@ -13,6 +13,7 @@ from kio.static.primitive import i32
 
 from switchover.adapters.wire_broker import examine_broker, shown_marker
 from switchover.adapters.wire_connection import connected, succeeded
+from switchover.adapters.wire_identity import told_identity
 from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
 from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_security import security
@@ -95,6 +96,11 @@ class KafkaWire:
         """Settings, log directories and our rights, as a broker tells them."""
         async with connected(broker, self._security, self._seconds) as connection:
             return await examine_broker(broker, connection, broker_id)
+
+    async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
+        """Which of these brokers it is, by whose settings it tells."""
+        async with connected(node, self._security, self._seconds) as connection:
+            return await told_identity(node, connection, cluster_id, among)
 
     async def marker(self, broker: Address, broker_id: int) -> str:
         """Of all settings that a broker tells, the one that the door gave it."""

@@ -10,7 +10,7 @@ from switchover.adapters.wire_connection import Connection, succeeded
 from switchover.core.kraft.facts import Address
 from switchover.ports import Unreachable
 
-_TOPIC, _BROKER = i8(2), i8(4)                      # ConfigResource.Type
+_TOPIC, BROKER = i8(2), i8(4)                       # ConfigResource.Type
 
 
 async def broker_settings(
@@ -18,7 +18,7 @@ async def broker_settings(
 ) -> tuple[DescribeConfigsResourceResult, ...]:
     """Settings of the broker that is asked, all or those of these `names`. Raises Refused naming the right."""
     answer = await _describe(connection, DescribeConfigsResource(
-        resource_type=_BROKER, resource_name=str(broker_id), configuration_keys=_keys(names)), synonyms)
+        resource_type=BROKER, resource_name=str(broker_id), configuration_keys=_keys(names)), synonyms)
     if len(answer.results) != 1:
         raise Unreachable(f"{node}: answered without its settings")
     succeeded(node, answer.results[0].error_code, "read the settings of brokers", "DescribeConfigs")

@@ -185,10 +185,10 @@ class MetadataState(StrEnum):
 
 
 class NodeMode(StrEnum):
-    """The configuration a node runs in: brokers A, R, B, C; controllers P, F; both Stopped.
+    """The configuration a node runs in: brokers A, R, B, C, K; controllers P, F; both Stopped.
 
-    A is ZooKeeper, R the same with the protocol version raised, B is ZooKeeper with the migration flag, C is KRaft; P is a
-    controller that migrates, F one that has finalized (facts: kraft-migration.md 1.2).
+    A is ZooKeeper, R the same with the protocol version raised, B is ZooKeeper with the migration flag, C is KRaft, K is
+    KRaft by the user's own configuration; P is a controller that migrates, F one that has finalized.
     """
 
     NONE = ""
@@ -196,6 +196,7 @@ class NodeMode(StrEnum):
     R = "R"
     B = "B"
     C = "C"
+    K = "K"
     P = "P"
     F = "F"
     STOPPED = "Stopped"

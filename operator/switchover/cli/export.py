@@ -12,7 +12,9 @@ from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.cli.migration import read_migration
-from switchover.core.kraft import names
+from switchover.core.kraft import names, own_settings
+from switchover.core.kraft.door import brokers
+from switchover.core.kraft.door.mount import SCRIPT_KEY
 from switchover.core.kraft.export import kept, kept_secret, kept_stateful_set, runs_the_same
 from switchover.core.kraft.status import AFTER_FINALIZE
 from switchover.ports import Migrations, Refused, Workloads
@@ -68,6 +70,7 @@ async def export(name: str, migrations: Migrations, workloads: Workloads, with_s
         "delete one at a time, the leader of the quorum last."))
     for workload in sets:
         original = await workloads.original(names.original(workload, migration.status.attempt))
+        documents.append(await _own_settings(workloads, workload, original, migration.status.cluster_id))
         documents.append(await _stateful_set(
             workloads, name, workload, original,
             "Brokers on KRaft. They read the configuration that they always had, and at each start the Secret's script\n"
@@ -116,6 +119,20 @@ async def _secret(workloads: Workloads, workload: str, migration: str, with_secr
     return Document(f"{comment}\nLeft out, since it may hold a password. It stays in the cluster whether Git has it or not,"
                     " as long as nobody prunes it.\nTo keep it with SOPS, Sealed Secrets or the like:"
                     " switchover export --secrets=include")
+
+
+async def _own_settings(workloads: Workloads, workload: str, original: Mapping[str, Any] | None,
+                        cluster_id: str) -> Document:
+    """What is spoken of alone: the way to a configuration without ours."""
+    files = await workloads.node_files(names.node_files(workload))
+    edits = {pod: text for pod, text in files.items() if pod != SCRIPT_KEY}
+    found = brokers.kept(original) if original is not None else None
+    lines = own_settings.lines(edits, found.script if found is not None else "", cluster_id)
+    return Document("\n".join((
+        f"Or nothing of Switchover's in the brokers of StatefulSet {workload}: give their own configuration (the",
+        "chart's values, the file, the variables) what stands below, and apply that while HandOver waits for its",
+        "approval. The brokers are then rolled to it, canary first, and the Secret goes.",
+        *(f"  {line}" for line in lines))))
 
 
 async def _stateful_set(workloads: Workloads, migration: str, name: str, original: Mapping[str, Any] | None,

@@ -22,7 +22,7 @@ BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""
 CONTROLLER_SECONDS = 60.0
 """Assumed of a controller before one was measured."""
-BROKER_MODES, CONTROLLER_MODES = "ARBC", ("P", "F", "Stopped")
+BROKER_MODES, CONTROLLER_MODES = "ARBCK", ("P", "F", "Stopped")
 STEPS = tuple(step.value for step in KafkaMigrationStep)
 SUCCEEDED = STEPS.index("Finalize") + 1
 

@@ -168,7 +168,9 @@ class Pod:
     """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up.
 
     `disks` is None where it has reported nothing: it started before the template was changed, or still starts. `volumes`
-    are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data.
+    are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
+    addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
+    `host_ports` are reserved for it. None: all ports of its addresses are its own.
     """
 
     name: str
@@ -182,6 +184,8 @@ class Pod:
     trouble: str
     disks: DiskReport | None = None
     volumes: tuple[str, ...] = ()
+    ips: tuple[str, ...] = ()
+    host_ports: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +272,8 @@ class Facts:
     parity: Observed[Parity] = NOT_ASKED           # ZooKeeper's metadata against KRaft's; read less often than passes go
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
     broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
+    identities: Mapping[str, Observed[frozenset[int]]] = field(default_factory=dict)
+    """Pod -> the registered brokers that it says it is, asked at its own address; where host names do not tell them all."""
     markers: Mapping[int, Observed[str]] = field(default_factory=dict)    # broker of the batch -> its marker, "" for none
     groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
     zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members

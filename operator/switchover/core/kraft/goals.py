@@ -8,7 +8,7 @@ from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.door.layout import ContainerMissing
 from switchover.core.kraft.door.scripts import DOOR
-from switchover.core.kraft.facts import KubernetesState
+from switchover.core.kraft.facts import KubernetesState, Workload
 from switchover.core.kraft.modes import Voters
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed
@@ -111,13 +111,40 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
 
 
 def hand_over(picture: Picture) -> tuple[Effect, ...]:
-    """Give the update strategies back, and when they are, the StatefulSets themselves."""
+    """Give the update strategies back where no pod would restart by that, and when they are, the StatefulSets themselves.
+
+    Of brokers that run by a template of the user's own nothing of ours stays.
+    """
+    state = state_of(picture)
+    if state is None or any(_is_outdated(workload) for workload in preflight.broker_workloads(state).values()):
+        return ()
+    if first := restore_strategies(picture):
+        return first
+    effects: list[Effect] = []
+    for name, workload in preflight.broker_workloads(state).items():
+        theirs = all(picture.position.nodes[pod].assigned == "K" for pod in picture.pods_of(name))
+        if theirs and state.node_files.get(name):
+            effects.append(Delete("v1", "Secret", names.node_files(name)))
+        elif theirs and state.originals.get(name) is not None:
+            effects.append(Delete("apps/v1", "ControllerRevision", names.original(name, picture.position.attempt)))
+        elif workload.claimed_by == picture.uid:
+            effects.append(patch_stateful_set(name, template.release(workload), "claimed no longer"))
+    return tuple(effects)
+
+
+def _is_outdated(workload: Workload) -> bool:
+    return any(pod.revision != workload.update_revision for pod in workload.pods.values())
+
+
+def hold_outdated(picture: Picture) -> tuple[Effect, ...]:
+    """OnDelete again at once where somebody's manifest brings a strategy that would restart brokers by itself, ungated."""
     state = state_of(picture)
     if state is None:
         return ()
-    return restore_strategies(picture) or tuple(
-        patch_stateful_set(name, template.release(workload), "claimed no longer")
-        for name, workload in preflight.broker_workloads(state).items() if workload.claimed_by == picture.uid
+    return tuple(
+        patch_stateful_set(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
+        for name, workload in preflight.broker_workloads(state).items()
+        if workload.claimed_by == picture.uid and workload.update_strategy != template.ON_DELETE and _is_outdated(workload)
     )
 
 

@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 
 from switchover.core.effects import DeletePod, Effect, Evict
+from switchover.core.kraft import template
 from switchover.core.kraft.facts import NOT_LISTENING
-from switchover.core.kraft.gates.door import not_passed
+from switchover.core.kraft.gates.door import OWN, not_passed
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
@@ -40,7 +41,7 @@ def _door(picture: Picture, name: str, told: str) -> str:
     """Why a broker answers in another mode than its own: the edits did not reach its process."""
     record = picture.position.nodes[name]
     marker = picture.facts.markers.get(record.node_id)
-    if told in ("", record.assigned) or record.assigned == "A" or not isinstance(marker, Known) or marker.value:
+    if told in ("", record.assigned) or record.assigned in OWN or not isinstance(marker, Known) or marker.value:
         return ""
     return not_passed(picture, name)
 
@@ -111,6 +112,18 @@ def the_last_to_b(picture: Picture) -> Observed[list[str]]:
 
 def brokers_to_c(picture: Picture) -> Observed[list[str]]:
     return brokers_to("C", picture)
+
+
+def brokers_to_k(picture: Picture) -> Observed[list[str]]:
+    """Brokers of which the user has brought a template of their own."""
+    left, state = brokers_to("K", picture), picture.facts.kubernetes
+    if not isinstance(left, Known):
+        return left
+    if not isinstance(state, Known):
+        return state
+    theirs = {name for name, workload in state.value.brokers.items() if workload is not None and template.is_users_new(
+        workload, picture.broker_sets[name], state.value.originals.get(name))}
+    return Known([name for name in left.value if name.rpartition("-")[0] in theirs], left.at)
 
 
 def controllers_to_f(picture: Picture) -> Observed[list[str]]:

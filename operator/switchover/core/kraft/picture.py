@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.credentials import Unusable
-from switchover.core.kraft import controllers, modes, names
+from switchover.core.kraft import controllers, identity, modes, names
 from switchover.core.kraft.door import brokers, edits
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.door.layout import ContainerMissing
@@ -112,31 +112,19 @@ class Picture:
                    for name, record in self.position.nodes.items())
 
     def broker_pods(self) -> Observed[Mapping[str, int]]:
-        """Pod name -> broker id, found by the host names under which ZooKeeper-mode brokers register.
-
-        Unknown names the pod that no registration fits: a StatefulSet's pod advertises a name that begins with its own.
-        """
+        """Pod name -> broker id, of all pods; Unknown names the pod of which it cannot be told."""
         facts = self.facts
         if not isinstance(facts.kubernetes, Known):
             return facts.kubernetes
         if not isinstance(facts.zookeeper, Known):
             return facts.zookeeper
-        found: dict[str, int] = {}
+        pods: list[str] = []
         for workload in facts.kubernetes.value.brokers.values():
             if workload is None:
                 return Unknown("a StatefulSet of brokers does not exist")
-            for ordinal in range(workload.replicas):
-                pod = names.pod(workload.name, ordinal)
-                ids = {
-                    broker_id
-                    for broker_id, listeners in facts.zookeeper.value.brokers.items()
-                    if any(address.host.split(".")[0] == pod for address in listeners.values())
-                }
-                if len(ids) != 1:
-                    return Unknown(
-                        f"{len(ids)} registrations under /brokers/ids advertise a host name of pod {pod}, not exactly one")
-                found[pod] = ids.pop()
-        return Known(found, facts.zookeeper.at)
+            pods += identity.pods_of(workload)
+        found = identity.identified(pods, facts.zookeeper.value.brokers, facts.identities)
+        return Unknown(found) if isinstance(found, str) else Known(found, facts.zookeeper.at)
 
     # --- what nodes say of themselves ---------------------------------------------------------------------------------
 
@@ -148,7 +136,19 @@ class Picture:
         if answer.value == NOT_LISTENING:
             return Unknown(f"node {node_id} is not listening")
         mode = observed_mode(answer.value)
+        if mode == "C":
+            return self._handed_over(node_id, Known(mode, answer.at))
         return self._raised(node_id, Known(mode, answer.at)) if mode == "A" else Known(mode, answer.at)
+
+    def _handed_over(self, node_id: int, answered: Known[str]) -> Observed[str]:
+        """C or K: ApiVersions does not tell them apart, the marker of a broker does while it is being moved."""
+        record = next((record for record in self.position.nodes.values() if record.node_id == node_id), None)
+        if record is None or record.assigned != "K":
+            return answered
+        if record.settled:
+            return Known("K", answered.at)
+        marker = self.facts.markers.get(node_id, Unknown(f"broker {node_id} was not asked for its marker"))
+        return Known("C" if marker.value else "K", marker.at) if isinstance(marker, Known) else marker
 
     def _raised(self, node_id: int, answered: Known[str]) -> Observed[str]:
         """A or R: ApiVersions does not tell them apart, the live settings of a broker whose own version is too old do."""

@@ -87,6 +87,12 @@ TO_F = controllers(
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
     after=(quorum.CONTROLLER_FINALIZED, *AFTER_A_CONTROLLER))
 
+TO_K = brokers(
+    "K", nodes.brokers_to_k,
+    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE,
+     groups.GROUPS_HEALTHY),
+    (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=way_back.no_files)
+
 # --- The way back -------------------------------------------------------------------------------------------------------
 
 BACK_TO_B = brokers("B", way_back.to_b, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
@@ -183,7 +189,8 @@ PLAN: Plan[Picture] = Plan((
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
          begun=check_hand_over_begun,
          forward=Leg(
-             enter=(workloads.ORIGINALS_KEPT, workloads.NO_POD_WOULD_RESTART), goal=goals.hand_over,
+             enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
+             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_K,),
              done=(workloads.NO_POD_WOULD_RESTART,))),
     Step("ReleaseZooKeeper", back=None, rests_on=RECORD, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
 ))

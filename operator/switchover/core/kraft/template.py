@@ -138,6 +138,11 @@ def is_outdated(workload: Workload, brokers: BrokerSet, original: Mapping[str, A
     return is_untouched(workload, brokers) and not is_restored(workload, original)
 
 
+def is_users_new(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any] | None) -> bool:
+    """Whether the template is one that the user has brought since: nothing of ours is in it, nor is it what was kept."""
+    return original is not None and is_untouched(workload, brokers) and workload.template != original["template"]
+
+
 def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the template back while pods are still replaced by eviction only."""
     return (

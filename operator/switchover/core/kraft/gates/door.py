@@ -6,9 +6,12 @@ from switchover.core.kraft.door import edits
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 
+OWN = ("A", "K")
+"""The modes in which brokers run by their own template."""
+
 
 def check_started_by_its_edits(picture: Picture) -> Verdict:
-    """Each broker of the batch runs with the edits that are written for it or, back in mode A, with none."""
+    """Each broker of the batch runs with the edits that are written for it or, by its own template alone, with none."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
@@ -18,9 +21,9 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
         if not isinstance(shown, Known):
             return unknown("BrokerSilent", shown.why, subject=name)
         written = edits.marker_of(state.value.node_files.get(workload, {}).get(name, ""))
-        if not written and record.assigned != "A":
+        if not written and record.assigned not in OWN:
             return unknown("NotObserved", f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
-        wanted = "" if record.assigned == "A" else written
+        wanted = "" if record.assigned in OWN else written
         if shown.value == wanted:
             continue
         if not wanted:

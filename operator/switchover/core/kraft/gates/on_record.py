@@ -11,7 +11,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.core import names
 from switchover.core.approvals import PREFLIGHT
 from switchover.core.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
-from switchover.core.kraft import modes
+from switchover.core.kraft import modes, template
 from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
@@ -28,8 +28,8 @@ MODES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     step: (frozenset(brokers), frozenset(controllers)) for step, brokers, controllers in (
         ("RaiseProtocolVersion", "AR", ("P", "Stopped")), ("ProvisionControllers", "AR", ("P", "Stopped")),
         ("EnableMigration", "ARB", ("P", "Stopped")), ("CopyMetadata", "ARB", "P"), ("DualWrite", "B", "P"),
-        ("MoveBrokers", "BC", "P"), ("Soak", "C", "P"), ("Finalize", "C", "PF"), ("HandOver", "C", "F"),
-        ("ReleaseZooKeeper", "C", "F"))}
+        ("MoveBrokers", "BC", "P"), ("Soak", "C", "P"), ("Finalize", "C", "PF"), ("HandOver", "CK", "F"),
+        ("ReleaseZooKeeper", "CK", "F"))}
 """The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
 CLAIMED = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak", "Finalize")
 """The steps that are not reached without a claim; on the way back its loss is no reason to stand still."""
@@ -162,7 +162,8 @@ def check_finalize_begun(picture: Picture) -> Verdict:
 
 
 def check_hand_over_begun(picture: Picture) -> Verdict:
-    """The first effect of HandOver is seen: an update strategy as it was, or a claim that is taken off."""
+    """The first effect of HandOver is seen: an update strategy as it was, a claim that is taken off, or a broker that runs
+    by a template of the user's own."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
@@ -171,6 +172,9 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
         if workload is not None and (workload.claimed_by != picture.uid or (
                 original is not None and workload.update_strategy == original["updateStrategy"])):
             return passed(f"StatefulSet {name} is handed over")
+        if workload is not None and template.is_users_new(workload, picture.broker_sets[name], original) and any(
+                pod.revision == workload.update_revision for pod in workload.pods.values()):
+            return passed(f"a broker of StatefulSet {name} runs by its new template")
     return wait("AwaitingApproval", "every StatefulSet is held and claimed still: HandOver has not begun")
 
 

@@ -6,6 +6,9 @@ from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeep
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
+KRAFT = ("C", "K")
+"""The modes of a broker on KRaft: by its edits, and by the user's own configuration."""
+
 
 def check_moved_broker(picture: Picture) -> Verdict:
     """G2 and G8: each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
@@ -17,7 +20,7 @@ def check_moved_broker(picture: Picture) -> Verdict:
         return state
     for name in picture.batch:
         record = picture.position.nodes[name]
-        node_id, zookeeper_mode = record.node_id, record.assigned != "C"
+        node_id, zookeeper_mode = record.node_id, record.assigned not in KRAFT
         mode = picture.mode(node_id)
         if not isinstance(mode, Known):
             return wait("BrokerSilent", mode.why, subject=name, unblocks="the broker answers")
@@ -98,7 +101,7 @@ def check_all_kraft(picture: Picture) -> Verdict:
         if not isinstance(mode, Known):
             return unknown("BrokerSilent", mode.why, subject=name)
         registration = log.brokers.get(node_id)
-        if mode.value != "C" or registration is None or registration.migrating_zk:
+        if mode.value not in KRAFT or registration is None or registration.migrating_zk:
             return wait("BrokerOnZooKeeper", f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
                         observed=mode.value, threshold="C", unblocks="it runs in KRaft mode")
     strangers = sorted(

@@ -114,6 +114,40 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
     return passed("no pod would restart")
 
 
+def check_users_template_can_be(picture: Picture) -> Verdict:
+    """What brokers on KRaft would start with is not what they had on ZooKeeper, and no pod is replaced but by us."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
+                        unblocks="create it again as it was")
+        original, brokers = state.value.originals.get(name), picture.broker_sets[name]
+        if original is not None and workload.template == original["template"]:
+            return _reverted(picture, workload, template.changed_back(workload, brokers))
+        if not template.is_users_new(workload, brokers, original) and {"volumes", "mounts"} & {
+                *template.changed_back(workload, brokers)}:
+            return _reverted(picture, workload, template.changed_back(workload, brokers))
+        if workload.update_strategy.get("type") != "OnDelete":
+            return wait("TemplateNotHeld", f"StatefulSet {name} replaces pods by itself", subject=name,
+                        unblocks="Switchover sets OnDelete again within seconds")
+    return passed("each template is ours, or one of the user's own")
+
+
+def check_only_ours_would_restart(picture: Picture) -> Verdict:
+    """Every pod has the update revision, but those of a template that the user has brought: these are rolled, one by one."""
+    state, found = picture.facts.kubernetes, check_no_pod_would_restart(picture)
+    if found.reason != "WouldRestart" or not isinstance(state, Known):
+        return found
+    name = found.subject.rpartition("-")[0]
+    workload = state.value.brokers[name]
+    assert workload is not None, "one of its pods would restart"
+    if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
+        return passed(f"the brokers of StatefulSet {name} are rolled to its new template")
+    return found
+
+
 def check_git_has_the_template(picture: Picture) -> Verdict:
     """Somebody's manifest has what runs: the next apply of it takes no file away from a broker."""
     state = picture.facts.kubernetes
@@ -123,6 +157,10 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
         if workload is None:
             return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
                         unblocks="create it again as it was")
+        if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
+            return wait("OwnTemplate", f"StatefulSet {name} has a template without Switchover's edits: once HandOver is"
+                        " approved, its brokers are rolled to it, canary first, and must come back on KRaft", subject=name,
+                        unblocks="see that its configuration says what `switchover export` prints, then approve HandOver")
         if not workload.applied_by:
             return wait("NotInGit", f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
                         " the next apply of the old one would take the brokers' edits away", subject=name,
@@ -136,4 +174,6 @@ REPLICAS_UNCHANGED: Gate[Picture] = Gate("ReplicasUnchanged", check_replicas_unc
 NODES_SCHEDULABLE: Gate[Picture] = Gate("NodesSchedulable", check_nodes_schedulable)
 GIT_HAS_THE_TEMPLATE: Gate[Picture] = Gate("GitHasTheTemplate", check_git_has_the_template, samples=samples)
 ORIGINALS_KEPT: Gate[Picture] = Gate("OriginalsKept", check_originals_kept)
+USERS_TEMPLATE_CAN_BE: Gate[Picture] = Gate("UsersTemplateCanBe", check_users_template_can_be)
+ONLY_OURS_WOULD_RESTART: Gate[Picture] = Gate("OnlyOursWouldRestart", check_only_ours_would_restart, samples=samples)
 NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_would_restart, samples=samples)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Gate, Unseen, Verdict, fail, info, passed, unknown, wait, warn
+from switchover.core.kraft.own_addresses import at_their_pods
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, pods, several, topics, zookeeper
+from switchover.core.kraft.preflight.reading import broker_workloads, check, kubernetes, pods, several, topics, zookeeper
 from switchover.core.observed import Known, Unknown
 
 
@@ -21,7 +22,8 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
     found = picture.broker_pods()
     if not isinstance(found, Known):
         yield wait("BrokersNotIdentified", found.why, subject="/brokers/ids",
-                   unblocks="every pod advertises a listener under a host name that begins with its own name")
+                   unblocks="every pod advertises a listener under a host name that begins with its own name, or tells at"
+                            " its own address which broker it is")
         return
     known = set(found.value.values())
     for stranger in sorted(set(zookeeper(picture).brokers) - known):
@@ -40,6 +42,22 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
         yield fail("DeadBrokerInAssignment", f"{several(dead)}, which does not live: the migration would wait for it for"
                    " ever", subject=dead[0].split()[0], observed=f"{len(dead)} replicas",
                    threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to living brokers")
+
+
+def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
+    """A Secret goes only to servers that it names, and nobody can name the address that a pod will have."""
+    secret = picture.spec.kafka.credentials_ref
+    if secret is None:
+        return
+    views = [view.value for view in picture.facts.views.values() if isinstance(view, Known)]
+    if not views:
+        raise Unseen(unknown("BrokerSilent", "no broker tells where the brokers are", subject="brokers"))
+    told = {broker_id: address for view in views for broker_id, address in view.brokers.items()}
+    for name in sorted(at_their_pods(told, pods(picture), broker_workloads(kubernetes(picture)).values())):
+        yield fail("AddressesChange", f"brokers of StatefulSet {name} advertise their pods' addresses at"
+                   f" {picture.spec.kafka.bootstrap_servers}: each new pod has another one, and Secret {secret.name} goes"
+                   " only to servers that it names", subject=f"StatefulSet {name}",
+                   unblocks="give in spec.kafka.bootstrapServers a listener that advertises host names")
 
 
 def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
@@ -129,6 +147,7 @@ def _stable(picture: Picture) -> int:
 
 CHECKS = (
     check("Membership", find_strangers, "every replica lives on a broker of this migration"),
+    check("Addresses", find_moving_addresses, "brokers are where they were told to be when their pods are replaced"),
     check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way"),
     check("TopicsSeen", find_hidden_topics, "the brokers show every topic"),
     check("Health", find_ill_health, "all replicas in sync", samples=_stable),
