@@ -98,7 +98,7 @@ test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' --budgets $(LAYERS:%=tests/%)
 
-test-long: shard lint binaries images-pipeline images-zkcc ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
+test-long: shard lint binaries images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
 	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
 
@@ -110,8 +110,8 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-stories images-groups images-zkcc images-pipeline sandbox sandbox-down demo demo-rollback demo-groups \
-	demo-zkcc demo-pipeline demo-down clean
+.PHONY: binaries images images-stories images-groups images-zkcc images-pipeline images-worlds sandbox sandbox-down demo demo-rollback \
+	demo-groups demo-zkcc demo-pipeline demo-down clean
 # Nice: the compilers take every core that is left, and what is built beside them uses one at a time.
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (nothing to do when built)
 	$(call say,Kubernetes binaries)
@@ -132,6 +132,9 @@ images-zkcc: images ## and the member on the old consumer, which ZooKeeper coord
 
 images-pipeline: images-groups ## and the pipeline's
 	sandbox/images/build pipeline
+
+images-worlds: images ## and Kafka as the images of other people have it
+	sandbox/images/build kafka-generated kafka-variables kafka-words
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
 	$(call say,sandbox)

@@ -11,7 +11,6 @@ from patience import Patience
 
 PATIENCE_SECONDS = 75
 """A follower that can be taken back is within seconds, and so is a controller that can register."""
-FIRST_CONTROLLER = 3000
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Cure:
         if not nodes or not self._patience.over or not self._brokers_ready():
             return None
         first = int(re.split(r"\D+", nodes)[0])
-        pod = f"kafka-{first}" if reason == "OutOfSync" else f"kafka-controller-{first - FIRST_CONTROLLER}"
+        pod = next(node["name"] for node in resource["status"]["nodes"] if node["nodeId"] == first)
         self.cluster.kubectl("delete", "pod", pod, "--wait=false")
         self.restarted.append(pod)
         self._waits = ("", "")

@@ -28,8 +28,8 @@ def forwarded(cluster: Cluster, pod: str, port: int) -> Iterator[int]:
             raise CommandFailed(f"{' '.join(command)}: {first.strip() or 'ended'}")
         yield int(found[1])
     finally:
-        process.terminate()
-        process.wait(10)
+        process.kill()                  # an orderly end of a forwarding is worth no wait
+        process.wait()
         if process.stdout is not None:
             process.stdout.close()
 

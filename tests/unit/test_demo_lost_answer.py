@@ -25,10 +25,14 @@ class Over:
 
 
 def told(cure: Cure, *items: dict[str, str]) -> str | None:
-    return cure({"status": {"waitingFor": [{"reason": "Baking"}, *items]}})
+    return cure({"status": {"waitingFor": [{"reason": "Baking"}, *items], "nodes": NODES}})
 
 
-OUT_OF_SYNC = {"reason": "OutOfSync", "observed": "9 partitions, leaders 1, 2"}
+NODES = [{"name": name, "nodeId": node_id} for name, node_id in (
+    ("kafka-0", 100), ("kafka-1", 101), ("kafka-controller-2", 3002))]
+
+
+OUT_OF_SYNC = {"reason": "OutOfSync", "observed": "9 partitions, leaders 101, 102"}
 NOT_READY = {"reason": "ControllerNotReady", "subject": "controller 3002"}
 
 

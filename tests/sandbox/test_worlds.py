@@ -1,0 +1,329 @@
+"""Kafka as public charts set it up, in real pods: half-way to KRaft, all the way back, and again to the end, under traffic.
+
+Each world (sandbox/worlds) is told in a namespace of its own. Nothing of it is changed for the migration, and the migration
+says no more than it must.
+"""
+
+import dataclasses
+import json
+import time
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from demo import metadata, migration, proofs, rollback, tools, traffic, world
+from demo.cluster import Cluster
+from demo.diagnostics import collect
+from demo.progress import Resource, condition
+from demo.sandbox import bring_up, take_down
+from demo.summary import Traffic
+from sandbox import audit
+from sandbox.quick import QUICK
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(4000)]
+
+WORLDS = world.MANIFESTS.with_name("worlds")
+FIRST_IDS: Mapping[str, int] = {"variables": 0, "generated": 100, "words": 5}
+"""The id of the first broker of each world."""
+AT_ONCE = 2
+"""Worlds that are told at the same time: they wait more than they work, but three of them want more than two cores."""
+ASTRAY = ("variables", "/opt/kafka/bin/kafka-server-start.sh")
+"""The world that is first told a wrong start script, and which."""
+ASKS = "variables"
+"""The world whose entrypoint asks for ZooKeeper at every start."""
+BUILD = Path(__file__).parents[2] / "build"
+STATE, NODES = BUILD / "sandbox-worlds", 2
+OUTPUT = BUILD / "worlds"
+PASSWORDS = ("hunter2-client", "hunter2-brokers")
+"""Of the user's manifests; there are more in the Secrets that are written for Switchover."""
+SHORT: Mapping[str, Any] = {**QUICK, "zookeeperRetentionSeconds": 0, "backups": {"skipReason": "a test"}}
+
+
+def manifest(name: str, **spec: Any) -> str:
+    """The world's migration with these fields of its spec, and waits as short as they can be."""
+    found = yaml.safe_load((WORLDS / name / "migration.yaml").read_text())
+    found["spec"] |= {**SHORT, **spec}
+    return str(yaml.safe_dump(found))
+
+
+@dataclass
+class Turn:
+    """Asks for the way back in the second batch of MoveBrokers, and notes first what the first batch shows."""
+
+    cluster: Cluster
+    name: str
+    turned: float = 0.0
+    shown: dict[str, str] = field(default_factory=dict)
+    wanted: dict[str, str] = field(default_factory=dict)
+    ours: str = ""
+
+    def __call__(self, resource: Resource, _: str) -> str | None:
+        progress = resource.get("status", {}).get("progress", {})
+        if self.turned or (progress.get("step"), progress.get("batch")) != ("MoveBrokers", 2):
+            return None
+        moved = [node["name"] for node in resource["status"]["nodes"] if node["name"] in world.BROKERS
+                 and node.get("observed") == "C" and node["name"] not in progress["batchNodes"]]
+        self.shown = {pod: marker(self.cluster, self.name, pod) for pod in moved}
+        self.wanted = {pod: edits(self.cluster)[pod] for pod in moved}
+        self.ours = our_secrets(self.cluster)
+        patch = json.dumps({"spec": {"desiredState": "RolledBack"}})
+        self.cluster.kubectl("patch", "kmig", "kafka", "--type", "merge", "--patch", patch)
+        self.turned = time.time()
+        return f"everything back, {', '.join(moved)} in mode C"
+
+
+@dataclass
+class Astray:
+    """What became of a migration with a wrong start script. `generation`: the brokers' StatefulSet's, before and after."""
+
+    told: str
+    replaced: int
+    generation: tuple[int, int]
+    left: tuple[str, ...]
+
+
+@dataclass
+class Story:
+    """What the migration there and back, and the one to the end, left behind."""
+
+    name: str
+    astray: Astray | None
+    before: tuple[str, frozenset[str]]
+    turn: Turn
+    between: tuple[str, frozenset[str]]
+    modes_between: dict[str, str]
+    left: tuple[str, ...]
+    whole: Traffic
+    first: migration.Run
+    second: migration.Run
+    modes: dict[str, str]
+    shown: dict[str, str]
+    wanted: dict[str, str]
+    ours: str
+    told: str
+    connections: list[int]
+    logs: list[str]
+    traffic: Traffic
+    requests: list[audit.Request]
+
+    def figures(self) -> dict[str, Any]:
+        replaced = audit.evictions(self.requests)
+        return {
+            "toTheMiddleSeconds": round(self.turn.turned - self.first.start), "backSeconds": round(
+                self.first.end - self.turn.turned), "toTheEndSeconds": round(self.second.end - self.second.start),
+            "steps": self.second.steps(), "acknowledged": self.traffic.acknowledged, "lost": self.traffic.lost,
+            "duplicates": self.traffic.duplicates, "evictions": len(replaced),
+            "evictionsOfBrokers": sum(item.name in world.BROKERS for item in replaced)}
+
+
+def described(cluster: Cluster) -> str:
+    """The brokers' template and update strategy, as text."""
+    spec = cluster.get("statefulset", "kafka")["spec"]
+    return json.dumps([spec["template"], spec["updateStrategy"]], sort_keys=True)
+
+
+def marker(cluster: Cluster, name: str, pod: str) -> str:
+    """What a broker says of the edits that it was started with."""
+    broker_id = FIRST_IDS[name] + int(pod.rpartition("-")[2])
+    return tools.run(cluster, "kafka-configs.sh --bootstrap-server kafka:9092 --describe --all --entity-type brokers"
+                              f" --entity-name {broker_id} | grep -o 'switchover[.][A-Z]*[.][0-9a-f]*' | sort -u").strip()
+
+
+def edits(cluster: Cluster, name: str = "kafka") -> dict[str, str]:
+    """Of every pod of a StatefulSet, by its name."""
+    found = cluster.get("secret", f"{name}-switchover")["data"]
+    return {key: b64decode(value).decode() for key, value in found.items() if key != "door.sh"}
+
+
+def our_secrets(cluster: Cluster) -> str:
+    """All that stands in the Secrets that Switchover wrote."""
+    found = [item for item in cluster.items("secrets") if item["metadata"]["name"].endswith("-switchover")]
+    assert found, "there are none: nothing is proved"
+    return "\n".join(b64decode(value).decode() for item in found for value in item["data"].values())
+
+
+def logs_of_a_controller(cluster: Cluster) -> list[str]:
+    """Logs for people, on the volume of the metadata log and beside the door's own files."""
+    pod = "kafka-controller-0"
+    directory = next(line.partition("=")[2] for line in edits(cluster, "kafka-controller")[pod].splitlines()
+                     if line.startswith("set log.dirs="))
+    container = next(each["name"] for each in cluster.get("pod", pod)["spec"]["containers"]
+                     if any(mount.get("subPath") == "door.sh" for mount in each["volumeMounts"]))
+    found = cluster.kubectl("exec", pod, "--container", container, "--", "find", str(Path(directory).parent),
+                            "/run/switchover", "-name", "*.log")
+    metadata_log = f"{directory}/__cluster_metadata-0/"
+    assert metadata_log in found, "this is not where the metadata log is: nothing is proved"
+    return [path for path in found.split() if not path.startswith(metadata_log)]
+
+
+def is_over(resource: Resource) -> bool:
+    """To the end; but who waits for ZooKeeper at every start is not told that it may go."""
+    waits = {item["reason"] for item in resource.get("status", {}).get("waitingFor", ())}
+    return migration.succeeded(resource) or (condition(resource, "Succeeded") == "True" and "PodsNeedZooKeeper" in waits)
+
+
+def go_astray(cluster: Cluster, name: str, script: str) -> Astray:
+    """Into ProvisionControllers and back."""
+    def told(resource: Resource) -> str:
+        words = (item.get("message", "") for item in resource.get("status", {}).get("waitingFor", ()))
+        return next((each for each in words if "of the start scripts" in each), "")
+
+    def generation() -> int:
+        return int(cluster.get("statefulset", "kafka")["metadata"]["generation"])
+
+    run, before, wrong = migration.Run(), generation(), {"brokers": [{"name": "kafka", "start": {"script": script}}]}
+    migration.follow(cluster, run, manifest(name, **wrong), lambda _: None, say(name), ended=lambda found: bool(told(found)))
+    words = told(run.resource)
+    migration.follow(cluster, run, manifest(name, desiredState="RolledBack", **wrong), lambda _: None, say(name),
+                     ended=migration.rolled_back)
+    brokers = sum(len(run.pods[pod]) - 1 for pod in world.BROKERS)
+    return Astray(words, brokers, (before, generation()), rollback.leftovers(cluster))
+
+
+def start_without_zookeeper(cluster: Cluster) -> None:
+    """As the guide has it before ZooKeeper is deleted: away with its servers, and one broker anew."""
+    cluster.kubectl("scale", "statefulset/zookeeper", "--replicas=0")
+    cluster.kubectl("wait", "pod", "--selector", "app=zookeeper", "--for=delete", world.FOREVER, timeout=120)
+    cluster.kubectl("delete", "pod", "kafka-0", timeout=120)
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=120)
+
+
+def say(name: str) -> Any:
+    return lambda line: print(f"[{time.strftime('%H:%M:%S')}] {name}: {line}", flush=True)
+
+
+def tell(cluster: Cluster, name: str, audit_log: Path) -> Story:
+    world.deploy(cluster, say(name), WORLDS / name)
+    before = described(cluster), metadata.tell(cluster)
+    migration.install_operator(cluster)
+    astray = go_astray(cluster, *ASTRAY) if name == ASTRAY[0] else None
+
+    first, turn = migration.Run(), Turn(cluster, name)
+    applied = manifest(name, desiredState="Running")
+    migration.follow(cluster, first, applied, lambda _: None, say(name), [turn],
+                     lambda resource: turn.turned > 0 and migration.rolled_back(resource))
+    world.await_in_sync(cluster)
+    between, left = (described(cluster), metadata.tell(cluster)), rollback.leftovers(cluster)
+    modes_between, whole = world.modes(cluster), traffic.verify(cluster)
+
+    second = migration.Run()
+    migration.follow(cluster, second, applied, lambda _: None, say(name), ended=is_over)
+    shown = {pod: marker(cluster, name, pod) for pod in world.BROKERS}
+    logs = logs_of_a_controller(cluster)
+    servers = [item["metadata"]["name"] for item in cluster.items("pods", "--selector", "app=zookeeper")]
+    connections = [proofs.zookeeper_connections(cluster, server, world.ZOOKEEPER_PORT) for server in servers]
+    if name != ASKS:
+        start_without_zookeeper(cluster)
+    world.await_in_sync(cluster)
+    told = cluster.kubectl("get", "kafkamigrations,events,configmaps,statefulsets,pods", "--output", "yaml", timeout=120)
+    told += cluster.kubectl("logs", "--selector", migration.OPERATOR, "--tail=-1")
+    story = Story(
+        name, astray, before, turn, between, modes_between, left, whole, first, second, world.modes(cluster), shown,
+        edits(cluster), our_secrets(cluster), told, connections, logs, traffic.verify(cluster),
+        audit.requests(audit_log, f"system:serviceaccount:{cluster.namespace}:switchover"))
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    (OUTPUT / f"{name}.json").write_text(json.dumps(story.figures(), indent=2) + "\n")
+    return story
+
+
+@pytest.fixture(scope="module")
+def stories() -> Iterator[Mapping[str, Future[Story]]]:
+    """Of all worlds, in one sandbox."""
+    take_down(STATE)                    # what a run that was killed has left
+    images = {image for name in FIRST_IDS for image in world.images(WORLDS / name).values()}
+    sandbox = bring_up(STATE, sorted(images), NODES)
+
+    def begin(name: str) -> Story:
+        cluster = dataclasses.replace(sandbox, namespace=name)
+        try:
+            return tell(cluster, name, STATE / "audit.log")
+        except BaseException:
+            collect(cluster, OUTPUT / "diagnostics" / name)
+            raise
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            yield {name: pool.submit(begin, name) for name in FIRST_IDS}
+        finally:
+            take_down(STATE)            # whatever is still being told ends with it
+
+
+@pytest.fixture(scope="module", params=FIRST_IDS)
+def story(request: pytest.FixtureRequest, stories: Mapping[str, Future[Story]]) -> Story:
+    """What one world's story left."""
+    return stories[request.param].result()
+
+
+def test_in_the_middle_a_broker_showed_the_marker_of_its_edits(story: Story) -> None:
+    assert story.turn.shown
+    for pod, shown in story.turn.shown.items():
+        assert shown.startswith("switchover.C.")
+        assert f"marker {shown.removeprefix('switchover.')}\n" in story.turn.wanted[pod]
+
+
+def test_rolled_back_it_was_as_before(story: Story) -> None:
+    assert story.modes_between == dict.fromkeys(world.BROKERS, "ZooKeeper")
+    assert story.between[0] == story.before[0], "template and update strategy"
+    assert story.between[1] == story.before[1], "metadata"
+    scram = [line for line in story.before[1] if "SCRAM-SHA-256=" in line]
+    assert len(scram) == (story.name == "generated"), "what its entrypoint writes to ZooKeeper, past dual write"
+    assert story.left == ()
+    assert story.whole.lost == 0
+
+
+def test_in_the_end_it_succeeded(story: Story) -> None:
+    assert condition(story.second.resource, "Succeeded") == "True"
+    assert story.modes == dict.fromkeys(world.BROKERS, "KRaft")
+    for pod, shown in story.shown.items():
+        assert shown.startswith("switchover.C.")
+        assert f"marker {shown.removeprefix('switchover.')}\n" in story.wanted[pod]
+
+
+def test_zookeeper_is_no_longer_used(story: Story) -> None:
+    """Where it may go it was gone, when a broker started and told its mode."""
+    assert story.connections == [0]
+    assert (condition(story.second.resource, "ZooKeeperRemovable") == "True") is (story.name != ASKS)
+    waits = {item["reason"] for item in story.second.resource["status"].get("waitingFor", ())}
+    assert ("PodsNeedZooKeeper" in waits) is (story.name == ASKS)
+
+
+def test_no_acknowledged_record_is_lost(story: Story) -> None:
+    assert story.traffic.lost == 0
+    assert story.traffic.acknowledged > 5_000, "the load did not run: nothing is proved"
+
+
+def test_no_pod_was_evicted_in_vain_or_before_the_status_named_it(story: Story) -> None:
+    """B; C and B again for the first two; A; and B and C once more. Controllers stop once, then are restarted once, and the
+    leader once more in the soak."""
+    replaced = audit.evictions(story.requests)
+    brokers = [item.name for item in replaced if item.name in world.BROKERS]
+    assert len(brokers) <= 3 + 2 + 2 + 3 + 3 + 3
+    assert audit.acts_before_record(story.requests) == []
+    assert story.second.restarts == 0, "the operator died"
+
+
+def test_the_users_passwords_stay_where_they_are(story: Story) -> None:
+    for password in PASSWORDS:
+        assert password not in story.turn.ours + story.ours
+    assert "hunter2" not in story.told
+
+
+def test_kafkas_own_logs_are_not_on_the_metadata_volume(story: Story) -> None:
+    assert story.logs == ["/run/switchover/logs/server.log"]
+
+
+def test_a_wrong_start_script_is_told_before_any_broker_is_touched(stories: Mapping[str, Future[Story]]) -> None:
+    astray = stories[ASTRAY[0]].result().astray
+    assert astray is not None
+    assert f"the image has no {ASTRAY[1]}" in astray.told
+    assert "/usr/bin/kafka-server-start" in astray.told, "the one that it has"
+    assert "set spec.brokers[].start" in astray.told
+    assert astray.replaced == 0
+    assert astray.generation[0] == astray.generation[1]
+    assert astray.left == ()
