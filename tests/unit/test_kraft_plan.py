@@ -30,6 +30,7 @@ from unit.pictures import (
     spoil,
     spoil_each,
     spoil_pod,
+    stateful_set,
     value,
     with_fact,
     workload_of,
@@ -436,6 +437,25 @@ def test_the_strategies_come_back_and_the_claims_go_last():
     assert cluster.manifest["spec"]["updateStrategy"]["type"] == "RollingUpdate"
     assert cluster.manifest["spec"]["template"] == taken_over
     assert cluster.claimed_by == ""
+
+
+@pytest.mark.parametrize("annotations", [{}, {"checksum/configuration": "of KRaft settings"}])
+def test_under_a_template_that_is_not_ours_no_strategy_comes_back(annotations):
+    """It was applied a moment ago: the update revision that was read is of the one before, which every pod has."""
+    cluster = Cluster(claimed_by=UID)
+    in_turn("EnableMigration", cluster, provisioning().position)
+    for node in cluster.brokers.values():
+        node.revision = cluster.workload().update_revision
+    seen = cluster.workload()
+    theirs = stateful_set()["spec"]["template"]
+    theirs["metadata"]["annotations"] = annotations
+    picture = cluster.picture(provisioning().position)
+    stale = spoil(picture, "kubernetes", brokers={"kafka": replace(seen, template=theirs)})
+    assert goals.hand_over(stale) == ()
+    assert goals.hold_outdated(stale) == ()
+    rolling = spoil(picture, "kubernetes", brokers={"kafka": replace(
+        seen, template=theirs, update_strategy={"type": "RollingUpdate"})})
+    assert len(goals.hold_outdated(rolling)) == 1
 
 
 def test_what_is_given_back_already_and_claimed_by_another_is_left_alone():

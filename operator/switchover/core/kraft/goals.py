@@ -116,7 +116,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
     Of brokers that run by a template of the user's own nothing of ours stays.
     """
     state = state_of(picture)
-    if state is None or any(_is_outdated(workload) for workload in preflight.broker_workloads(state).values()):
+    if state is None or _unsettled(picture, state):
         return ()
     if first := restore_strategies(picture):
         return first
@@ -132,8 +132,17 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def _is_outdated(workload: Workload) -> bool:
-    return any(pod.revision != workload.update_revision for pod in workload.pods.values())
+def _unsettled(picture: Picture, state: KubernetesState) -> dict[str, Workload]:
+    """Our StatefulSets of which a pod would restart if Kubernetes replaced pods by itself. A template that is neither ours
+    nor rolled to by us may be newer than the update revision that was read."""
+    found = {}
+    for name, workload in preflight.broker_workloads(state).items():
+        ours = not {"volumes", "mounts"} & {*template.changed_back(workload, picture.broker_sets[name])}
+        rolled = not picture.position.left(picture.pods_of(name), "K")
+        outdated = any(pod.revision != workload.update_revision for pod in workload.pods.values())
+        if workload.claimed_by == picture.uid and (outdated or not (ours or rolled)):
+            found[name] = workload
+    return found
 
 
 def hold_outdated(picture: Picture) -> tuple[Effect, ...]:
@@ -143,8 +152,7 @@ def hold_outdated(picture: Picture) -> tuple[Effect, ...]:
         return ()
     return tuple(
         patch_stateful_set(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
-        for name, workload in preflight.broker_workloads(state).items()
-        if workload.claimed_by == picture.uid and workload.update_strategy != template.ON_DELETE and _is_outdated(workload)
+        for name, workload in _unsettled(picture, state).items() if workload.update_strategy != template.ON_DELETE
     )
 
 
