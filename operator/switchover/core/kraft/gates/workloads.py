@@ -19,13 +19,17 @@ def check_template_is_ours(picture: Picture) -> Verdict:
     for name, brokers in picture.broker_sets.items():
         workload = state.value.brokers.get(name)
         if workload is None:
-            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
-                        unblocks="create it again as it was")
+            return _missing(name)
         if changed := template.changed_back(workload, brokers):
             return _reverted(picture, workload, changed)
         if state.value.originals.get(name) is None:
             return original_missing(picture, name)
     return passed("the brokers' templates are ours")
+
+
+def _missing(name: str) -> Verdict:
+    return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
+                unblocks="create it again as it was")
 
 
 def original_missing(picture: Picture, name: str) -> Verdict:
@@ -105,7 +109,7 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
         return unknown("NotObserved", state.why)
     for name, workload in state.value.brokers.items():
         if workload is None:
-            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name)
+            return _missing(name)
         for pod in workload.pods.values():
             if pod.revision != workload.update_revision:
                 return wait("WouldRestart", f"{pod.name} does not have the update revision: Kubernetes would restart it",
@@ -121,14 +125,12 @@ def check_users_template_can_be(picture: Picture) -> Verdict:
         return unknown("NotObserved", state.why)
     for name, workload in state.value.brokers.items():
         if workload is None:
-            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
-                        unblocks="create it again as it was")
-        original, brokers = state.value.originals.get(name), picture.broker_sets[name]
-        if original is not None and workload.template == original["template"]:
-            return _reverted(picture, workload, template.changed_back(workload, brokers))
-        if not template.is_users_new(workload, brokers, original) and {"volumes", "mounts"} & {
-                *template.changed_back(workload, brokers)}:
-            return _reverted(picture, workload, template.changed_back(workload, brokers))
+            return _missing(name)
+        brokers = picture.broker_sets[name]
+        changed = template.changed_back(workload, brokers)
+        if {"volumes", "mounts"} & {*changed} and not template.is_users_new(
+                workload, brokers, state.value.originals.get(name)):
+            return _reverted(picture, workload, changed)
         if workload.update_strategy.get("type") != "OnDelete":
             return wait("TemplateNotHeld", f"StatefulSet {name} replaces pods by itself", subject=name,
                         unblocks="Switchover sets OnDelete again within seconds")
@@ -155,8 +157,7 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
         return unknown("NotObserved", state.why)
     for name, workload in state.value.brokers.items():
         if workload is None:
-            return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
-                        unblocks="create it again as it was")
+            return _missing(name)
         if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
             return wait("OwnTemplate", f"StatefulSet {name} has a template without Switchover's edits: once HandOver is"
                         " approved, its brokers are rolled to it, canary first, and must come back on KRaft", subject=name,
