@@ -254,7 +254,8 @@ def test_a_status_of_the_largest_size_fits(resources):
     ("change", "words"),
     [
         ({"metadataState": "Kraft"}, 'supported values: "ZooKeeper", "MigrationEligible"'),
-        ({"nodes": [{"name": "kafka-0", "assigned": "D"}]}, 'supported values: "", "A", "R", "B", "C", "P", "F", "Stopped"'),
+        ({"nodes": [{"name": "kafka-0", "assigned": "D"}]},
+         'supported values: "", "A", "R", "B", "C", "K", "P", "F", "Stopped"'),
         ({"attempt": 0}, "should be greater than or equal to 1"),
         ({"history": [{"time": "yesterday", "to": "Soak", "reason": "X"}]}, "must be of type date-time"),
     ],

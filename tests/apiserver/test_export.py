@@ -209,7 +209,10 @@ async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalize
     assert files == ["kafka-controller-switchover.secret.yaml", "kafka-controller.poddisruptionbudget.yaml",
                      "kafka-controller.service.yaml", "kafka-controller.statefulset.yaml", "kafka-switchover.secret.yaml",
                      "kafka.statefulset.yaml"]
-    assert sorted(lines) == sorted(f"wrote {tmp_path / 'git' / name}" for name in files)
+    written = [line for line in lines if line.startswith("wrote ")]
+    assert sorted(written) == sorted(f"wrote {tmp_path / 'git' / name}" for name in files)
+    (settings,) = (line for line in lines if line not in written)
+    assert "\n#   node.id: kafka-0 0, kafka-1 1, kafka-2 2" in settings, "what one's own configuration must say"
     secret = tmp_path / "git" / "kafka-switchover.secret.yaml"
     assert secret.stat().st_mode & 0o077 == 0
     assert "  kafka-0: |\n    mode C\n    set node.id=0\n" in secret.read_text()
