@@ -242,7 +242,7 @@ async def test_parity_of_a_cluster_in_dual_write(trimmed: bool, story: Story) ->
     assert Resource("topic", "gone") not in changed.configs
     unread = (await story.tree.metadata(None)).metadata
     assert unread.malformed.keys() == {"/config/brokers/1"}, "what is encrypted is not taken for the password"
-    assert "put it into the Secret of spec.zookeeper.credentialsRef" in unread.malformed["/config/brokers/1"]
+    assert "password.encoder.secret is not known" in unread.malformed["/config/brokers/1"]
 
     await story.to("C")
     await story.is_equal()
