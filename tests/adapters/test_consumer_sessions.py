@@ -128,15 +128,18 @@ def test_a_request_belongs_to_the_session_for_which_it_was_asked(server: ZooKeep
 
 
 def test_a_suspension_ends_the_lease_at_once_and_the_session_may_come_back(server: ZooKeeperServer) -> None:
-    bench = Bench(server, 6.0)
+    """The longest session that our ZooKeeper grants: on a starved machine its server may take longer to start, even so."""
+    bench = Bench(server, 10.0)
     try:
         assert isinstance(bench.next(), Connected)
         until(bench.holds, "a heartbeat was answered", 10)
+        last = time.monotonic()
         server.kill()
         assert bench.next() == Suspended()
         assert not bench.holds()
         server.start(server.properties())
-        assert bench.next() == Resumed()
+        back = bench.next()
+        assert back == Resumed() or (back == Expired() and time.monotonic() - last > 10.0)
         until(bench.holds, "a heartbeat was answered", 10)
     finally:
         bench.sessions.stop()
