@@ -93,10 +93,11 @@ adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopbac
 apiserver: binaries venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest -m 'not long' tests/$@
 
-# One worker more than cores: it computes in the time that the others wait (tests/conftest.py).
+# One worker more than cores: it computes in the time that the others wait (tests/conftest.py). What else CI's machine does
+# nobody knows: there an overrun of a budget is told, and is no failure.
 test: lint binaries images-stories ## every layer, as CI runs it
 	$(call say,tests)
-	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' --budgets $(LAYERS:%=tests/%)
+	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' $(if $(CI),,--budgets) $(LAYERS:%=tests/%)
 
 test-long: shard lint binaries images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
