@@ -320,16 +320,9 @@ class Observer:
     async def _markers(self, picture: Picture, brokers: Mapping[int, Address | None]) -> dict[int, Observed[str]]:
         """Of the brokers that are being moved, what each tells of the edits that started it."""
         moving = {picture.brokers[name] for name in picture.batch if name in picture.brokers}
-
-        async def one(broker_id: int) -> Observed[str]:
-            address = brokers[broker_id]
-            if address is None:
-                return Unknown(f"no broker tells the address of broker {broker_id}")
-            answer = await self._known(self._brokers_client.marker(address, broker_id), NODE_SECONDS)
-            return answer if isinstance(answer, Known) else replace(answer, why=f"broker {broker_id}: {answer.why}")
-
-        asked = [broker_id for broker_id in brokers if broker_id in moving]
-        return dict(zip(asked, await asyncio.gather(*map(one, asked)), strict=True))
+        asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in moving}
+        ids = {address: broker_id for broker_id, address in asked.items() if address is not None}
+        return await self._each(asked, lambda address: self._brokers_client.marker(address, ids[address]))
 
     async def _min_insync(self, topics: set[str] | None) -> Observed[Mapping[str, int]]:
         old, now = self._minima, self._clock.now()
