@@ -122,8 +122,8 @@ images: debian ## build the container images
 	$(call say,images)
 	sandbox/images/build
 
-images-stories: images ## and the one that the stories of make test need besides
-	sandbox/images/build kafka4
+images-stories: images ## and those that the stories of make test need besides
+	sandbox/images/build kafka4 kafka-generated
 
 images-groups: images ## and those of the consumer groups' world
 	sandbox/images/build kafka4 java-member

@@ -100,9 +100,9 @@ class Run:
         return {name: (start, end) for name, (start, end) in times.items() if start < end}
 
 
-def manifest(**spec: Any) -> str:
-    """The demo's migration as YAML, with these fields of its spec instead."""
-    found = yaml.safe_load(MANIFEST.read_text())
+def manifest(path: Path = MANIFEST, /, **spec: Any) -> str:
+    """A migration as YAML, the demo's unless told, with these fields of its spec instead."""
+    found = yaml.safe_load(path.read_text())
     found["spec"] |= spec
     return str(yaml.safe_dump(found))
 

@@ -96,4 +96,5 @@ def modes(cluster: Cluster) -> dict[str, str]:
 
 def connections(cluster: Cluster) -> dict[str, int]:
     """Connections that every ZooKeeper server counts."""
-    return {server: zookeeper_connections(cluster, server, ZOOKEEPER_PORT) for server in SERVERS}
+    servers = sorted(item["metadata"]["name"] for item in cluster.items("pods", "--selector", "app=zookeeper"))
+    return {server: zookeeper_connections(cluster, server, ZOOKEEPER_PORT) for server in servers}

@@ -1,20 +1,21 @@
 """Certificates for one test, made by openssl."""
 
 import subprocess
+from ipaddress import ip_address
 from pathlib import Path
 
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 class Certificates:
-    """An authority, a server certificate for some addresses, and a client certificate, each as PEM text."""
+    """An authority, a server certificate for some addresses or names, and a client certificate, each as PEM text."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
         self._directory = directory
         self._openssl("req", "-x509", *_NEW_KEY, "-subj", "/CN=authority", "-days", "2",
                       "-keyout", "authority.key", "-out", "authority.crt")
         self.authority = self._read("authority.crt")
-        self._names = "subjectAltName=" + ",".join(f"IP:{host}" for host in hosts)
+        self._names = "subjectAltName=" + ",".join(map(_subject_name, hosts))
         self.server_chain, self.server_key = self._issue("server", self._names)
         self.client_chain, self.client_key = self._issue("client", "extendedKeyUsage=clientAuth")
 
@@ -55,6 +56,13 @@ class Certificates:
 
     def _read(self, name: str) -> str:
         return (self._directory / name).read_text()
+
+
+def _subject_name(host: str) -> str:
+    try:
+        return f"IP:{ip_address(host)}"
+    except ValueError:
+        return f"DNS:{host}"
 
 
 def _one_line(pem: str) -> str:

@@ -1,17 +1,22 @@
-"""A real Kafka in real pods, from ZooKeeper to KRaft under traffic.
+"""A real Kafka in real pods, as a public chart sets it up, from ZooKeeper to KRaft under traffic.
 
-The operator is killed three times, and a GitOps tool takes the door out of the brokers' template in dual write.
+An init container makes its file, brokers and clients have passwords, an authorizer decides, and the controllers' listener
+has TLS. The operator is killed three times, and a GitOps tool takes the door out of the brokers' template in dual write.
 """
 
 import json
 import time
+from base64 import b64decode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import yaml
 
+from adapters.certificates import Certificates
 from demo import migration, traffic, world
 from demo.cluster import Cluster
 from demo.kill import MOMENTS, Killer
@@ -23,10 +28,14 @@ from sandbox.quick import QUICK
 
 pytestmark = pytest.mark.timeout(2300)
 
-NAMESPACE = "forward"
-IMAGES = list(world.images().values())
+NAMESPACE = "generated"
+WORLD = world.MANIFESTS.with_name("worlds") / NAMESPACE
+IMAGES = list(world.images(WORLD).values())
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:switchover"
 REVERTED_SECONDS = 15
+CONTROLLERS = [f"kafka-controller-{number}.kafka-controller.{NAMESPACE}.svc" for number in range(3)]
+LOGIN = ('org.apache.kafka.common.security.plain.PlainLoginModule required username="inter_broker_user"'
+         ' password="hunter2-controllers";')
 
 
 @dataclass
@@ -86,19 +95,44 @@ class Story:
     modes: dict[str, str]
     connections: dict[str, int]
     requests: list[audit.Request]
+    told: str
+
+
+def controllers_secret() -> str:
+    """What a user writes for a controllers' listener with TLS: one certificate for all of them, and one login."""
+    with TemporaryDirectory() as directory:
+        made = Certificates(Path(directory), *CONTROLLERS)
+    keys = {
+        "bootstrap.servers": ",".join(f"{host}:9093" for host in CONTROLLERS),
+        "ssl.keystore.certificate.chain": made.server_chain, "ssl.keystore.key": made.server_key,
+        "ssl.truststore.certificates": made.authority, "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
+    return str(yaml.safe_dump(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "controllers-tls"}, "stringData": keys}))
+
+
+def manifest() -> str:
+    """The world's migration with a second hold, before MoveBrokers."""
+    path = WORLD / "migration.yaml"
+    controllers = yaml.safe_load(path.read_text())["spec"]["controllers"]
+    listener = {"securityProtocol": "SASL_SSL", "credentialsRef": {"name": "controllers-tls"}}
+    return migration.manifest(
+        path, **QUICK, holds=["MoveBrokers", "Finalize"], zookeeperRetentionSeconds=0, backups={"skipReason": "a test"},
+        controllers={**controllers, "listener": listener})
 
 
 def tell(cluster: Cluster, audit_log: Path) -> Story:
-    """To the end, with a second hold, before MoveBrokers. Asserted on what it left."""
-    world.deploy(cluster, print, world.LIGHT)
+    """To the end. Asserted on what it left."""
+    world.deploy(cluster, print, WORLD)
+    cluster.kubectl("apply", "--filename", "-", feed=controllers_secret())
     migration.install_operator(cluster)
     run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
-    manifest = migration.manifest(holds=["MoveBrokers", "Finalize"], **QUICK)
-    migration.follow(cluster, run, manifest, lambda _: None, print, [reversion, killer])
+    migration.follow(cluster, run, manifest(), lambda _: None, print, [reversion, killer])
     modes, connections = world.modes(cluster), world.connections(cluster)
     world.await_in_sync(cluster)
+    told = cluster.kubectl("get", "kafkamigrations,events,configmaps,statefulsets,pods", "--output", "yaml", timeout=120)
+    told += cluster.kubectl("logs", "--selector", migration.OPERATOR, "--tail=-1")
     found = traffic.verify(cluster)
-    return Story(run, killer, reversion, found, modes, connections, audit.requests(audit_log, ACCOUNT))
+    return Story(run, killer, reversion, found, modes, connections, audit.requests(audit_log, ACCOUNT), told)
 
 
 def test_it_succeeded_and_zookeeper_may_go(story: Story) -> None:
@@ -114,12 +148,27 @@ def test_the_brokers_themselves_say_kraft(story: Story) -> None:
 
 
 def test_nothing_is_connected_to_zookeeper(story: Story) -> None:
-    assert story.connections == dict.fromkeys(world.SERVERS, 0)
+    assert story.connections == {"zookeeper-0": 0}
 
 
 def test_no_acknowledged_record_is_lost(story: Story) -> None:
     assert story.traffic.lost == 0
     assert story.traffic.acknowledged > 10_000, "the load did not run: nothing is proved"
+
+
+def test_the_nodes_met_the_controllers_by_tls(stage: Cluster) -> None:
+    for name in ("kafka-switchover", "kafka-controller-switchover"):
+        found = stage.get("secret", name)["data"]
+        for text in (b64decode(value).decode() for key, value in found.items() if key != "door.sh"):
+            assert "CONTROLLER:SASL_SSL" in text
+            assert "set listener.name.controller.ssl.client.auth=none" in text
+            assert "hunter2-brokers" not in text, "the user's own stay where they are"
+
+
+def test_no_password_and_no_key_is_told(story: Story) -> None:
+    assert "EnableMigration" in story.told
+    assert "hunter2" not in story.told
+    assert "PRIVATE KEY" not in story.told
 
 
 def test_the_operator_was_killed_on_the_way(story: Story) -> None:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from demo import metadata, migration, proofs, rollback, tools, traffic, world
+from demo import metadata, migration, rollback, tools, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.progress import Resource, condition
@@ -47,9 +46,7 @@ SHORT: Mapping[str, Any] = {**QUICK, "zookeeperRetentionSeconds": 0, "backups": 
 
 def manifest(name: str, **spec: Any) -> str:
     """The world's migration with these fields of its spec, and waits as short as they can be."""
-    found = yaml.safe_load((WORLDS / name / "migration.yaml").read_text())
-    found["spec"] |= {**SHORT, **spec}
-    return str(yaml.safe_dump(found))
+    return migration.manifest(WORLDS / name / "migration.yaml", **SHORT, **spec)
 
 
 @dataclass
@@ -107,7 +104,7 @@ class Story:
     wanted: dict[str, str]
     ours: str
     told: str
-    connections: list[int]
+    connections: dict[str, int]
     logs: list[str]
     traffic: Traffic
     requests: list[audit.Request]
@@ -216,8 +213,7 @@ def tell(cluster: Cluster, name: str, audit_log: Path) -> Story:
     migration.follow(cluster, second, applied, lambda _: None, say(name), ended=is_over)
     shown = {pod: marker(cluster, name, pod) for pod in world.BROKERS}
     logs = logs_of_a_controller(cluster)
-    servers = [item["metadata"]["name"] for item in cluster.items("pods", "--selector", "app=zookeeper")]
-    connections = [proofs.zookeeper_connections(cluster, server, world.ZOOKEEPER_PORT) for server in servers]
+    connections = world.connections(cluster)
     if name != ASKS:
         start_without_zookeeper(cluster)
     world.await_in_sync(cluster)
@@ -287,7 +283,7 @@ def test_in_the_end_it_succeeded(story: Story) -> None:
 
 def test_zookeeper_is_no_longer_used(story: Story) -> None:
     """Where it may go it was gone, when a broker started and told its mode."""
-    assert story.connections == [0]
+    assert story.connections == {"zookeeper-0": 0}
     assert (condition(story.second.resource, "ZooKeeperRemovable") == "True") is (story.name != ASKS)
     waits = {item["reason"] for item in story.second.resource["status"].get("waitingFor", ())}
     assert ("PodsNeedZooKeeper" in waits) is (story.name == ASKS)
