@@ -135,7 +135,7 @@ class Examiner:
             if workload is None:
                 continue
             try:
-                operations = template.patch(workload, brokers)
+                operations = template.patch(workload, brokers, picture.new_image)
             except ContainerMissing:
                 continue                                             # a finding of its own
             found[name] = await self._ask(self._survey.try_patch(name, operations))

@@ -46,9 +46,9 @@ GROUP_SECONDS = 4.0
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps over a group."""
 
-BROKER_SETTINGS_IN = ("Preflight", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
-RAISED_BROKERS_IN = ("CopyMetadata",)
-"""Steps in which a broker may still run with a raised protocol version, which its settings alone tell."""
+BROKER_SETTINGS_IN = ("Preflight", "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
+CHANGED_BROKERS_IN = ("CopyMetadata",)
+"""Steps in which a broker may still run upgraded or with a raised protocol version, which its settings alone tell."""
 EXAMINED_IN = ("Preflight",)
 TOPIC_TREE_IN = ("Preflight",)
 CONNECTIONS_IN = ("ReleaseZooKeeper",)
@@ -399,8 +399,8 @@ def _parity_wanted(picture: Picture) -> bool:
 
 
 def _tell_more(step: str, kubernetes: Observed[KubernetesState]) -> bool:
-    """Whether the brokers' settings are asked for: in the middle only where a version was raised."""
-    if step in BROKER_SETTINGS_IN or step not in RAISED_BROKERS_IN or not isinstance(kubernetes, Known):
+    """Whether the brokers' settings are asked for: in the middle only where brokers were upgraded or a version raised."""
+    if step in BROKER_SETTINGS_IN or step not in CHANGED_BROKERS_IN or not isinstance(kubernetes, Known):
         return step in BROKER_SETTINGS_IN
     kept = (door_brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
-    return any(brokers.raised for brokers in kept if brokers is not None)
+    return any(brokers.raised or brokers.image for brokers in kept if brokers is not None)

@@ -46,6 +46,6 @@ def given(server: KafkaServer) -> Mapping[str, str]:
     return javaproperties.loads((server.directory / "run" / "server.properties").read_text())
 
 
-async def brokers_of(admin: ConfluentKafkaAdmin, broker: int) -> Brokers:
-    """What Switchover finds of brokers that run by their user's own template."""
-    return brokers.find(TEMPLATE, BrokerSet(name="kafka"), await admin.broker_settings(broker))
+async def brokers_of(admin: ConfluentKafkaAdmin, broker: int, image: str = "") -> Brokers:
+    """What Switchover finds of brokers that run by their user's own template, and are upgraded to `image`."""
+    return brokers.find(TEMPLATE, BrokerSet(name="kafka"), await admin.broker_settings(broker), image)

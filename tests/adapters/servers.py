@@ -24,6 +24,7 @@ from patience import Patience, stretched
 from switchover.core.kraft.facts import Address
 
 KAFKA = Path(__file__).parents[2] / "sandbox" / "kafka"
+RARE = ("3.6", "3.8")       # a few long tests start these
 START_SECONDS = 60          # a start takes 1 to 3 s
 STOP_SECONDS = 60           # a stop takes 1 to 6 s; a broker killed in the midst of it cannot come back for its session
 
@@ -34,8 +35,10 @@ class ServerError(Exception):
 
 @cache
 def libraries(version: str = "3.9") -> Path:
-    """The directory of a Kafka's jars, fetched by Maven the first time, with a class archive beside."""
+    """The directory of a Kafka's jars, fetched by Maven the first time, with a class archive beside where many start."""
     libs = Path(_run(["fetch", version], os.environ).strip())
+    if version in RARE:
+        return libs
     with (libs.parent / "classes.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (libs.parent / "classes.jsa").exists():

@@ -31,10 +31,12 @@ from switchover.adapters.wire import KafkaWire
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict
+from switchover.core.kraft import modes
 from switchover.core.kraft.door import edits
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
 from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.core.kraft.picture import is_older
 from switchover.core.observed import Known
 from switchover.core.visible_brokers import check_brokers_visible
 from switchover.ports import Access
@@ -87,8 +89,8 @@ class Story:
     async def log(self) -> LogImage:
         return await self.quorum.log(self.addresses)
 
-    async def begin(self, file: str, options: str = "") -> None:
-        """ZooKeeper and the broker on the user's file and command line, with data."""
+    async def begin(self, file: str, options: str = "", image: str = "") -> None:
+        """ZooKeeper and the broker on the user's file and command line, with data; `image` is what it is upgraded to."""
         for server in (self.broker, *self.controllers.values()):
             as_pod(server, file, options)
         self.zookeeper.start(self.zookeeper.properties())
@@ -101,7 +103,7 @@ class Story:
             producer.produce("before", str(number))
         assert producer.flush(stretched(60)) == 0
         admin = ConfluentKafkaAdmin(Access(str(self.broker.address)))
-        self.brokers = await brokers_of(admin, 1)
+        self.brokers = await brokers_of(admin, 1, image)
         await admin.close()
         self.cluster_id = (await self.state()).cluster_id
 
@@ -157,11 +159,25 @@ class Story:
         await eventually(
             self.log, lambda image: not image.brokers[1].migrating_zk and not image.brokers[1].fenced)
         answer = await self.wire.api_versions(self.broker.address)
-        assert answer.metadata_version == 21
+        assert answer.metadata_version == modes.METADATA_LEVELS[self.brokers.release]
         assert not answer.zk_migration_ready
         assert (await self.state()).brokers == {}
         await eventually(     # right after its start it lists no broker yet
             self.visible, lambda found: (found.reason, found.subject) == ("BrokersOnKRaft", "broker 1"))
+
+    async def move_back_to_zookeeper(self, before: ZooKeeperState) -> None:
+        """In the order of feasibility-kraft.md 5.1, to a broker with the flag under a ZooKeeper controller."""
+        self.broker.restart(self.broker_edits("B"))
+        await eventually(self.log, lambda image: image.brokers[1].migrating_zk and not image.brokers[1].fenced)
+        assert set((await eventually(self.state, lambda state: 1 in state.brokers)).brokers) == {1}
+        await eventually(self.visible, lambda found: found.outcome is Outcome.PASS)
+        self.controllers[3000].stop()
+        shutil.rmtree(self.log_dir(3000))
+        await end_claim(self.tree)
+        state = await eventually(self.state, lambda state: state.controller is not None and state.controller.ephemeral)
+        assert state.migration is None
+        assert state.controller_epoch > before.controller_epoch
+        self.create_topic("back-in-zookeeper")             # the ZooKeeper controller works, and the broker knows it
 
     async def visible(self) -> Verdict:
         """Whether old consumers would find the broker."""
@@ -259,18 +275,7 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     await story.move_to_kraft()
     await story.has_kept_everything()
 
-    # The way back, in the order of feasibility-kraft.md 5.1.
-    story.broker.restart(story.broker_edits("B"))
-    await eventually(story.log, lambda image: image.brokers[1].migrating_zk and not image.brokers[1].fenced)
-    assert set((await eventually(story.state, lambda state: 1 in state.brokers)).brokers) == {1}
-    await eventually(story.visible, lambda found: found.outcome is Outcome.PASS)
-    story.controllers[3000].stop()
-    shutil.rmtree(story.log_dir(3000))
-    await end_claim(story.tree)
-    state = await eventually(story.state, lambda state: state.controller is not None and state.controller.ephemeral)
-    assert state.migration is None
-    assert state.controller_epoch > before.controller_epoch
-    story.create_topic("back-in-zookeeper")             # the ZooKeeper controller works, and the broker knows it
+    await story.move_back_to_zookeeper(before)
     started = time.monotonic()
     story.broker.stop()
     assert time.monotonic() - started < stretched(STOP_SECONDS), "it was killed"
@@ -280,3 +285,42 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     await story.has_kept_everything()
     assert not (await story.wire.api_versions(story.broker.address)).zk_migration_ready
     assert (await story.state()).cluster_id == before.cluster_id
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("old", ["3.6", "3.8"])
+async def test_a_broker_of_an_older_kafka_is_upgraded_goes_there_and_comes_back_to_it(
+        old: str, tmp_path: Path, stories: list[Story]) -> None:
+    """No file says a protocol version: 3.9 would take its own, and what it writes then the older Kafka could not read."""
+    story = Story(tmp_path, 1, "PLAINTEXT", {})
+    stories.append(story)
+    story.broker.version = old
+    await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
+                               f"zookeeper.connect={story.zookeeper.address}/kafka\n"
+                               f"log.dirs={tmp_path / 'broker' / 'data'}\n", image="kafka:3.9")
+    before, version = await story.state(), story.brokers.version
+    assert modes.release_of(version) == old
+
+    async def runs(mode: str, release: str) -> None:
+        story.broker.stop()
+        story.broker.version = release
+        story.broker.start(story.broker_edits(mode) if mode else "")
+        await eventually(story.visible, lambda found: found.outcome is Outcome.PASS)
+        await story.has_kept_everything()
+        answer = await story.wire.api_versions(story.broker.address)
+        assert is_older(answer) is (release != "3.9")
+        assert answer.api_keys[modes.LEADER_AND_ISR] == modes.LEADER_AND_ISR_OF_3_4
+        admin = ConfluentKafkaAdmin(Access(str(story.broker.address)))
+        assert (await admin.broker_settings(1))[modes.PROTOCOL_VERSION] == version
+        await admin.close()
+
+    await runs("U", "3.9")
+    await runs("", old)
+    await runs("U", "3.9")
+    await story.start_controllers()
+    await story.migrate_to_dual_write()
+    await story.has_kept_everything()
+    await story.move_to_kraft()
+    await story.has_kept_everything()
+    await story.move_back_to_zookeeper(before)
+    await runs("", old)

@@ -33,28 +33,32 @@ class Rolling:
         self.cluster = cluster
         self.written: list[str] = []
 
-    def begin(self, version: str) -> None:
+    def begin(self, version: str = "", release: str = NEW) -> None:
+        """On the user's own file, which says this protocol version or none, with the binaries of a release."""
         replicated = "offsets.topic.replication.factor=2\ntransaction.state.log.replication.factor=2\n"
         self.cluster.zookeeper.start(self.cluster.zookeeper.properties())
         for broker, server in self.cluster.brokers.items():
             text = self.cluster.broker_properties(broker, "A", replicated)
-            as_pod(server, text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={version}"))
+            told = f"inter.broker.protocol.version={version}" if version else ""
+            as_pod(server, text.replace("inter.broker.protocol.version=3.9", told))
+            server.version = release
             server.start("", wait=False)
         self.cluster.wait_for_brokers()
         self.create("before")
 
-    async def raising(self) -> str:
-        """The edits of mode R, by what the brokers tell."""
+    async def edits(self, mode: str, image: str = "") -> str:
+        """The edits of mode R or U, by what the brokers tell."""
         admin = ConfluentKafkaAdmin(Access(self.cluster.bootstrap))
-        found = await brokers_of(admin, 1)
+        found = await brokers_of(admin, 1, image)
         await admin.close()
-        assert found.raised
-        return edits.written(edits.broker("R", 1, None, found))
+        return edits.written(edits.broker(mode, 1, None, found))
 
-    def roll(self, edits_: str) -> None:
+    def roll(self, edits_: str, release: str = NEW) -> None:
         """One broker after the other, each back in sync, with both versions in the cluster meanwhile."""
         for broker, server in self.cluster.brokers.items():
-            server.restart(edits_)
+            server.stop()
+            server.version = release
+            server.start(edits_)
             self.cluster.wait_for_brokers()
             self.wait_for_sync()
             self.write(f"{edits.marker_of(edits_)} on broker {broker}")
@@ -138,7 +142,7 @@ async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling
     rolling.write("begin")
     assert await rolling.live() == {old}
     keys = await rolling.api_keys()
-    rolling.roll(await rolling.raising())
+    rolling.roll(await rolling.edits("R"))
     assert await rolling.live() == {NEW}
     assert await rolling.api_keys() == keys, "ApiVersions does not tell the versions apart: the settings do"
     rolling.create("in-the-new-version")
@@ -147,4 +151,20 @@ async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling
     assert await rolling.live() == {old}
     rolling.create("back-in-the-old-one")
     rolling.wait_for_sync()
+    assert rolling.everything() == rolling.written
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("old", ["3.6", "3.8"])
+async def test_an_older_kafka_is_upgraded_and_comes_back_with_all_data(rolling: Rolling, old: str) -> None:
+    """The protocol version that no file has stays what the older Kafka takes for its own."""
+    rolling.begin(release=old)
+    rolling.write("begin")
+    assert await rolling.live() == {old}
+    upgraded = await rolling.edits("U", "kafka:3.9")
+    for edits_, release in ((upgraded, NEW), ("", old), (upgraded, NEW)):
+        rolling.roll(edits_, release)
+        assert await rolling.live() == {old}
+        rolling.create(f"with-{release}-{len(rolling.written)}")
+        rolling.wait_for_sync()
     assert rolling.everything() == rolling.written

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fakes.incarnation import Incarnation
-from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, METADATA_3_9, PROTOCOL, Kafka, Node
+from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.kubelet import address
 from fakes.quorum_log import QuorumLog, as_metadata
+from switchover.core.kraft import modes
 from switchover.core.kraft.examination import BrokerExamination, LogDirectory, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
@@ -28,7 +29,8 @@ from switchover.ports import NotListening, Unreachable
 
 T = TypeVar("T")
 
-ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {1: 17}
+ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {
+    modes.FETCH: 17, modes.LEADER_AND_ISR: 7}
 EPOCH = 9
 """Of every partition in KRaft."""
 KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1: 17}
@@ -97,12 +99,14 @@ class SimulatedNodes:
     def _answer(self, node: Node) -> NodeAnswer:
         fresh = self._incarnation.api.now() < node.open_at + 1
         match node.mode:
-            case "A" | "R" | "B":
+            case "A" if self._kafka.old:
+                return NodeAnswer({**ZOOKEEPER_BROKER, modes.FETCH: modes.FETCH_OF_3_9 - 1}, False, -1, None)
+            case "A" | "U" | "R" | "B":
                 return NodeAnswer(ZOOKEEPER_BROKER, node.mode == "B", -1, None)
             case "C":
-                return NodeAnswer(KRAFT_BROKER, False, self._offset(), METADATA_3_9)
+                return NodeAnswer(KRAFT_BROKER, False, self._offset(), self._kafka.metadata_version)
             case _:
-                level, epoch = (1, -1) if fresh else (METADATA_3_9, self._offset())
+                level, epoch = (1, -1) if fresh else (self._kafka.metadata_version, self._offset())
                 return NodeAnswer(CONTROLLER, node.mode == "P", epoch, level)
 
     def _offset(self) -> int:
@@ -143,8 +147,8 @@ class SimulatedNodes:
 
     def _log(self, voters: Mapping[int, Address]) -> LogImage:
         log = self._led([node for where in voters.values() if (node := self._kafka.at(where)) is not None])
-        return LogImage(log.offset - 1, log.epoch, log.state, METADATA_3_9, dict(log.controllers), dict(log.brokers),
-                        log.transaction, 0, replace(as_metadata(log.metadata),
+        return LogImage(log.offset - 1, log.epoch, log.state, self._kafka.metadata_version, dict(log.controllers),
+                        dict(log.brokers), log.transaction, 0, replace(as_metadata(log.metadata),
                                                     epochs=dict.fromkeys(self._kafka.tree.states, EPOCH)))
 
 
@@ -167,7 +171,7 @@ class SimulatedAdmin:
                 raise Unreachable(f"broker {broker_id} does not answer")
             settings = self._kafka.at(where).settings
             told = {key: value for key, value in settings.items() if not hidden(key)}
-            return told | ({PROTOCOL: f"{settings[PROTOCOL]}-IV0"} if PROTOCOL in settings else {})
+            return told | ({PROTOCOL: f"{modes.release_of(settings[PROTOCOL])}-IV0"} if PROTOCOL in settings else {})
 
         return await self._incarnation.call(answer)
 
@@ -216,7 +220,7 @@ class SimulatedZooKeeper:
         return (Address("zookeeper", 2181),)
 
     async def connections(self, server: Address) -> int:
-        each = {"A": 2, "R": 2, "B": 2, "P": 1}
+        each = {"A": 2, "U": 2, "R": 2, "B": 2, "P": 1}
         return await self._incarnation.call(lambda: sum(each.get(node.mode, 0) for node in self._kafka.nodes.values()))
 
     async def partition_epoch(self) -> int:

@@ -19,12 +19,12 @@ from fakes.kubelet import Container, Kubelet, address
 from fakes.quorum_log import QuorumLog, put
 from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
+from switchover.core.kraft import modes
 from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
 from switchover.core.zookeeper_groups import ZooKeeperGroup
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
-METADATA_3_9 = 21
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms
 NAME_CACHE_SECONDS = 30.0              # networkaddress.cache.ttl of a JVM
 FORLORN_STOP_SECONDS = 300.0           # of a broker that asks a dead quorum for its controlled shutdown (5.2)
@@ -32,7 +32,7 @@ BROKER_PORT, CONTROLLER_PORT = 9092, 9093
 STOPPED = "Stopped"
 
 
-BROKER_MODES = ("A", "R", "B", "C")
+BROKER_MODES = ("A", "U", "R", "B", "C")
 PROTOCOL = "inter.broker.protocol.version"
 
 
@@ -76,6 +76,8 @@ class Kafka:
     starts: dict[tuple[str, str], int] = field(default_factory=dict)
     tree: ZooKeeperTree = field(default_factory=ZooKeeperTree)
     protocol: str = "3.9"              # of the user's file
+    old: bool = False                  # the user's image is older than 3.9; any other image is not
+    old_images: set[str] = field(default_factory=set)          # the user's, and those that only claim to be newer
     advertise: str = "names"           # of pods; or their "addresses", or "services" that each lead to a broker
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     old_groups: dict[str, ZooKeeperGroup] = field(default_factory=dict)     # those that have members in ZooKeeper
@@ -120,6 +122,15 @@ class Kafka:
     def state(self) -> MigrationState | None:
         """ZkMigrationState as the metadata log has it."""
         return self.log.state if self.log is not None else None
+
+    @property
+    def release(self) -> str:
+        """The protocol version of a broker with the flag, and of the controllers."""
+        return self.protocol if self.protocol in modes.METADATA_LEVELS else modes.RAISED
+
+    @property
+    def metadata_version(self) -> int:
+        return modes.METADATA_LEVELS[self.release]
 
     @property
     def rules(self) -> str:
@@ -192,6 +203,10 @@ class Kafka:
         broker_id = container.ordinal + 1              # `--override broker.id` of the user's command line
         settings = dict(loads(container.file)) | {"broker.id": str(broker_id)}
         mode = mode_of(container.edits, settings, self.protocol)
+        if self.old and not self.old_images:
+            self.old_images.add(container.image)               # the first to start are the user's
+        if mode == "U" and container.image in self.old_images:
+            mode = "A"
         if container.edits is not None:
             settings = edits.applied(container.edits.splitlines(), settings)
         if mode in BROKER_MODES and settings.get("node.id", str(broker_id)) != str(broker_id):
@@ -261,7 +276,7 @@ class Kafka:
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
 
     def _zookeeper_brokers(self, now: float) -> None:
-        alive = [node for node in self.nodes.values() if node.mode in ("A", "R", "B") and now >= node.open_at - 0.5]
+        alive = [node for node in self.nodes.values() if node.mode in ("A", "U", "R", "B") and now >= node.open_at - 0.5]
         self.tree.registered |= {node.node_id for node in alive}
         if self.tree.controller is None and alive:
             self.tree.take_over(self._random.choice(alive).node_id, ephemeral=True, kraft_epoch=-1)
@@ -334,7 +349,8 @@ class Kafka:
             if node.mode in ("P", "F"):
                 if now >= node.open_at + 0.5:
                     log.register_controller(node.node_id, node.mode == "P")
-            elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log) and _has_a_feature(node):
+            elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log) and (
+                    _has_a_feature(node, self.release)):
                 node.log = log
                 self._register_broker(log, node, now)
 
@@ -509,9 +525,9 @@ def service_of(node: Node) -> Address:
     return Address("203.0.113.7", 31000 + node.node_id)
 
 
-def _has_a_feature(node: Node) -> bool:
+def _has_a_feature(node: Node, release: str) -> bool:
     """Whether the controllers take its registration: one with the flag must have exactly their metadata.version."""
-    return node.mode == "C" or node.settings.get(PROTOCOL) == "3.9"
+    return node.mode == "C" or modes.release_of(node.settings.get(PROTOCOL, "")) == release
 
 
 def mode_of(directives: str | None, given: Mapping[str, str], protocol: str = "3.9") -> str:
@@ -532,5 +548,7 @@ def mode_of(directives: str | None, given: Mapping[str, str], protocol: str = "3
         case None if "zookeeper.connect" in settings:
             if flag and "controller.quorum.voters" in settings:
                 return "B"
-            return "A" if settings.get(PROTOCOL) == protocol else "R"
+            if modes.release_of(settings[PROTOCOL]) != protocol:
+                return "R"
+            return "U" if lines[:1] == ["mode U"] else "A"
     return ""

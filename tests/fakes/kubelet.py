@@ -36,6 +36,7 @@ class Container:
     file: str
     volume: str
     edits: str | None
+    image: str
 
 
 @dataclass
@@ -201,7 +202,8 @@ class Kubelet:
         stateful_set, _, ordinal = name.rpartition("-")
         claims = [claim["metadata"]["uid"] for claim in self.api.of("persistentvolumeclaims")
                   if claim["metadata"]["name"].endswith(f"-{name}")]
-        self.started.append(Container(name, stateful_set, int(ordinal), file, claims[0] if claims else "", edits))
+        self.started.append(Container(name, stateful_set, int(ordinal), file, claims[0] if claims else "", edits,
+                                      container["image"]))
 
     def _mounted(self, volume: Mapping[str, Any], mounted: Mapping[str, Any], pod: str) -> dict[str, str]:
         """The files below a mount, or the one that it is; a sub-path that does not exist is an empty directory."""

@@ -15,9 +15,9 @@ NODE, DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """A question about our own rights, asked by POST; it changes nothing."""
-RAISE = {"RaiseProtocolVersion>", "RaiseProtocolVersion<"}
-BROKERS_MOVE = {"RaiseProtocolVersion>", "EnableMigration>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>",
-                "Finalize>", "HandOver>", "MoveBrokers<", "DualWrite<", "EnableMigration<"}
+RAISE = {f"{step}{way}" for step in ("UpgradeBrokers", "RaiseProtocolVersion") for way in "><"}
+BROKERS_MOVE = {"UpgradeBrokers>", "RaiseProtocolVersion>", "EnableMigration>", "CopyMetadata>", "DualWrite>",
+                "MoveBrokers>", "Soak>", "Finalize>", "HandOver>", "MoveBrokers<", "DualWrite<", "EnableMigration<"}
 PLACES = {
     "broker set": {*RAISE, "ProvisionControllers>", "EnableMigration>", "EnableMigration<", "ProvisionControllers<",
                    "HandOver>"},

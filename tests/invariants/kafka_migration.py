@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from invariants.events import Cluster, Effect, Event, Recorded, RolledByKubernetes, Started
 from invariants.memory import Memory, Standing
 
-TOGETHER = ({"A"}, {"A", "R"}, {"R"}, {"R", "B"}, {"A", "R", "B"}, {"A", "B"}, {"B"}, {"B", "C"}, {"C"}, set())
+PLAIN = {"A", "U", "R"}
+"""The modes of brokers that know of no migration."""
+TOGETHER = [*({*plain, *ours} for count in range(4) for plain in combinations(sorted(PLAIN), count) for ours in ((), "B")),
+            {"B", "C"}, {"C"}]
 ACTING_SECONDS = 5.0
 """A failover of the quorum between a reading and an eviction is nobody's fault."""
 
@@ -34,7 +38,7 @@ def modes_have_their_time(memory: Memory, event: Event) -> Iterator[str]:
         yield f"{event.name} goes to C while the log says {cluster.state}"
     if assigned == "C" and (cluster.dual_write_age or 0) > memory.limits.dual_write_age:
         yield f"{event.name} goes to C while the dual write has been dead for {cluster.dual_write_age:.0f} s"
-    if assigned in ("A", "R") and cluster.claimed:
+    if assigned in PLAIN and cluster.claimed:
         yield f"{event.name} goes to {assigned} while KRaft has the cluster"
 
 
@@ -46,7 +50,7 @@ def starts_as_it_may(memory: Memory, event: Event) -> Iterator[str]:
         yield f"{event.pod} starts without a configuration that can be"
     if cluster is None:
         return
-    if event.mode in ("A", "R") and cluster.claimed:
+    if event.mode in PLAIN and cluster.claimed:
         yield f"{event.pod} starts in mode {event.mode} while KRaft has the cluster"
     if event.mode == "C" and cluster.state not in ("MIGRATION", "POST_MIGRATION"):
         yield f"{event.pod} starts in mode C while the log says {cluster.state}"
@@ -124,7 +128,7 @@ def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
     if not any(item["name"] == "Finalize" and item.get("planHash") == plan for item in approvals):
         yield f"{event.name} is finalized without an approval of this plan"
     if memory.cluster is not None:
-        if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in ("A", "R", "B")):
+        if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in {*PLAIN, "B"}):
             yield f"{event.name} is finalized while {zookeeper} run on ZooKeeper"
         if memory.cluster.registered:
             yield f"{event.name} is finalized while {sorted(memory.cluster.registered)} are registered in ZooKeeper"

@@ -85,14 +85,14 @@ class MigrationWorld:
     """The world of one migration; `live` runs an operator in it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int = 0, lag: float = 2.0,
-                 by_environment: bool = False, protocol: str = "3.9", advertise: str = "names") -> None:
+                 by_environment: bool = False, protocol: str = "3.9", advertise: str = "names", old: bool = False) -> None:
         self.timeline = Timeline()
         self.jury = Jury(Limits(namespace=NAMESPACE, secrets=(CANARY,)))
         self.api = FakeApi(self.timeline.now, seed, lag)
         self.witness = Witness(self.api, self.jury, self._migration_if_any, protocol)
         self.kubelet = Kubelet(self.api, seed)
         self.kafka = Kafka(self.kubelet, seed, {name: dict(partitions) for name, partitions in TOPICS.items()},
-                           self.jury.see, protocol=protocol, advertise=advertise)
+                           self.jury.see, protocol=protocol, advertise=advertise, old=old)
         self.metrics: list[CollectorRegistry] = []
         self.lives = 0
         self.defective = False              # passes are meant to end in an error that nobody expected
@@ -108,7 +108,7 @@ class MigrationWorld:
         self.original = copied(self.api.objects["statefulsets", "kafka"])
         self.api.add("switchover.dev/v1alpha1", "KafkaMigration", "kafkamigrations", NAME,
                      spec=SPEC)
-        self._how = (seed, lag, by_environment, protocol, advertise)
+        self._how = (seed, lag, by_environment, protocol, advertise, old)
         self._untouched = marshal.dumps(self.api.objects)
 
     def _put_objects(self, by_environment: bool, server_properties: str) -> None:

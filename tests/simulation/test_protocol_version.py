@@ -1,4 +1,4 @@
-"""Brokers whose protocol version is too old for a migration: rolled once more at the start, and back to their own."""
+"""Brokers whose release or protocol version is too old: rolled once more for each at the start, and back to their own."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
 
 def starts(world: MigrationWorld) -> dict[str, list[int]]:
     """Mode -> how often each broker has started in it."""
-    return {mode: [world.kafka.starts.get((pod, mode), 0) for pod in BROKERS] for mode in "ARBC"}
+    return {mode: [world.kafka.starts.get((pod, mode), 0) for pod in BROKERS] for mode in "AURBC"}
 
 
 def stateful_set(world: MigrationWorld) -> Any:
@@ -30,10 +30,10 @@ def observed(world: MigrationWorld) -> set[str]:
 
 def test_forward(world: MigrationWorld) -> None:
     assert world.live(lambda: world.step == "ProvisionControllers")
-    assert starts(world) == {"A": [1, 1, 1], "R": [1, 1, 1], "B": [0, 0, 0], "C": [0, 0, 0]}
+    assert starts(world) == {"A": [1, 1, 1], "U": [0, 0, 0], "R": [1, 1, 1], "B": [0, 0, 0], "C": [0, 0, 0]}
     assert observed(world) == {"R"}
     assert world.run_to_the_end()
-    assert starts(world) == {mode: [1, 1, 1] for mode in "ARBC"}
+    assert starts(world) == {mode: [0, 0, 0] if mode == "U" else [1, 1, 1] for mode in "AURBC"}
     assert observed(world) == {"C"}
 
 
@@ -75,3 +75,76 @@ def test_a_pod_that_is_killed_meanwhile_comes_back_in_the_mode_assigned_to_it(wo
     assert world.live(lambda: world.step == "ProvisionControllers")
     assert world.kafka.starts[raised, "R"] == 2
     assert world.kafka.starts[raised, "A"] == 1
+
+
+# --- an older Kafka -----------------------------------------------------------------------------------------------------
+
+NEW = "kafka:3.9.2"
+
+
+def old_world(monkeypatch: pytest.MonkeyPatch, protocol: str, seed: int = 0) -> MigrationWorld:
+    """Brokers of an older Kafka, and a migration that says what they are upgraded to."""
+    world = MigrationWorld(monkeypatch, seed, protocol=protocol, old=True)
+    world.api.edit("kafkamigrations", "main", lambda found: found["spec"].update(upgrade={"image": NEW}))
+    return world
+
+
+def image(world: MigrationWorld, name: str = "kafka") -> str:
+    return str(world.api.objects["statefulsets", name]["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+@pytest.mark.parametrize(("protocol", "modes"), [("3.8", "AUBC"), ("3.5", "AURBC")])
+def test_older_brokers_are_upgraded_first(monkeypatch: pytest.MonkeyPatch, protocol: str, modes: str) -> None:
+    world = old_world(monkeypatch, protocol)
+    assert world.live(lambda: world.step == "RaiseProtocolVersion")
+    assert observed(world) == {"U"}
+    assert image(world) == NEW
+    assert world.run_to_the_end()
+    assert starts(world) == {mode: [1, 1, 1] if mode in modes else [0, 0, 0] for mode in "AURBC"}
+    assert (image(world), image(world, "kafka-controller")) == (NEW, NEW)
+
+
+def test_without_an_image_to_upgrade_to_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = MigrationWorld(monkeypatch, protocol="3.8", old=True)
+    before = stateful_set(world)
+    assert world.live(lambda: any(item["reason"] == "WrongKafkaVersion" for item in world.status.get("waitingFor", ())))
+    assert stateful_set(world) == before
+
+
+def test_brokers_of_the_right_release_are_not_restarted_for_an_upgrade(world: MigrationWorld) -> None:
+    world.api.edit("kafkamigrations", "main", lambda found: found["spec"].update(upgrade={"image": NEW}))
+    assert world.live(lambda: world.step == "ProvisionControllers")
+    assert starts(world)["U"] == [0, 0, 0]
+    assert image(world) != NEW
+
+
+@pytest.mark.parametrize(("step", "moved"), [
+    ("UpgradeBrokers", 1), ("EnableMigration", 7), *(pytest.param(*each, marks=pytest.mark.long) for each in (
+        ("UpgradeBrokers", 3), ("RaiseProtocolVersion", 5), ("ProvisionControllers", 6), ("MoveBrokers", 10)))])
+def test_back_to_the_older_kafka(monkeypatch: pytest.MonkeyPatch, step: str, moved: int) -> None:
+    world = old_world(monkeypatch, "3.5")
+    before = stateful_set(world)
+    assert world.live(lambda: world.step == step and sum(sum(starts(world)[mode]) for mode in "URBC") == moved)
+    assert world.roll_back()
+    assert {node.mode for node in world.kafka.nodes.values()} == {"A"}
+    assert stateful_set(world) == before
+    assert not [secret["metadata"]["name"] for secret in world.api.of("secrets")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2))
+def test_a_kill_after_every_move_of_an_upgrade(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    world = old_world(monkeypatch, "3.5", seed)
+    while not world.live(lambda: world.step == "EnableMigration", kill_when=lambda: world.moves >= world.lives):
+        assert world.lives < 1000, f"no end in sight: {world.step}"
+    assert [starts(world)[mode] for mode in "AUR"] == [[1, 1, 1]] * 3
+
+
+def test_an_image_that_is_no_kafka_3_9_is_named_and_the_canary_alone_has_met_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = old_world(monkeypatch, "3.8")
+    world.kafka.old_images.add(NEW)
+    assert world.live(lambda: any(
+        "runs a Kafka older than 3.9" in item["message"] for item in world.status.get("waitingFor", ())))
+    assert sum(sum(starts(world)[mode]) for mode in "UBC") == 0
+    assert sorted(starts(world)["A"])[:2] == [1, 1]
+    assert world.roll_back()

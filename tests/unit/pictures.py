@@ -30,7 +30,7 @@ from switchover.core.effects import (
     RaiseVersions,
     WriteNodeFiles,
 )
-from switchover.core.kraft import names, template
+from switchover.core.kraft import modes, names, template
 from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.examination import (
     BrokerExamination,
@@ -83,7 +83,8 @@ OFFSET = 500
 HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
 
 # API keys by kind of node, as measured on Kafka 3.9 (feasibility-kraft.md 3.2).
-ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {1: 17}
+ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {
+    modes.FETCH: 17, modes.LEADER_AND_ISR: 7}
 KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1: 17}
 CONTROLLER = dict.fromkeys((1, *range(52, 56), 62, 63, 70), 5) | {1: 17}
 
@@ -139,6 +140,9 @@ def spec_of(**changes: Any) -> KafkaMigrationSpec:
     return migration(**changes).spec
 
 
+UPGRADED = "kafka:3.9"
+
+
 @dataclass
 class Node:
     """A Kafka process in its pod: the mode it runs in, and since when."""
@@ -160,6 +164,8 @@ class Cluster:
     manifest: dict[str, Any] = field(default_factory=stateful_set)
     protocol: str = "3.9"
     """inter.broker.protocol.version of the user's file."""
+    old: bool = False
+    """Whether the user's image is of a Kafka older than 3.9, and the migration upgrades it to UPGRADED."""
     kraft: bool = False
     """Whether the user's file says KRaft by now."""
     claimed_by: str = ""
@@ -189,6 +195,7 @@ class Cluster:
     done: list[Effect] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.first_image = self._image()
         for node in self.brokers.values():
             node.revision = self._revision()
         self._follow()
@@ -208,7 +215,7 @@ class Cluster:
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
             zookeeper_connections={"zookeeper:2181": self._known(self.connections)},
             partition_epoch=self._known(self.partition_epoch),
-            answers={node_id: self._known(answer(node.mode)) for node_id, node in nodes.items()},
+            answers={node_id: self._known(answer(node.mode, self.old, self._level())) for node_id, node in nodes.items()},
             views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
             quorum=self._known(self._quorum()) if self._quorum_lives() else Unknown("no controller leads"),
             log=self._known(self._log()) if self._quorum_lives() else Unknown("no controller leads"),
@@ -216,7 +223,7 @@ class Cluster:
             min_insync=self._known({"orders": 2}),
             broker_settings={
                 BROKERS[name]: self._known(given(self.protocol) | {
-                    "inter.broker.protocol.version": f"{self.protocol if node.mode == 'A' else '3.9'}-IV0"})
+                    "inter.broker.protocol.version": self._live(node.mode)})
                 for name, node in self.brokers.items()},
             markers={BROKERS[name]: self._known(node.marker) for name, node in self.brokers.items()},
             examination=self._examination(),
@@ -225,6 +232,13 @@ class Cluster:
             groups={"orders": self._known((GroupSample(self.now - 1, {("orders", 0): (90, 100)}),
                                            GroupSample(self.now, {("orders", 0): (100, 110)})))},
         )
+
+    def _level(self) -> int:
+        return modes.METADATA_LEVELS.get(self.protocol, 21)
+
+    def _live(self, mode: str) -> str:
+        kept = mode in ("A", "U") or self.protocol in modes.METADATA_LEVELS
+        return f"{self.protocol if kept else '3.9'}-IV0"
 
     def _examination(self) -> Examination:
         """Preflight's own facts."""
@@ -236,7 +250,7 @@ class Cluster:
                 frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
             for name, broker_id in BROKERS.items()
         }
-        operations = template.patch(self.workload(), spec_of().brokers[0])
+        operations = template.patch(self.workload(), spec_of().brokers[0], UPGRADED if self.old else "")
         after = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])["spec"]
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
         return Examination(
@@ -289,7 +303,7 @@ class Cluster:
         )
 
     def _zookeeper(self) -> ZooKeeperState:
-        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "R", "B")}
+        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "U", "R", "B")}
         copied = self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
         written = MigrationNode(False, self.leader, self.offset, 7, 40, self.written_at)
         fresh = MigrationNode(False, -1, -1, -1, 0, NOW)
@@ -320,7 +334,7 @@ class Cluster:
     def _log(self) -> LogImage:
         registered = {BROKERS[name]: BrokerRegistration(9, node.mode == "B", False)
                       for name, node in self.brokers.items() if node.mode in ("B", "C")}
-        return LogImage(OFFSET, 7, self.state, 21 if self.controllers else None,
+        return LogImage(OFFSET, 7, self.state, self._level() if self.controllers else None,
                         {CONTROLLERS[name]: node.mode == "P" for name, node in self.controllers.items()},
                         registered, None, 0)
 
@@ -421,9 +435,14 @@ class Cluster:
                 return "P" if flagged else "F"
             case "broker":
                 return "C"
-        protocol = settings["inter.broker.protocol.version"]
-        assert protocol == "3.9" or not flagged, "the controllers refuse to register it"
-        return "B" if flagged else "A" if protocol == self.protocol else "R"
+        protocol = modes.release_of(settings["inter.broker.protocol.version"])
+        assert protocol == modes.release_of(self._live("B")) or not flagged, "the controllers refuse to register it"
+        if flagged:
+            return "B"
+        return "R" if protocol != self.protocol else "U" if self.old and self._image() != self.first_image else "A"
+
+    def _image(self) -> str:
+        return str(self.manifest["spec"]["template"]["spec"]["containers"][0]["image"])
 
     def _follow(self) -> None:
         migrating = any(node.mode == "P" for node in self.controllers.values())
@@ -455,17 +474,19 @@ def _address(pod: str) -> Address:
     return Address(f"{pod}.kafka-headless.kafka.svc.cluster.local", 9092)
 
 
-def answer(mode: str) -> NodeAnswer:
-    """What a node says of itself in a mode."""
+def answer(mode: str, old: bool = False, level: int = 21) -> NodeAnswer:
+    """What a node says of itself in a mode; `old` is the image that the user had."""
     match mode:
-        case "A" | "R" | "B":
+        case "A" if old:
+            return NodeAnswer({**ZOOKEEPER_BROKER, modes.FETCH: modes.FETCH_OF_3_9 - 1}, False, -1, None)
+        case "A" | "U" | "R" | "B":
             return NodeAnswer(ZOOKEEPER_BROKER, mode == "B", -1, None)
         case "Stopped":
             return NOT_LISTENING
         case "C":
-            return NodeAnswer(KRAFT_BROKER, False, OFFSET, 21)
+            return NodeAnswer(KRAFT_BROKER, False, OFFSET, level)
         case _:
-            return NodeAnswer(CONTROLLER, mode == "P", OFFSET, 21)
+            return NodeAnswer(CONTROLLER, mode == "P", OFFSET, level)
 
 
 # --- moments of a migration ---------------------------------------------------------------------------------------------

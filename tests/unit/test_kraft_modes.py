@@ -43,7 +43,7 @@ def found_of(properties: Mapping[str, str]) -> Brokers:
 
 
 def directives(properties: Mapping[str, str], mode: str, voters: Voters) -> tuple[str, ...]:
-    if mode in "ARBC":
+    if mode in "AURBC":
         return edits.broker(mode, BROKER_ID, voters, found_of(properties))
     return edits.controller(mode, CONTROLLER_ID, voters, found_of(properties), CLUSTER_ID, LOG_DIR)
 
@@ -307,3 +307,36 @@ def test_a_version_that_will_do_stays_what_it_is(version):
     before = with_version(version)
     assert applied(before, "R") == before
     assert applied(before, "B")[modes.PROTOCOL_VERSION] == version
+
+
+# --- brokers that are upgraded first --------------------------------------------------------------------------------------
+
+
+def upgraded_edits(mode: str, version: str) -> tuple[str, ...]:
+    found = brokers.find({"spec": {"containers": [{"name": "kafka"}]}}, BrokerSet(name="kafka"),
+                         {modes.PROTOCOL_VERSION: version}, "kafka:3.9")
+    return edits.broker(mode, BROKER_ID, PLAIN, found)
+
+
+def test_an_upgraded_broker_keeps_its_protocol_version_until_it_is_raised_or_on_kraft():
+    held, raised = (f"set {modes.PROTOCOL_VERSION}={version}" for version in ("3.8-IV0", "3.9"))
+    assert upgraded_edits("A", "3.8-IV0") == ("mode A",)
+    assert upgraded_edits("U", "3.8-IV0") == ("mode U", held)
+    assert held in upgraded_edits("B", "3.8-IV0")
+    assert f"drop {modes.PROTOCOL_VERSION}" in upgraded_edits("C", "3.8-IV0")
+    assert upgraded_edits("U", "3.4-IV0") == ("mode U", f"set {modes.PROTOCOL_VERSION}=3.4-IV0")
+    assert upgraded_edits("R", "3.4-IV0") == ("mode R", raised)
+    assert raised in upgraded_edits("B", "3.4-IV0")
+
+
+def test_a_broker_of_the_right_release_keeps_whatever_its_configuration_says():
+    found = directives({modes.PROTOCOL_VERSION: "3.8-IV0"}, "B", PLAIN)
+    assert not [each for each in found if modes.PROTOCOL_VERSION in each]
+
+
+def test_a_record_of_the_release_before_is_of_brokers_that_are_not_upgraded():
+    data = found_of(GIVEN["demo"]).data()
+    del data["image"], data["version"]
+    kept = brokers.kept({brokers.KEPT: data})
+    assert kept is not None
+    assert (kept.image, kept.version) == ("", "")

@@ -42,8 +42,9 @@ from unit.small_plan import BACKWARD, FORWARD, intent
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 NAMES = {PRE: "PRE", ACTIVE: "MIGRATION", POST: "POST"}
-BROKERS_IN = {"RaiseProtocolVersion": "AAA", "ProvisionControllers": "AAA", "EnableMigration": "BAA", "CopyMetadata": "BBB",
-              "DualWrite": "BBB", "MoveBrokers": "CBB", "Soak": "CCC", "Finalize": "CCC", "HandOver": "CCC",
+BROKERS_IN = {"UpgradeBrokers": "AAA", "RaiseProtocolVersion": "AAA", "ProvisionControllers": "AAA",
+              "EnableMigration": "BAA", "CopyMetadata": "BBB", "DualWrite": "BBB",
+              "MoveBrokers": "CBB", "Soak": "CCC", "Finalize": "CCC", "HandOver": "CCC",
               "ReleaseZooKeeper": "CCC"}
 AT_THE_END = ("HandOver", "ReleaseZooKeeper")
 
@@ -173,7 +174,8 @@ def test_brokers_that_the_record_has_on_kraft_and_are_not_keep_the_next_batch_fr
 
 # --- the way back -------------------------------------------------------------------------------------------------------
 
-BEHIND_KRAFT = ("RaiseProtocolVersion", "ProvisionControllers", "EnableMigration", "CopyMetadata", "DualWrite")
+BEHIND_KRAFT = (
+    "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration", "CopyMetadata", "DualWrite")
 
 
 @pytest.mark.parametrize("step", BROKERS_IN)

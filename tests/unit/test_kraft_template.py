@@ -43,6 +43,19 @@ def patched(manifest: dict[str, Any], own: BrokerSet = OWN) -> dict[str, Any]:
     return result
 
 
+def test_brokers_that_are_upgraded_get_the_image_and_their_original_keeps_its_own():
+    before = stateful_set()
+    operations = patch(workload(before), OWN, "kafka:3.9")
+    after = jsonpatch.apply_patch(before, [dict(operation) for operation in operations])
+    pod = after["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "kafka:3.9"
+    assert next(each for each in pod["initContainers"] if each["name"] == mount.KEEPER)["image"] == "kafka:3.9"
+    assert changed_back(workload(after), OWN, "kafka:3.9") == ()
+    pod["containers"][0]["image"] = "kafka:3.8"
+    assert changed_back(workload(after), OWN, "kafka:3.9") == ("image",)
+    assert changed_back(workload(after), OWN) == ()
+
+
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     """The demo's StatefulSet with its broker's container changed."""
     manifest = stateful_set()
@@ -415,7 +428,7 @@ def test_the_original_is_kept_whole_and_owned_by_nobody():
     assert manifest["data"] == {
         "template": before.template, "updateStrategy": before.update_strategy,
         "brokers": {"container": "kafka", "script": APACHE, "log_dir": "/var/lib/kafka/data", "release": "3.9",
-                    "raised": False, "encrypted": []}}
+                    "raised": False, "encrypted": [], "image": "", "version": "3.9"}}
     assert manifest["metadata"] == {"name": "kafka-before-switchover-2", "labels": names.labels("to-kraft")}
     assert manifest["revision"] == 2
 

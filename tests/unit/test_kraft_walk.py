@@ -19,7 +19,7 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Unknown
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from unit.pictures import BROKERS, CONTROLLERS, NOW, UID, Cluster, spec_of, spoil_pod, stateful_set
+from unit.pictures import BROKERS, CONTROLLERS, NOW, UID, UPGRADED, Cluster, spec_of, spoil_pod, stateful_set
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 STEPS = [step.name for step in PLAN.steps]
@@ -487,6 +487,46 @@ def test_the_protocol_version_is_raised_before_there_is_anything_to_migrate_to()
 def test_a_version_that_will_do_is_left_alone(walked):
     assert "R" not in "".join(walked.modes_seen)
     assert [step for step in walked.steps if step == "RaiseProtocolVersion"], "it is walked through"
+
+
+def older(protocol: str) -> Walk:
+    """Brokers of an older Kafka, and the image that they are upgraded to."""
+    walk = Walk()
+    walk.cluster = Cluster(protocol=protocol, old=True)
+    walk.spec = spec_of(rollout={"steps": [{"pods": 1, "bakeSeconds": 5}]}, upgrade={"image": UPGRADED})
+    return walk
+
+
+@pytest.mark.parametrize(("protocol", "modes"), [
+    ("3.8", ["AAA", "AAU", "AUU", "UUU", "BUU", "BBU", "BBB", "BBC", "BCC", "CCC"]),
+    ("3.4", ["AAA", "AAU", "AUU", "UUU", "RUU", "RRU", "RRR", "BRR", "BBR", "BBB", "BBC", "BCC", "CCC"])])
+def test_an_older_kafka_is_upgraded_before_anything_else(protocol, modes):
+    walk = older(protocol)
+    walk.until("RaiseProtocolVersion")
+    assert walk.cluster.controllers == {}
+    walk.until()
+    assert changes(walk.modes_seen) == modes
+    assert sorted(walk.cluster.replaced) == sorted([*[*BROKERS] * ((len(modes) - 1) // 3), *CONTROLLERS, REHEARSED])
+
+
+UPGRADING = {
+    "opened": opened("UpgradeBrokers"),
+    **{f"batch {index} {what}": moment("UpgradeBrokers", index)
+       for index in (1, 3) for what, moment in (("assigned", in_batch), ("moved", replaced_in_batch))},
+    "raised": replaced_in_batch("RaiseProtocolVersion", 2),
+    "the first to B": replaced_in_batch("EnableMigration", 1),
+    "the first to C": replaced_in_batch("MoveBrokers", 1),
+}
+
+
+@pytest.mark.parametrize("moment", UPGRADING)
+def test_the_way_back_ends_at_the_older_kafka(moment):
+    walk = older("3.4")
+    walk.go(UPGRADING[moment](walk))
+    assert not walk.position.finished
+    walk.go(lambda: False, BACKWARD)
+    check_back_at_the_start(walk)
+    assert {node.mode for node in walk.cluster.brokers.values()} == {"A"}
 
 
 RAISED = {

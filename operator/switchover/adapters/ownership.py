@@ -38,6 +38,7 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "volumes": "f:volumes" in pod,
         "mounts": any("f:volumeMounts" in container for container in containers),
         "command": any("f:command" in container for container in containers),
+        "image": any("f:image" in container for container in containers),
         "strategy": "f:updateStrategy" in fields,
         "replicas": "f:replicas" in fields,
     }

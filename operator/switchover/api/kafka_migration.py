@@ -26,6 +26,7 @@ class KafkaMigrationStep(StrEnum):
     """The steps of the plan, in their order."""
 
     PREFLIGHT = "Preflight"
+    UPGRADE_BROKERS = "UpgradeBrokers"
     RAISE_PROTOCOL_VERSION = "RaiseProtocolVersion"
     PROVISION_CONTROLLERS = "ProvisionControllers"
     ENABLE_MIGRATION = "EnableMigration"
@@ -96,6 +97,13 @@ class BrokerSet(Model):
     """The script that starts Kafka. Absent: the one that the container's command calls, or that of the image's layout."""
 
 
+class BrokerUpgrade(Model):
+    """The release that brokers of Kafka 3.4 to 3.8 are brought to before anything else, since only 3.9 can be migrated."""
+
+    image: Annotated[str, Field(min_length=1, max_length=512)]
+    """An image of Kafka 3.9 with the brokers' own layout. The protocol version stays as it is until the migration."""
+
+
 class KafkaMigrationGates(MigrationGates):
     """Thresholds of the gates."""
 
@@ -139,7 +147,7 @@ class Backups(Model):
 class KafkaMigrationSpec(MigrationSpec):
     """What the user wants."""
 
-    holds: Annotated[tuple[KafkaMigrationStep, ...], Field(max_length=11), Unique()] = (KafkaMigrationStep.FINALIZE,)
+    holds: Annotated[tuple[KafkaMigrationStep, ...], Field(max_length=12), Unique()] = (KafkaMigrationStep.FINALIZE,)
     """Steps that wait for an approval. Finalize always does."""
     zookeeper: ZooKeeperConnection
     """The ZooKeeper ensemble."""
@@ -147,6 +155,8 @@ class KafkaMigrationSpec(MigrationSpec):
     """The Kafka cluster, as a client sees it."""
     brokers: Annotated[tuple[BrokerSet, ...], Field(min_length=1, max_length=16), Unique("name")]
     """The StatefulSets of the cluster's brokers: all of them."""
+    upgrade: BrokerUpgrade | None = None
+    """Absent: the brokers must run Kafka 3.9 already."""
     controllers: ControllersSpec
     """The controllers that Switchover creates."""
     soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 86_400
@@ -185,14 +195,16 @@ class MetadataState(StrEnum):
 
 
 class NodeMode(StrEnum):
-    """The configuration a node runs in: brokers A, R, B, C, K; controllers P, F; both Stopped.
+    """The configuration a node runs in: brokers A, U, R, B, C, K; controllers P, F; both Stopped.
 
-    A is ZooKeeper, R the same with the protocol version raised, B is ZooKeeper with the migration flag, C is KRaft, K is
-    KRaft by the user's own configuration; P is a controller that migrates, F one that has finalized.
+    A is ZooKeeper, U the same on Kafka 3.9 with the protocol version of before, R with the protocol version raised, B is
+    ZooKeeper with the migration flag, C is KRaft, K is KRaft by the user's own configuration; P is a controller that
+    migrates, F one that has finalized.
     """
 
     NONE = ""
     A = "A"
+    U = "U"
     R = "R"
     B = "B"
     C = "C"

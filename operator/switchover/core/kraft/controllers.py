@@ -13,7 +13,7 @@ from typing import Any
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.kraft import listener, names
 from switchover.core.kraft.door import mount
-from switchover.core.kraft.door.brokers import Brokers
+from switchover.core.kraft.door.brokers import Brokers, upgraded
 from switchover.core.kraft.door.layout import Layout, layout_of
 from switchover.core.kraft.facts import Address
 from switchover.core.kraft.modes import ControllerListener, Voters
@@ -132,7 +132,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     template = spec.controllers.template
     source = deepcopy(dict(original["template"]))
     pod = source["spec"]
-    container = dict(_kafka(source, brokers))
+    container = dict(upgraded(_kafka(source, brokers), brokers.image))
     below = mount_below(container, brokers.log_dir)
     volume = below["name"] if below is not None else METADATA
     if below is None:

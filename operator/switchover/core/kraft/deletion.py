@@ -15,7 +15,7 @@ from switchover.core.observed import Known
 from switchover.core.plan import Intent
 
 UNTOUCHED = ("", "Preflight")
-UNCLAIMED = (*UNTOUCHED, "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
+UNCLAIMED = (*UNTOUCHED, "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
 SUCCEEDED = ("HandOver", "ReleaseZooKeeper")
 
 

@@ -22,7 +22,7 @@ BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""
 CONTROLLER_SECONDS = 60.0
 """Assumed of a controller before one was measured."""
-BROKER_MODES, CONTROLLER_MODES = "ARBCK", ("P", "F", "Stopped")
+BROKER_MODES, CONTROLLER_MODES = "AURBCK", ("P", "F", "Stopped")
 STEPS = tuple(step.value for step in KafkaMigrationStep)
 SUCCEEDED = STEPS.index("Finalize") + 1
 
@@ -116,6 +116,11 @@ def _left(picture: Picture, brokers: bool, without: str) -> int:
 # --- forward ------------------------------------------------------------------------------------------------------------
 
 
+def _upgrade(picture: Picture, slowest: bool) -> Iterator[Work]:
+    if picture.upgrades:
+        yield from _batches(picture, "UpgradeBrokers", "U", _left(picture, True, "URBC"), slowest)
+
+
 def _raise(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.raises:
         yield from _batches(picture, "RaiseProtocolVersion", "R", _left(picture, True, "RBC"), slowest)
@@ -163,8 +168,9 @@ def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
 
 
 WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {
-    "RaiseProtocolVersion": _raise, "ProvisionControllers": _provision, "EnableMigration": _enable,
-    "CopyMetadata": _copy, "MoveBrokers": _move, "Soak": _soak, "Finalize": _finalize, "ReleaseZooKeeper": _release}
+    "UpgradeBrokers": _upgrade, "RaiseProtocolVersion": _raise, "ProvisionControllers": _provision,
+    "EnableMigration": _enable, "CopyMetadata": _copy, "MoveBrokers": _move, "Soak": _soak, "Finalize": _finalize,
+    "ReleaseZooKeeper": _release}
 """Steps that take longer than the moments their gates want."""
 
 

@@ -48,12 +48,19 @@ def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
     return tuple(effects)
 
 
+def claim_to_upgrade(picture: Picture) -> tuple[Effect, ...]:
+    """Claim and take over brokers that must be brought to Kafka 3.9; where none must be, nothing is touched yet."""
+    return _claim_and_take_over(picture) if picture.upgrades else ()
+
+
 def claim_to_raise(picture: Picture) -> tuple[Effect, ...]:
-    """Claim and take over brokers whose protocol version must be raised; where none must be, nothing is touched yet."""
+    """The same of brokers whose protocol version must be raised."""
+    return _claim_and_take_over(picture) if picture.raises else ()
+
+
+def _claim_and_take_over(picture: Picture) -> tuple[Effect, ...]:
     state = state_of(picture)
-    if state is None or not picture.raises:
-        return ()
-    return claim(picture, state) or take_templates_over(picture)
+    return () if state is None else claim(picture, state) or take_templates_over(picture)
 
 
 def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
@@ -85,12 +92,13 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():
         brokers = picture.broker_sets[name]
-        if template.is_ours(workload, brokers) or state.originals.get(name) is None:
+        found = picture.brokers_of(name)
+        if template.is_ours(workload, brokers) or state.originals.get(name) is None or not isinstance(found, Known):
             continue
         if files := broker_files(picture):
             return files
         try:
-            operations = template.patch(workload, brokers)
+            operations = template.patch(workload, brokers, found.value.image)
         except ContainerMissing:
             continue                                   # changed since Preflight: the gate TemplateIsOurs tells it
         effects.append(patch_stateful_set(name, operations, "edits at each pod's start, pods replaced by eviction only"))
@@ -170,7 +178,7 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
 
         def directives(pod: str, brokers: Observed[Brokers] = brokers, voters: Voters | None = voters) -> Directives:
             record = picture.position.nodes[pod]
-            if not isinstance(brokers, Known) or (voters is None and record.assigned not in ("A", "R")):
+            if not isinstance(brokers, Known) or (voters is None and record.assigned not in ("A", "U", "R")):
                 return None
             return edits.broker(record.assigned, record.node_id, voters, brokers.value)
 

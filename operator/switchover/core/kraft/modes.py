@@ -28,6 +28,11 @@ OWN_STORES = tuple(f"ssl.{name}" for name in (
 """Keys and certificates for every listener that has none under its own name."""
 
 PROTOCOL_VERSION = "inter.broker.protocol.version"
+FETCH, LEADER_AND_ISR = 1, 4
+FETCH_OF_3_9 = 17
+"""Kafka 3.9 is the first release whose brokers speak Fetch v17, and the last one with ZooKeeper (FetchRequest.json)."""
+LEADER_AND_ISR_OF_3_4 = 7
+"""Kafka 3.4, the first with migrations, is the first that speaks LeaderAndIsr v7 (KIP-866, LeaderAndIsrRequest.json)."""
 METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21}
 """inter.broker.protocol.version -> finalized level of metadata.version (MetadataVersion: 3.6-IV2, 3.7-IV4, 3.8-IV0,
 3.9-IV0). 3.6 is the first release whose level allows a migration to begin (KAFKA-17457)."""

@@ -1,10 +1,11 @@
 """Nodes in a rollout: how each is seen and replaced, how many go together, and in which order."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.kraft import template
+from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import NOT_LISTENING
 from switchover.core.kraft.gates.door import OWN, not_passed
 from switchover.core.kraft.picture import Picture
@@ -33,7 +34,7 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
         told = "Stopped"                                # any other node listens later: not every pod has a readiness probe
     if pod is None:
         return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
-    trouble = pod.trouble or _door(picture, name, told)
+    trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
     return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble), at)
 
 
@@ -44,6 +45,15 @@ def _door(picture: Picture, name: str, told: str) -> str:
     if told in ("", record.assigned) or record.assigned in OWN or not isinstance(marker, Known) or marker.value:
         return ""
     return not_passed(picture, name)
+
+
+def _release(picture: Picture, name: str, told: str) -> str:
+    """Why a broker answers as one that was not upgraded: it runs by its edits, and an older Kafka."""
+    record, brokers = picture.position.nodes[name], picture.brokers_of(name.rpartition("-")[0])
+    marker = picture.facts.markers.get(record.node_id)
+    if told != "A" or record.assigned in OWN or not isinstance(marker, Known) or not isinstance(brokers, Known):
+        return ""
+    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release" if brokers.value.image else ""
 
 
 def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:
@@ -86,18 +96,27 @@ def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
     return Known(sorted(left, key=rank), zookeeper.at)
 
 
+def brokers_to_u(picture: Picture) -> Observed[list[str]]:
+    """Brokers that run a Kafka older than 3.9."""
+    return _those_that_must("U", picture, lambda brokers: brokers.image != "")
+
+
 def brokers_to_r(picture: Picture) -> Observed[list[str]]:
     """Brokers whose protocol version is too old for a migration."""
-    must: set[str] = set()
+    return _those_that_must("R", picture, lambda brokers: brokers.raised)
+
+
+def _those_that_must(mode: str, picture: Picture, must: Callable[[Brokers], bool]) -> Observed[list[str]]:
+    pods: set[str] = set()
     for name in picture.broker_sets:
-        raised = picture.must_be_raised(name)
-        if not isinstance(raised, Known):
-            return raised
-        must |= set(picture.pods_of(name)) if raised.value else set()
-    if not must:
+        found = picture.brokers_of(name)
+        if not isinstance(found, Known):
+            return found
+        pods |= set(picture.pods_of(name)) if must(found.value) else set()
+    if not pods:
         return Known([], picture.now)
-    left = brokers_to("R", picture)
-    return Known([name for name in left.value if name in must], left.at) if isinstance(left, Known) else left
+    left = brokers_to(mode, picture)
+    return Known([name for name in left.value if name in pods], left.at) if isinstance(left, Known) else left
 
 
 def all_but_the_last_to_b(picture: Picture) -> Observed[list[str]]:
@@ -141,10 +160,15 @@ def controllers_to_f(picture: Picture) -> Observed[list[str]]:
 
 
 def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
-    """The brokers as they are, which RaiseProtocolVersion puts on record."""
+    """The brokers as they are, which UpgradeBrokers puts on record."""
     pods = picture.broker_pods()
     assert isinstance(pods, Known), "the gate BrokersIdentified has passed"
     return {name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()}
+
+
+def assign_missing_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
+    """The same of brokers that a release without UpgradeBrokers has not put on record."""
+    return {} if picture.brokers else assign_brokers(picture)
 
 
 def assign_controllers(picture: Picture) -> Mapping[str, NodeRecord]:

@@ -1,6 +1,6 @@
 """The picture of one pass: what is wanted, what is on record and what was observed, put together for gates and goals."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
@@ -17,7 +17,7 @@ from switchover.core.pace import Pace
 from switchover.core.policy import NOTHING_MORE, Policy
 from switchover.core.position import Position
 
-LEADER_AND_ISR, UPDATE_METADATA, DESCRIBE_QUORUM = 4, 6, 55
+UPDATE_METADATA, DESCRIBE_QUORUM = 6, 55
 PRODUCE = 0
 
 
@@ -138,7 +138,7 @@ class Picture:
         mode = observed_mode(answer.value)
         if mode == "C":
             return self._handed_over(node_id, Known(mode, answer.at))
-        return self._raised(node_id, Known(mode, answer.at)) if mode == "A" else Known(mode, answer.at)
+        return self._on_zookeeper(node_id, Known(answer.value, answer.at)) if mode == "A" else Known(mode, answer.at)
 
     def _handed_over(self, node_id: int, answered: Known[str]) -> Observed[str]:
         """C or K: ApiVersions does not tell them apart, the marker of a broker does while it is being moved."""
@@ -150,30 +150,53 @@ class Picture:
         marker = self.facts.markers.get(node_id, Unknown(f"broker {node_id} was not asked for its marker"))
         return Known("C" if marker.value else "K", marker.at) if isinstance(marker, Known) else marker
 
-    def _raised(self, node_id: int, answered: Known[str]) -> Observed[str]:
-        """A or R: ApiVersions does not tell them apart, the live settings of a broker whose own version is too old do."""
+    def _on_zookeeper(self, node_id: int, answered: Known[NodeAnswer]) -> Observed[str]:
+        """A, U or R: ApiVersions tells the release, and the live settings the protocol version, where either is changed."""
+        plain = Known("A", answered.at)
         pod = next((name for name, record in self.position.nodes.items() if record.node_id == node_id), "")
-        if not pod:                                                   # Preflight looks at the version by itself
-            return answered
-        must = self.must_be_raised(pod.rpartition("-")[0])
-        if not isinstance(must, Known) or not must.value:
-            return answered if isinstance(must, Known) else must
+        if not pod:                                                   # Preflight looks at both by itself
+            return plain
+        found = self.brokers_of(pod.rpartition("-")[0])
+        if not isinstance(found, Known):
+            return found
+        brokers = found.value
+        if not (brokers.image or brokers.raised):
+            return plain
+        if brokers.image and is_older(answered.value):
+            marker = self.facts.markers.get(node_id)
+            edited = self.position.nodes[pod].assigned == "A" and isinstance(marker, Known) and marker.value != ""
+            return Known("U", answered.at) if edited else plain       # on the way back from an image that was not of 3.9
         settings = self.facts.broker_settings.get(node_id, Unknown(f"broker {node_id} was not asked for its settings"))
         if not isinstance(settings, Known):
             return settings
-        live = modes.release_of(settings.value.get(modes.PROTOCOL_VERSION, ""))
-        return Known("R" if live == modes.RAISED else "A", settings.at)
+        live = settings.value.get(modes.PROTOCOL_VERSION, "")
+        if brokers.raised and modes.release_of(live) == modes.RAISED:
+            return Known("R", settings.at)
+        if not brokers.image:
+            return Known("A", settings.at)
+        if live == brokers.version:
+            return Known("U", settings.at)
+        return Unknown(f"broker {node_id} runs with {modes.PROTOCOL_VERSION} {live}, and ran with {brokers.version} before"
+                       " its upgrade")
+
+    @property
+    def new_image(self) -> str:
+        """The image that the spec upgrades brokers to, "" for none."""
+        return self.spec.upgrade.image if self.spec.upgrade is not None else ""
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether some brokers must be brought to Kafka 3.9, as far as is known."""
+        return any(found.image for found in self._known_brokers())
 
     @property
     def raises(self) -> bool:
         """Whether the protocol version of some brokers must be raised, as far as is known."""
-        must = [self.must_be_raised(name) for name in self.broker_sets]
-        return any(isinstance(one, Known) and one.value for one in must)
+        return any(found.raised for found in self._known_brokers())
 
-    def must_be_raised(self, workload: str) -> Observed[bool]:
-        """Whether a StatefulSet's brokers had a protocol version with which no migration can begin."""
-        found = self.brokers_of(workload)
-        return Known(found.value.raised, found.at) if isinstance(found, Known) else found
+    def _known_brokers(self) -> Iterator[Brokers]:
+        found = (self.brokers_of(name) for name in self.broker_sets)
+        return (one.value for one in found if isinstance(one, Known))
 
     def brokers_of(self, workload: str) -> Observed[Brokers]:
         """What the brokers of a StatefulSet were before they were touched: as is kept, else as they tell it themselves."""
@@ -189,26 +212,44 @@ class Picture:
         found = state.value.brokers.get(workload)
         if found is None:
             return Unknown(f"StatefulSet {workload} does not exist")
-        settings = self._settings_of(workload)
+        settings, image = self._settings_of(workload), self._new_image_of(workload)
         if not isinstance(settings, Known):
             return settings
+        if not isinstance(image, Known):
+            return image
         try:
-            return Known(brokers.find(found.template, self.broker_sets[workload], settings.value), settings.at)
+            return Known(brokers.find(found.template, self.broker_sets[workload], settings.value, image.value), settings.at)
         except ContainerMissing as why:
             return Unknown(f"StatefulSet {workload}: {why}")
 
+    def _ids_of(self, workload: str) -> Observed[tuple[int, ...]]:
+        """The brokers of a StatefulSet, by their pods' names."""
+        pods = Known(self.brokers, self.now) if self.brokers else self.broker_pods()
+        if not isinstance(pods, Known):
+            return pods
+        found = tuple(broker_id for pod, broker_id in sorted(pods.value.items()) if pod.rpartition("-")[0] == workload)
+        return Known(found, pods.at) if found else Unknown(f"StatefulSet {workload} has no broker")
+
     def _settings_of(self, workload: str) -> Observed[Mapping[str, str]]:
         """What one of a StatefulSet's brokers runs with."""
-        pods = self.brokers
-        if not pods:
-            identified = self.broker_pods()
-            if not isinstance(identified, Known):
-                return identified
-            pods = identified.value
-        answers = [self.facts.broker_settings.get(broker_id, NOT_ASKED) for pod, broker_id in sorted(pods.items())
-                   if pod.rpartition("-")[0] == workload]
-        return next((answer for answer in answers if isinstance(answer, Known)),
-                    answers[0] if answers else Unknown(f"StatefulSet {workload} has no broker"))
+        ids = self._ids_of(workload)
+        if not isinstance(ids, Known):
+            return ids
+        answers = [self.facts.broker_settings.get(broker_id, NOT_ASKED) for broker_id in ids.value]
+        return next((answer for answer in answers if isinstance(answer, Known)), answers[0])
+
+    def _new_image_of(self, workload: str) -> Observed[str]:
+        """The image that a StatefulSet's brokers are upgraded to; "" where the spec has none, or all run Kafka 3.9."""
+        if not self.new_image:
+            return Known("", self.now)
+        ids = self._ids_of(workload)
+        if not isinstance(ids, Known):
+            return ids
+        answers = [self.facts.answers.get(broker_id, NOT_ASKED) for broker_id in ids.value]
+        if any(isinstance(answer, Known) and is_older(answer.value) for answer in answers):
+            return Known(self.new_image, ids.at)
+        silent = next((answer for answer in answers if not isinstance(answer, Known)), None)
+        return silent if silent is not None else Known("", ids.at)
 
     def views_of_others(self, broker_id: int) -> Mapping[int, Observed[BrokerView]]:
         """The Metadata of every broker but this one: a restarted broker is no witness for itself."""
@@ -224,10 +265,15 @@ class Picture:
         return state.brokers.get(pod.rpartition("-")[0])
 
 
+def is_older(answer: NodeAnswer) -> bool:
+    """Whether a broker runs a Kafka older than 3.9."""
+    return answer.api_keys.get(modes.FETCH, 0) < modes.FETCH_OF_3_9
+
+
 def observed_mode(answer: NodeAnswer) -> str:
-    """A, B, C, P or F; "" for a node that fits none. A broker in mode R answers as one in A."""
+    """A, B, C, P or F; "" for a node that fits none. A broker in mode U or R answers as one in A."""
     keys = answer.api_keys
-    if LEADER_AND_ISR in keys and UPDATE_METADATA in keys:
+    if modes.LEADER_AND_ISR in keys and UPDATE_METADATA in keys:
         return "B" if answer.zk_migration_ready else "A"
     if DESCRIBE_QUORUM in keys:
         if PRODUCE in keys:

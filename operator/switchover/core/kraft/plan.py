@@ -42,6 +42,8 @@ BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 RECORD: Gates = (RECORD_HOLDS,)
+AFTER_A_PLAIN_BROKER: Gates = (
+    door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_BROKER: Gates = (
     door.STARTED_BY_ITS_EDITS, registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC,
     replicas.BROKERS_SEE_EACH_OTHER)
@@ -66,9 +68,8 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
-TO_R = brokers("R", nodes.brokers_to_r, BEFORE_A_BROKER_MOVES,
-               (door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC,
-                replicas.BROKERS_SEE_EACH_OTHER))
+TO_U = brokers("U", nodes.brokers_to_u, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+TO_R = brokers("R", nodes.brokers_to_r, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
 TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
 LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
 TO_C = brokers(
@@ -105,24 +106,34 @@ BACK_TO_A = brokers(
     "A", way_back.to_a, sizes=nodes.one_by_one, assign=way_back.no_files,
     before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
             replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
-    after=(door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER))
+    after=AFTER_A_PLAIN_BROKER)
+
+GIVEN_BACK: Leg[Picture] = Leg(
+    goal=way_back.release_brokers, rollouts=(BACK_TO_A,),
+    done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART), one_way=True)
 
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 PLAN: Plan[Picture] = Plan((
     Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
-    Step("RaiseProtocolVersion", rests_on=RECORD,
+    Step("UpgradeBrokers", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
              watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             goal=goals.claim_to_upgrade,
+             keep=goals.keep_on_delete,
+             rollouts=(TO_U,)),
+         back=GIVEN_BACK),
+    Step("RaiseProtocolVersion", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
+             assigns=nodes.assign_missing_brokers,
+             watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
              goal=goals.claim_to_raise,
              keep=goals.keep_on_delete,
              rollouts=(TO_R,)),
-         back=Leg(
-             goal=way_back.release_brokers, rollouts=(BACK_TO_A,),
-             done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART),
-             one_way=True)),
+         back=GIVEN_BACK),
     Step("ProvisionControllers", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW,),

@@ -36,7 +36,7 @@ class Change:
 
 def broker_steps(picture: Picture) -> tuple[str, ...]:
     """The modes that every broker goes through."""
-    return ("A", "R", "B", "C") if picture.raises else ("A", "B", "C")
+    return ("A", *(["U"] if picture.upgrades else []), *(["R"] if picture.raises else []), "B", "C")
 
 
 def changes(picture: Picture) -> tuple[Change, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft import disks, names
 from switchover.core.kraft.door import mount
-from switchover.core.kraft.door.brokers import KEPT, Brokers
+from switchover.core.kraft.door.brokers import KEPT, Brokers, upgraded
 from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.facts import Workload
 
@@ -38,17 +38,19 @@ def volume_below(workload: Workload, container: Mapping[str, Any], path: str) ->
     return next((kind for kind in volume if kind != "name"), "")
 
 
-def changed_back(workload: Workload, brokers: BrokerSet) -> tuple[str, ...]:
-    """Which of volumes, mounts and strategy are not what `patch` made them."""
+def changed_back(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[str, ...]:
+    """Which of volumes, mounts, strategy and, where brokers are upgraded, image are not what `patch` made them."""
     pod = workload.template["spec"]
     try:
-        passes = mount.passes(container_of(workload.template, brokers))
+        container = container_of(workload.template, brokers)
+        passes, present = mount.passes(container), container.get("image", "")
     except ContainerMissing:
-        passes = False
+        passes, present = False, ""
     kept = any(container["name"] == mount.KEEPER for container in pod.get("initContainers") or ())
     ours = {
         "volumes": mount.is_mounted(pod, names.node_files(workload.name)),
         "mounts": passes and kept,
+        "image": image in ("", present),
         "strategy": workload.update_strategy.get("type") == "OnDelete",
     }
     return tuple(part for part, is_so in ours.items() if not is_so)
@@ -75,8 +77,9 @@ def _unchanged(workload: Workload) -> Mapping[str, Any]:
     return {"op": "test", "path": "/metadata/generation", "value": workload.generation}
 
 
-def patch(workload: Workload, brokers: BrokerSet) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that takes the template over; its test fails when the StatefulSet is not what was read.
+def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that takes the template over, with the image that its brokers are upgraded to, if they are; its test fails
+    when the StatefulSet is not what was read.
 
     Raises ContainerMissing.
     """
@@ -86,11 +89,13 @@ def patch(workload: Workload, brokers: BrokerSet) -> tuple[Mapping[str, Any], ..
         return _unchanged(workload), strategy                # a second door would be laid over the first
     pod = workload.template["spec"]
     index = pod["containers"].index(container)
+    container = upgraded(container, image)
     layout = layout_of(container, brokers)
     base = "/spec/template/spec"
     changes = {
         "volumeMounts": mount.mounts(layout.script, container),
         "env": mount.environment(layout, container.get("env") or ()),
+        **({"image": image} if image else {}),
     }
     own = (mount.KEEPER, disks.CONTAINER)
     init_containers = [

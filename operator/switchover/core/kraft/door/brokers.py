@@ -21,7 +21,8 @@ PROTOCOL_MAP = "listener.security.protocol.map"
 class Brokers:
     """`script` is the start script in container `container`, `log_dir` the first log directory, `release` what controllers
     are formatted with, `raised` whether their own protocol version is too old for a migration, and `encrypted` the names of
-    the listeners that encrypt."""
+    the listeners that encrypt. `image` is the one of Kafka 3.9 that they are upgraded to, "" where they run 3.9 already, and
+    `version` the protocol version that they run with until it is raised."""
 
     container: str
     script: str
@@ -29,26 +30,37 @@ class Brokers:
     release: str
     raised: bool
     encrypted: tuple[str, ...]
+    image: str = ""
+    version: str = ""
 
     def data(self) -> dict[str, Any]:
         """As it is kept."""
         return asdict(self) | {"encrypted": list(self.encrypted)}
 
 
-def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str, str]) -> Brokers:
-    """Of the template as the user wrote it, and what one of these brokers runs with. Raises ContainerMissing."""
-    container = container_of(template, brokers)
-    version = modes.release_of(settings.get(modes.PROTOCOL_VERSION, ""))
-    raised = version not in modes.METADATA_LEVELS
+def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str, str], image: str = "") -> Brokers:
+    """Of the template as the user wrote it, what one of these brokers runs with, and the image that they are upgraded to.
+    Raises ContainerMissing."""
+    container = upgraded(container_of(template, brokers), image)
+    version = settings.get(modes.PROTOCOL_VERSION, "")
+    release = modes.release_of(version)
+    raised = release not in modes.METADATA_LEVELS
     directories = settings.get("log.dirs") or settings.get("log.dir") or ""
     protocols = (item.partition(":") for item in (settings.get(PROTOCOL_MAP) or modes.DEFAULT_PROTOCOL_MAP).split(","))
     return Brokers(
         container=container["name"],
         script=layout_of(container, brokers).script,
         log_dir=directories.split(",")[0].strip(),
-        release=modes.RAISED if raised else version,
+        release=modes.RAISED if raised else release,
         raised=raised,
-        encrypted=tuple(name.strip() for name, _, protocol in protocols if protocol.strip().upper().endswith("SSL")))
+        encrypted=tuple(name.strip() for name, _, protocol in protocols if protocol.strip().upper().endswith("SSL")),
+        image=image,
+        version=version)
+
+
+def upgraded(container: Mapping[str, Any], image: str) -> Mapping[str, Any]:
+    """The container with the image that its brokers are upgraded to, if they are."""
+    return {**container, "image": image} if image else container
 
 
 def kept(original: Mapping[str, Any]) -> Brokers | None:
@@ -56,5 +68,5 @@ def kept(original: Mapping[str, Any]) -> Brokers | None:
     found = original.get(KEPT)
     if not found:
         return None
-    known = {field.name: found[field.name] for field in fields(Brokers)}      # a newer release may keep more
+    known = {field.name: found[field.name] for field in fields(Brokers) if field.name in found}   # others keep more or less
     return Brokers(**{**known, "encrypted": tuple(known["encrypted"])})

@@ -6,7 +6,7 @@
 #
 # $SWITCHOVER_EDITS, a file, has what this pod's mode changes, one directive a line:
 #
-#   mode A|R|B|C|P|F|Stopped     A changes nothing; Stopped waits instead of starting Kafka
+#   mode A|U|R|B|C|P|F|Stopped   A changes nothing; Stopped waits instead of starting Kafka
 #   marker WORD                  Kafka is given a key switchover.WORD: by it the process itself tells what started it
 #   format CLUSTER RELEASE DIR   a controller's log directory is formatted first, unless it is
 #   names HOST...                wait until these resolve, 30 s at most
@@ -57,7 +57,7 @@ for line in "${directives[@]+"${directives[@]}"}"; do
 done
 rm -f "$run/stopped"
 case $mode in
-  A | R | B | C | P | F) ;;
+  A | U | R | B | C | P | F) ;;
   Stopped)
     trap 'exit 0' TERM INT
     : >"$run/stopped"

@@ -20,15 +20,21 @@ MARKER = "switchover."
 
 
 def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[str, ...]:
-    """Of a broker in mode A, R, B or C; without the quorum only A and R can be told. Raises ValueError for another one."""
-    raised = [_set(modes.PROTOCOL_VERSION, modes.RAISED)] if brokers.raised else []
+    """Of a broker in mode A, U, R, B or C; without the quorum only A, U and R can be told. Raises ValueError for another.
+
+    A newer Kafka takes its own protocol version for the one that is not set, so that of an upgraded broker is.
+    """
+    version = modes.RAISED if brokers.raised else brokers.version if brokers.image else ""
+    held = [_set(modes.PROTOCOL_VERSION, version)] if version else []
     match mode, voters:
         case "A", _:
             return ("mode A",)
+        case "U", _:
+            return ("mode U", _set(modes.PROTOCOL_VERSION, brokers.version))
         case "R", _:
-            return ("mode R", *raised)
+            return ("mode R", *held)
         case "B", Voters():
-            return ("mode B", *_quorum(voters, brokers), *raised, _set(modes.MIGRATION_FLAG, "true"))
+            return ("mode B", *_quorum(voters, brokers), *held, _set(modes.MIGRATION_FLAG, "true"))
         case "C", Voters():
             return ("mode C", *_drop(modes.ZOOKEEPER_ONLY), *_quorum(voters, brokers), _AUTHORIZER,
                     _set("process.roles", "broker"), _set("node.id", str(node_id)))

@@ -26,8 +26,9 @@ LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
 """What the metadata log says in each step, by what the steps before it do; in Finalize POST_MIGRATION once it has begun."""
 MODES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     step: (frozenset(brokers), frozenset(controllers)) for step, brokers, controllers in (
-        ("RaiseProtocolVersion", "AR", ("P", "Stopped")), ("ProvisionControllers", "AR", ("P", "Stopped")),
-        ("EnableMigration", "ARB", ("P", "Stopped")), ("CopyMetadata", "ARB", "P"), ("DualWrite", "B", "P"),
+        ("UpgradeBrokers", "AU", ("P", "Stopped")), ("RaiseProtocolVersion", "AUR", ("P", "Stopped")),
+        ("ProvisionControllers", "AUR", ("P", "Stopped")), ("EnableMigration", "AURB", ("P", "Stopped")),
+        ("CopyMetadata", "AURB", "P"), ("DualWrite", "B", "P"),
         ("MoveBrokers", "BC", "P"), ("Soak", "C", "P"), ("Finalize", "C", "PF"), ("HandOver", "CK", "F"),
         ("ReleaseZooKeeper", "CK", "F"))}
 """The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
@@ -104,7 +105,8 @@ def find_log(picture: Picture) -> Verdict:
                          " or ".join(each.name for each in wanted))
 
 
-KRAFT_GONE = ("DualWrite", "CopyMetadata", "EnableMigration", "ProvisionControllers", "RaiseProtocolVersion")
+KRAFT_GONE = ("DualWrite", "CopyMetadata", "EnableMigration", "ProvisionControllers", "RaiseProtocolVersion",
+              "UpgradeBrokers")
 """The steps that are taken back only when no broker runs on KRaft any more: their controllers are about to stop."""
 
 

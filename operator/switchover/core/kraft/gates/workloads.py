@@ -1,10 +1,13 @@
 """What must hold of StatefulSets, pods and nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from switchover.api.kafka_migration import BrokerSet
 from switchover.core import gitops
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft import names, template
+from switchover.core.kraft.door.layout import ContainerMissing, container_of
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.gates.read import samples
 from switchover.core.kraft.picture import Picture
@@ -20,11 +23,17 @@ def check_template_is_ours(picture: Picture) -> Verdict:
         workload = state.value.brokers.get(name)
         if workload is None:
             return _missing(name)
-        if changed := template.changed_back(workload, brokers):
+        if changed := template.changed_back(workload, brokers, _new_image(picture, name)):
             return _reverted(picture, workload, changed)
         if state.value.originals.get(name) is None:
             return original_missing(picture, name)
     return passed("the brokers' templates are ours")
+
+
+def _new_image(picture: Picture, name: str) -> str:
+    """The image that the brokers of a StatefulSet were upgraded to, "" for none."""
+    found = picture.brokers_of(name)
+    return found.value.image if isinstance(found, Known) else ""
 
 
 def _missing(name: str) -> Verdict:
@@ -66,7 +75,7 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
     if "strategy" in changed:
         cure.append(f"{kubectl} patch statefulset {name} --type merge --patch"
                     """ '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'""")
-    if {"volumes", "mounts"} & {*changed}:
+    if {"volumes", "mounts", "image"} & {*changed}:
         cure.append(f"{kubectl} rollout undo statefulset {name}")
     return fail("RevertedByGitOps", f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
                 subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
@@ -131,10 +140,22 @@ def check_users_template_can_be(picture: Picture) -> Verdict:
         if {"volumes", "mounts"} & {*changed} and not template.is_users_new(
                 workload, brokers, state.value.originals.get(name)):
             return _reverted(picture, workload, changed)
+        if _new_image(picture, name) and _has_the_image_of(workload, brokers, state.value.originals.get(name)):
+            return wait("OldImage", f"the template of StatefulSet {name} has the image of before the upgrade: its brokers"
+                        " would start an older Kafka", subject=f"StatefulSet {name}", threshold=_new_image(picture, name),
+                        unblocks="apply it with an image of Kafka 3.9")
         if workload.update_strategy.get("type") != "OnDelete":
             return wait("TemplateNotHeld", f"StatefulSet {name} replaces pods by itself", subject=name,
                         unblocks="Switchover sets OnDelete again within seconds")
     return passed("each template is ours, or one of the user's own")
+
+
+def _has_the_image_of(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any] | None) -> bool:
+    try:
+        present = container_of(workload.template, brokers).get("image")
+        return original is not None and present == container_of(original["template"], brokers).get("image")
+    except ContainerMissing:
+        return False
 
 
 def check_only_ours_would_restart(picture: Picture) -> Verdict:

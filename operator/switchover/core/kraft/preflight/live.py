@@ -4,13 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Verdict, fail, info, unknown, warn
 from switchover.core.kraft import modes
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, examined, pods, several, zookeeper
+from switchover.core.kraft.picture import Picture, is_older
+from switchover.core.kraft.preflight.reading import check, examined, image_of, pods, several, workloads, zookeeper
 from switchover.core.observed import Known, Unknown
 
-FETCH = 1
-FETCH_OF_3_9 = 17
-"""Kafka 3.9 is the first release whose brokers speak Fetch v17, and the last one with ZooKeeper (FetchRequest.json)."""
 RELEASES = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
 """Whose newest Fetch it is (KIP-595, 516, 903 and 951)."""
 FINAL_PROTOCOLS = {"3.6": "3.6-IV2", "3.7": "3.7-IV4", "3.8": "3.8-IV0", "3.9": "3.9-IV0"}
@@ -28,17 +25,44 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
         if picture.mode(broker_id) != Known("A", answer.at):
             yield fail("NotInZooKeeperMode", f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
                        unblocks="all brokers must run on ZooKeeper, without the migration flag")
-        elif answer.value.api_keys.get(FETCH, 0) < FETCH_OF_3_9:
-            fetch = answer.value.api_keys.get(FETCH, 0)
-            yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
-                       " ZooKeeper", subject=name, observed=f"Fetch v{fetch}, Kafka {RELEASES.get(fetch, 'before 2.7')}",
-                       threshold=f"Fetch v{FETCH_OF_3_9}, Kafka 3.9", unblocks=_upgrade(picture, name, broker_id))
+        elif is_older(answer.value):
+            yield from _old_release(picture, name, broker_id, answer.value.api_keys)
         settings = picture.facts.broker_settings.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(settings, Known):
             yield unknown("SettingsUnknown", settings.why, subject=name)
         else:
             protocols[broker_id] = settings.value.get(modes.PROTOCOL_VERSION, "")
     yield from _protocol_trouble(picture, protocols)
+
+
+def _old_release(picture: Picture, name: str, broker_id: int, keys: Mapping[int, int]) -> Iterator[Verdict]:
+    """A release that UpgradeBrokers brings to 3.9, where the spec says so."""
+    fetch = keys.get(modes.FETCH, 0)
+    release = f"Fetch v{fetch}, Kafka {RELEASES.get(fetch, 'before 2.7')}"
+    if not picture.new_image:
+        yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
+                   " ZooKeeper", subject=name, observed=release, threshold=f"Fetch v{modes.FETCH_OF_3_9}, Kafka 3.9",
+                   unblocks="set spec.upgrade.image to an image of Kafka 3.9 with the same layout, and Switchover rolls the"
+                   f" brokers to it first; or do it yourself: {_upgrade(picture, name, broker_id)}")
+    elif keys.get(modes.LEADER_AND_ISR, 0) < modes.LEADER_AND_ISR_OF_3_4:
+        yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.4, the oldest that spec.upgrade"
+                   " brings to 3.9", subject=name, observed=release, threshold="Kafka 3.4",
+                   unblocks=_upgrade(picture, name, broker_id))
+    else:
+        yield from _upgraded(picture, name, release)
+
+
+def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
+    own = name.rpartition("-")[0]
+    present = next(image_of(brokers, workload) for each, brokers, workload in workloads(picture) if each == own)
+    if present == picture.new_image:
+        yield fail("UpgradeChangesNothing", f"spec.upgrade.image is the image that {name} runs, and that is older than Kafka"
+                   " 3.9", subject="spec.upgrade.image", observed=release, threshold="Kafka 3.9",
+                   unblocks="name an image of Kafka 3.9")
+        return
+    yield warn("BrokerIsUpgraded", f"{name} restarts once more, to run {picture.new_image}; its protocol version stays, and"
+               " a rollback takes it back to its own image", subject=name, observed=release, threshold="Kafka 3.9",
+               cure="see that the image has the brokers' layout; nothing else to do")
 
 
 def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:

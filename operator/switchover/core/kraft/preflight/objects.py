@@ -9,7 +9,7 @@ from switchover.core.gate import Unseen, Verdict, fail, info, unknown, wait, war
 from switchover.core.kraft import names, needs_zookeeper, template
 from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, configured, examined, kubernetes, several, workloads
+from switchover.core.kraft.preflight.reading import check, configured, examined, image_of, kubernetes, several, workloads
 from switchover.core.observed import Known, Unknown
 from switchover.core.selectors import selects
 
@@ -59,16 +59,15 @@ def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
-    """The controllers run with the brokers' ServiceAccount and what their file names of Secrets."""
+    """Brokers and controllers run with the brokers' ServiceAccount and what their file names of Secrets."""
     image = picture.spec.controllers.template.image
-    if image is None:
+    if image is None and not picture.new_image:
         return
-    _, brokers, workload = next(workloads(picture))                  # they are made of the first set's pod
-    try:
-        present = container_of(workload.template, brokers).get("image", "")
-    except ContainerMissing:
-        present = ""                                                 # told above
-    yield from picture.policy.find_image("spec.controllers.template.image", image, present)
+    present = [image_of(brokers, workload) for _, brokers, workload in workloads(picture)]
+    if image is not None:
+        yield from picture.policy.find_image("spec.controllers.template.image", image, present[0])   # the first set's
+    for each in sorted({*present}) if picture.new_image else ():
+        yield from picture.policy.find_image("spec.upgrade.image", picture.new_image, each)
 
 
 def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
@@ -204,7 +203,7 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
                 yield unknown("NotObserved", change.why, subject=subject)
             continue
         changed = replace(workload, template=change.value.template, update_strategy=change.value.update_strategy)
-        if undone := template.changed_back(changed, brokers):
+        if undone := template.changed_back(changed, brokers, picture.new_image):
             yield fail("ChangeUndone", f"admission undoes the change of {several(undone)} that the migration makes to"
                        f" {subject}", subject=subject, observed=several(undone),
                        unblocks="have the mutating webhook leave that StatefulSet alone")
@@ -213,7 +212,7 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
 CHECKS = (
     check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist"),
     check("StartScripts", find_start_scripts, "the edits of a mode can be made where Kafka is started"),
-    check("ImageAllowed", find_not_allowed, "the controllers' image is one that the chart allows"),
+    check("ImageAllowed", find_not_allowed, "the images of brokers and controllers are such as the chart allows"),
     check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),
     check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),

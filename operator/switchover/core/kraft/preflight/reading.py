@@ -81,6 +81,14 @@ def workloads(picture: Picture) -> Iterator[tuple[str, BrokerSet, Workload]]:
         yield name, brokers, workload
 
 
+def image_of(brokers: BrokerSet, workload: Workload) -> str:
+    """Of the container that runs Kafka, "" where that is not known."""
+    try:
+        return str(container_of(workload.template, brokers).get("image", ""))
+    except ContainerMissing:
+        return ""
+
+
 class Configured(NamedTuple):
     """A StatefulSet with what one of its brokers runs with: `keys` are the settings that it was given, without defaults,
     `hidden` the names of those that it keeps to itself."""
