@@ -117,8 +117,8 @@ async def test_a_wrong_chroot_is_named(server: ZooKeeperServer, chroot: str) -> 
             await zookeeper.state()
 
 
-@pytest.mark.parametrize("data", [b"", b"null"])
-async def test_a_migration_node_without_data(tree: tuple[str, KazooClient], data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"", b"null", None])
+async def test_a_migration_node_without_data(tree: tuple[str, KazooClient], data: bytes | None) -> None:
     tree[1].create("/migration", data)
     async with opened(tree[0]) as zookeeper:
         migration = (await zookeeper.state()).migration
@@ -149,6 +149,7 @@ async def test_a_claimed_tree_with_the_time_of_its_heartbeat(tree: tuple[str, Ka
 @pytest.mark.parametrize(("path", "data", "why"), [
     ("/controller", b"\xff\xfe", "not JSON"),
     ("/controller", b"[1]", "not a JSON object"),
+    ("/controller", None, "empty"),
     ("/controller", b'{"brokerid":"one"}', "brokerid is not a whole number"),
     ("/controller_epoch", b"seven", "invalid literal"),
     ("/migration", b'{"kraft_metadata_offset":1}', "kraft_controller_id is missing"),
@@ -157,7 +158,7 @@ async def test_a_claimed_tree_with_the_time_of_its_heartbeat(tree: tuple[str, Ka
     ("/brokers/ids/one", b"{}", "invalid literal"),
 ])
 async def test_a_malformed_small_node_is_refused_by_name(
-    tree: tuple[str, KazooClient], path: str, data: bytes, why: str
+    tree: tuple[str, KazooClient], path: str, data: bytes | None, why: str
 ) -> None:
     tree[1].create(path, data, makepath=True)
     async with opened(tree[0]) as zookeeper:

@@ -68,6 +68,18 @@ async def test_an_empty_tree_is_empty_metadata(zookeeper: KazooZooKeeper) -> Non
     await zookeeper.close()
 
 
+async def test_a_node_without_data_is_not_one_with_empty_data(zookeeper: KazooZooKeeper, client: KazooClient) -> None:
+    """Kafka begins with the one, and ends at the other."""
+    client.create("/latest_producer_id_block", None)
+    client.create("/migration", None)
+    reading = await zookeeper.metadata(None)
+    assert (reading.offset, reading.metadata) == (-1, ClusterMetadata())
+    client.set("/latest_producer_id_block", b"")
+    client.create("/config/topics/orders", None, makepath=True)
+    assert (await zookeeper.metadata(None)).metadata.malformed == {"/latest_producer_id_block": "empty"}
+    await zookeeper.close()
+
+
 async def test_changes_are_seen_and_the_rest_is_not_parsed_again(
     zookeeper: KazooZooKeeper, client: KazooClient, monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,7 +16,7 @@ from switchover.metadata.tree import TreeParser, assembled
 ACL_PATHS = {"literal": "/kafka-acl", "prefixed": "/kafka-acl-extended/prefixed"}
 
 
-def from_nodes(nodes: Mapping[str, bytes], secret: str | None = None) -> ClusterMetadata:
+def from_nodes(nodes: Mapping[str, bytes | None], secret: str | None = None) -> ClusterMetadata:
     parser = TreeParser(secret)
     return assembled(parser.entries(path, data) for path, data in nodes.items())
 
@@ -24,8 +24,8 @@ def from_nodes(nodes: Mapping[str, bytes], secret: str | None = None) -> Cluster
 # --- ZooKeeper --------------------------------------------------------------------------------------------------------
 
 
-def nodes_of(metadata: ClusterMetadata) -> dict[str, bytes]:
-    """Path -> data, the empty nodes included that Kafka leaves behind."""
+def nodes_of(metadata: ClusterMetadata) -> dict[str, bytes | None]:
+    """Path -> data, the empty nodes included that Kafka leaves behind; None for a node without data."""
     nodes: dict[str, Any] = {f"/config/topics/{name}": config({}) for name in metadata.topics}
     nodes |= {f"/brokers/topics/{name}": topic_node(topic) for name, topic in metadata.topics.items()}
     for resource, values in metadata.configs.items():
@@ -44,7 +44,8 @@ def nodes_of(metadata: ClusterMetadata) -> dict[str, bytes]:
     nodes |= {path: acl_node(found) for path, found in acls.items()}
     nodes |= {f"/delegation_token/tokens/{name}": token_node(name, token) for name, token in metadata.tokens.items()}
     next_id = metadata.next_producer_id
-    nodes["/latest_producer_id_block"] = b"" if next_id is None else json.dumps(
+    nodes["/feature"] = b'{"features":{},"version":2,"status":1}'
+    nodes["/latest_producer_id_block"] = None if next_id is None else json.dumps(
         {"version": 1, "broker": 1, "block_start": str(next_id - 1000), "block_end": str(next_id - 1)}).encode()
     return nodes
 

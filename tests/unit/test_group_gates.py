@@ -383,6 +383,8 @@ FINDINGS = [
             "client-of-orders-1", "Offline"),
     Finding("PlainAssignments", "F1 right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
             "client-of-orders-1", "Offline"),
+    Finding("NoStrangers", "members behind Linkerd", with_member(3, host="127.0.0.1"), WAIT, "ForeignMembers",
+            "client-of-orders-3 at 127.0.0.1", "Linkerd: config.linkerd.io/skip-inbound-ports"),
     Finding("NoStrangers", "members behind a mesh", with_member(3, host="127.0.0.6"), WAIT, "ForeignMembers",
             "client-of-orders-3 at 127.0.0.6", "traffic.sidecar.istio.io/excludeInboundPorts"),
     Finding("NoStrangers", "P18: a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",

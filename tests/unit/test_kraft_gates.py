@@ -35,6 +35,7 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.gates import workloads
 from switchover.core.kraft.gates.dual_write import copy_timeout
+from switchover.core.kraft.gates.parity import check_parity
 from switchover.core.kraft.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
@@ -1110,3 +1111,35 @@ def test_a_revert_of_the_strategy_says_that_kubernetes_may_restart_brokers():
 def test_a_revert_by_nobody_known_is_told_all_the_same():
     found = workloads.check_template_is_ours(hybrid(moment("MoveBrokers", "CBB", "PPP")))
     assert found.message.startswith("somebody changed mounts of StatefulSet kafka back")
+
+
+def outdated(*managers: Manager) -> Verdict:
+    """A pod that would restart, under a template that these wrote."""
+    picture = spoil_workload(pod("kafka-1", revision="kafka-7c9d")(at_rest()), managers=managers)
+    return workloads.check_no_pod_would_restart(picture)
+
+
+def test_who_made_a_restart_due_is_named_with_the_command_that_gives_the_template_back() -> None:
+    found = outdated(
+        Manager("reloader", "Update", "", NOW, frozenset({"env of kafka", "annotations", "replicas"})),
+        Manager("kubectl-client-side-apply", "Update", "", NOW - 9000, frozenset({"mounts", "command"})),
+        Manager("switchover", "Update", "", NOW + 1, frozenset({"volumes", "strategy"})),
+        Manager("kube-controller-manager", "Update", "scale", NOW + 2, frozenset({"replicas"})))
+    assert found.message == ("kafka-1 does not have the update revision: Kubernetes would restart it; reloader wrote"
+                             " annotations, env of kafka of its template last")
+    assert found.unblocks.endswith(
+        ": kubectl --namespace kafka rollout undo statefulset kafka --to-revision="
+        "$(kubectl --namespace kafka get controllerrevision kafka-7c9d --output jsonpath={.revision})")
+
+
+def test_a_restart_that_nobody_known_made_due_is_told_all_the_same() -> None:
+    assert outdated().message == "kafka-1 does not have the update revision: Kubernetes would restart it"
+
+
+def test_the_controller_that_is_to_restart_for_a_difference_is_named() -> None:
+    differing = parity(difference=True)(moment("Soak"))
+    leader = value(differing.facts.quorum).leader_id
+    found = check_parity(differing)
+    assert found.unblocks.startswith(f"kubectl --namespace kafka delete pod kafka-controller-{leader - 3000}: ")
+    nobody = with_fact(differing, "quorum", Unknown("no controller leads"))
+    assert check_parity(nobody).unblocks.startswith("restart the leading controller: ")

@@ -479,6 +479,8 @@ BAD += [
     Bad("many disks and an old protocol", lambda picture: disks(*TWO)(protocol("3.6-IV2")(picture)), "Disks", F,
         "JbodNeedsNewerProtocol", "broker 1"),
     Bad("a protocol version within a release", protocol("3.7-IV1"), "Versions", F, "ProtocolVersionUnsupported", "3.7-IV4"),
+    Bad("two topics with one id", topics(topics={name: ZooKeeperTopic("id", {0: (0, 1, 2)}) for name in ("orders", "copy")}),
+        "Topics", F, "TopicsShareAnId", "topics copy, orders have the same topic_id"),
     Bad("a topic that our user may not see", topics(topics={"secret": ZooKeeperTopic("id", {0: (0, 1, 2)})}), "TopicsSeen",
         W, "TopicsHidden", "secret"),
     Bad("a broker that tells nothing of itself", lambda picture: with_fact(picture, "examination", replace(
@@ -530,6 +532,12 @@ TOLD = [
      Severity.INFO, "GitOpsTolerates"),
     ("Wave", workload(marks={"wave.pusher.com/update-on-config-change": "true"}), "Ownership", Severity.WARNING,
      "TemplateRewritten"),
+    ("Reloader", workload(marks={"reloader.stakater.com/auto": "true"}), "Ownership", Severity.WARNING, "TemplateRewritten"),
+    ("Reloader for one Secret", workload(marks={"secret.reloader.stakater.com/reload": "kafka-users"}), "Ownership",
+     Severity.WARNING, "TemplateRewritten"),
+    ("Rancher's Fleet", workload(marks={
+        "meta.helm.sh/release-name": "kafka", "objectset.rio.cattle.io/id": "default-kafka"}), "Ownership",
+     Severity.WARNING, "GitOpsOwned"),
     ("a HelmRelease that was told", workload(marks={**FLUX_HELM, "helm.toolkit.fluxcd.io/driftDetection": "disabled"}),
      "Ownership", Severity.INFO, "GitOpsTolerates"),
     ("Helm", workload(marks={"meta.helm.sh/release-name": "kafka"}), "Ownership", Severity.INFO, "HelmOwned"),
@@ -821,6 +829,13 @@ def test_who_must_be_a_super_user_is_told_by_name(how: Change, who: str):
 def test_a_tool_that_would_revert_comes_with_the_stanza_against_it(marks, stanza):
     (finding,) = check("Ownership", workload(marks=marks)(moment("Preflight"))).findings
     assert stanza in finding.unblocks
+
+
+def test_what_reloads_a_template_is_told_with_what_takes_it_off() -> None:
+    (finding,) = check("Ownership", workload(marks={"reloader.stakater.com/auto": "true"})(moment("Preflight"))).findings
+    assert finding.unblocks.endswith("kubectl --namespace kafka annotate statefulset kafka reloader.stakater.com/auto-")
+    silent = workload(marks={"reloader.stakater.com/auto": "false", "reloader.stakater.com/last-reloaded-from": "{}"})
+    assert check("Ownership", silent(moment("Preflight"))).findings == ()
 
 
 @pytest.mark.parametrize("text", [item.split(" and ")[index] for item in [

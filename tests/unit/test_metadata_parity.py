@@ -174,13 +174,29 @@ def test_no_more_differences_are_named_than_somebody_reads() -> None:
     ("/config/ips/10.0.0.1", b'{"config": {"connection_creation_rate": "2147483648"}}', "no whole number of 32 bits"),
     ("/config/users/u", b'{"config": {"SCRAM-SHA-256": "salt=?"}}', "SCRAM-SHA-256 is not a credential"),
     ("/kafka-acl/Topic/t", b'{"version": 2, "acls": []}', "version of the ACLs is not 1"),
-    ("/kafka-acl/Nothing/t",
-     b'{"version": 1, "acls": [{"principal": "u", "host": "*", "permissionType": "Allow", "operation": "Read"}]}',
+    ("/kafka-acl/Topic/t",
+     b'{"version": 1, "acls": [{"principal": "u", "host": "*", "permissionType": "Allow", "operation": "Nothing"}]}',
      "unknown word 'Nothing'"),
+    ("/config/users/u", b'{"config": {"foo_rate": "10"}}', "foo_rate is no quota of Kafka's, and the migration would"),
+    ("/config/users/u/clients/c", b'{"config": {"connection_creation_rate": "10"}}', "connection_creation_rate is no quota"),
+    ("/config/clients/c", b'{"config": {"owner": "team-a"}}', "owner is no quota of Kafka's"),
+    ("/config/ips/10.0.0.1", b'{"config": {"producer_byte_rate": "10"}}', "producer_byte_rate is no quota of Kafka's"),
+    ("/config/users/u", b'{"config": {"producer_byte_rate": " 10"}}', "producer_byte_rate has blanks around it"),
+    ("/config/users/50%off", b'{"config": {}}', "its name has a % that begins no escape"),
+    ("/config/users/u/clients/%zz", b'{"config": {}}', "its name has a % that begins no escape"),
+    ("/config/clients/100%", b"", "its name has a % that begins no escape"),
+    ("/config/topics/t", b'{"config": {"retention.ms": "abc"}}', "retention.ms is no whole number of 64 bits, and no"),
+    ("/config/topics/t", b'{"config": {"min.insync.replicas": "0"}}', "min.insync.replicas is not within 1.., and no"),
+    ("/config/topics/t", b'{"config": {"cleanup.policy": "compact,none"}}', "cleanup.policy is none of compact, delete"),
+    ("/config/topics/t", b'{"config": {"preallocate": "yes"}}', "preallocate is neither true nor false"),
+    ("/feature", b'{"features":{"other.version":1},"version":2,"status":1}', "feature other.version is finalized"),
+    ("/feature", b'{"features":{"metadata.version":99},"version":2,"status":1}', "feature metadata.version is finalized"),
+    ("/feature", None, "empty"),
     ("/delegation_token/tokens/t", b'{"owner": "User:a"}', "renewers is missing"),
     ("/latest_producer_id_block", b"[]", "not a JSON object"),
+    ("/latest_producer_id_block", b"", "empty"),
 ])
-def test_a_node_that_cannot_be_read_is_a_difference(path: str, data: bytes, why: str) -> None:
+def test_a_node_that_cannot_be_read_is_a_difference(path: str, data: bytes | None, why: str) -> None:
     found = difference(from_nodes({path: data}), ClusterMetadata())
     assert [(item.kind, item.key) for item in found] == [("znode", path)]
     assert why in found[0].zookeeper
@@ -188,8 +204,35 @@ def test_a_node_that_cannot_be_read_is_a_difference(path: str, data: bytes, why:
 
 def test_what_kafka_leaves_behind_empty_is_nothing() -> None:
     nodes = {"/config/topics/t": b"", "/config/brokers/1": b'{"version":1,"config":{}}', "/config/users/u": b'{"version":1}',
-             "/kafka-acl/Topic/t": b'{"version":1,"acls":[]}', "/latest_producer_id_block": b""}
+             "/kafka-acl/Topic/t": b'{"version":1,"acls":[]}', "/latest_producer_id_block": None}
     assert from_nodes(nodes) == ClusterMetadata()
+
+
+@pytest.mark.parametrize(("path", "data"), [
+    ("/kafka-acl/Nothing/t",
+     b'{"version": 1, "acls": [{"principal": "u", "host": "*", "permissionType": "Allow", "operation": "Read"}]}'),
+    ("/feature", b'{"features":{"other.version":1},"version":2,"status":0}'),
+    ("/feature", b'{"features":{"metadata.version":21},"version":2,"status":1}'),
+    ("/feature", b'{"features":{"metadata.version":{"min_version_level":1,"max_version_level":2}},"version":1,"status":1}'),
+])
+def test_what_kafka_passes_over_is_nothing(path: str, data: bytes) -> None:
+    assert from_nodes({path: data}) == ClusterMetadata()
+
+
+@pytest.mark.parametrize(("path", "key", "value"), [
+    ("/config/topics/t", "message.format.version", "0.10.2"), ("/config/topics/t", "owner", "team-a"),
+    ("/config/topics/t", "retention.ms", " -1 "), ("/config/topics/t", "min.cleanable.dirty.ratio", "0.5f"),
+    ("/config/brokers/<default>", "log.cleaner.threads", "abc"),
+])
+def test_settings_that_kafka_takes_are_settings(path: str, key: str, value: str) -> None:
+    """Of a broker's it takes all, with an ERROR in its log; of a topic's those that it does not know."""
+    (settings,) = from_nodes({path: json.dumps({"config": {key: value}}).encode()}).configs.values()
+    assert settings == {key: value}
+
+
+def test_a_number_with_javas_suffix_is_one() -> None:
+    (quotas,) = from_nodes({"/config/users/u": b'{"config": {"request_percentage": "12.5d"}}'}).quotas.values()
+    assert quotas == {"request_percentage": 12.5}
 
 
 def test_a_block_of_a_controller_is_one_that_nobody_has_yet() -> None:
@@ -414,11 +457,14 @@ IDS = st.lists(st.integers(0, 9), unique=True, max_size=3).map(tuple)
 ASSIGNMENTS = st.builds(Assignment, IDS.filter(bool), IDS, IDS)
 TOPIC_IDS = st.uuids().map(lambda item: urlsafe_b64encode(item.bytes).decode().rstrip("="))
 VALUES = st.dictionaries(LEGAL, TEXT, min_size=1, max_size=3)
-NUMBERS = st.dictionaries(LEGAL, st.floats(0, 1e18), min_size=1, max_size=2)
+WHOLE = st.integers(0, 2**31 - 1).map(float)
+RATES = st.fixed_dictionaries({"producer_byte_rate": WHOLE}, optional={
+    "consumer_byte_rate": WHOLE, "request_percentage": st.floats(0, 1e18), "controller_mutation_rate": st.floats(0, 1e18)})
 NAMES = st.none() | TEXT
-ENTITIES = (st.tuples(st.tuples(st.just("user"), NAMES)) | st.tuples(st.tuples(st.just("client-id"), NAMES))
-            | st.tuples(st.tuples(st.just("ip"), NAMES))
-            | st.tuples(st.tuples(st.just("client-id"), NAMES), st.tuples(st.just("user"), NAMES)))
+CLIENTS = (st.tuples(st.tuples(st.just("user"), NAMES)) | st.tuples(st.tuples(st.just("client-id"), NAMES))
+           | st.tuples(st.tuples(st.just("client-id"), NAMES), st.tuples(st.just("user"), NAMES)))
+QUOTAS = st.dictionaries(CLIENTS, RATES, max_size=4) | st.dictionaries(
+    st.tuples(st.tuples(st.just("ip"), NAMES)), st.fixed_dictionaries({"connection_creation_rate": WHOLE}), max_size=4)
 
 
 def of(words: Iterable[str]) -> st.SearchStrategy[str]:
@@ -432,7 +478,7 @@ def metadata() -> st.SearchStrategy[ClusterMetadata]:
             ClusterMetadata,
             topics=st.just({name: Topic(*item) for name, item in topics.items()}),
             configs=st.dictionaries(st.sampled_from(resources), VALUES, max_size=3),
-            quotas=st.dictionaries(ENTITIES, NUMBERS, max_size=4),
+            quotas=QUOTAS,
             acls=st.frozensets(st.builds(
                 Acl, principal=TEXT.map("User:{}".format), host=TEXT, permission=of(ACL_PERMISSIONS.values()),
                 operation=of(ACL_OPERATIONS.values()), resource=of(RESOURCE_TYPES.values()),

@@ -31,7 +31,8 @@ def managers(found: Mapping[str, Any]) -> tuple[Manager, ...]:
 
 
 def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
-    pod = (fields.get("f:template") or {}).get("f:spec") or {}
+    template = fields.get("f:template") or {}
+    pod = template.get("f:spec") or {}
     named = pod.get("f:containers") or {}
     containers = tuple(named.values())
     owned = {
@@ -39,6 +40,7 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "mounts": any("f:volumeMounts" in container for container in containers),
         "command": any("f:command" in container for container in containers),
         "image": any("f:image" in container for container in containers),
+        "annotations": "f:annotations" in (template.get("f:metadata") or {}),
         "strategy": "f:updateStrategy" in fields,
         "replicas": "f:replicas" in fields,
     }

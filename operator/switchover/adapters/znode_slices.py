@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 SLICE = 250                 # nodes; about a tenth of a second
 
 T = TypeVar("T")
-Node = tuple[bytes, Any]    # data and kazoo's ZnodeStat
+Node = tuple[bytes | None, Any]     # data, None where a node has none, and kazoo's ZnodeStat
 Call = Callable[[Callable[[float], Any]], Awaitable[Any]]
 Read = Callable[[float, Sequence[str]], Iterator[tuple[str, Node]]]
 List = Callable[[float, Sequence[str]], Mapping[str, Sequence[str]]]

@@ -10,17 +10,17 @@ from switchover.core.kraft.facts import Address, ControllerNode, MigrationNode, 
 from switchover.metadata.node_json import document, items, mapping, number, replicas, text
 
 
-def integer(data: bytes) -> int:
+def integer(data: bytes | None) -> int:
     """`/controller_epoch`: a number in ASCII."""
-    return int(data.decode("ascii"))
+    return int((data or b"").decode("ascii"))
 
 
-def cluster_id(data: bytes) -> str:
+def cluster_id(data: bytes | None) -> str:
     """`/cluster/id`."""
     return text(document(data), "id")
 
 
-def controller(data: bytes, ephemeral_owner: int, version: int) -> ControllerNode:
+def controller(data: bytes | None, ephemeral_owner: int, version: int) -> ControllerNode:
     """`/controller`; brokers before Kafka 3.4 write no `kraftControllerEpoch`."""
     fields = document(data)
     return ControllerNode(
@@ -31,10 +31,10 @@ def controller(data: bytes, ephemeral_owner: int, version: int) -> ControllerNod
     )
 
 
-def migration(data: bytes, version: int, mtime_ms: int) -> MigrationNode:
+def migration(data: bytes | None, version: int, mtime_ms: int) -> MigrationNode:
     """`/migration`; `zookeeper-security-migration` leaves it without data (KAFKA-19480)."""
     mtime = mtime_ms / 1000
-    if data.strip() in (b"", b"null"):
+    if (data or b"").strip() in (b"", b"null"):
         return MigrationNode(
             empty=True, controller_id=-1, offset=-1, epoch=-1, version=version, mtime=mtime
         )
@@ -49,7 +49,7 @@ def migration(data: bytes, version: int, mtime_ms: int) -> MigrationNode:
     )
 
 
-def endpoints(data: bytes) -> Mapping[str, Address]:
+def endpoints(data: bytes | None) -> Mapping[str, Address]:
     """`/brokers/ids/N`: listener name -> address."""
     found = {}
     for endpoint in items(document(data), "endpoints"):
@@ -61,13 +61,13 @@ def endpoints(data: bytes) -> Mapping[str, Address]:
     return found
 
 
-def registered_at(data: bytes) -> float | None:
+def registered_at(data: bytes | None) -> float | None:
     """`/brokers/ids/N`: by its own clock, when the broker wrote the node (`BrokerIdZNode.encode`); None: not told."""
     told = document(data).get("timestamp")
     return int(told) / 1000 if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 16 else None
 
 
-def topic(data: bytes) -> tuple[ZooKeeperTopic, bool]:
+def topic(data: bytes | None) -> tuple[ZooKeeperTopic, bool]:
     """`/brokers/topics/T`, and whether one of its partitions is being reassigned."""
     fields = document(data)
     topic_id = fields.get("topic_id")
@@ -78,11 +78,11 @@ def topic(data: bytes) -> tuple[ZooKeeperTopic, bool]:
     return ZooKeeperTopic(topic_id or None, assignment), moving
 
 
-def partition_epoch(data: bytes) -> int:
+def partition_epoch(data: bytes | None) -> int:
     """`/brokers/topics/T/partitions/P/state`: its `controller_epoch`, the raft epoch where dual write wrote it."""
     return number(document(data), "controller_epoch")
 
 
-def reassigning(data: bytes) -> bool:
+def reassigning(data: bytes | None) -> bool:
     """`/admin/reassign_partitions`: whether it asks for anything."""
     return bool(items(document(data), "partitions"))

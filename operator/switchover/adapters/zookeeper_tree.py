@@ -14,6 +14,7 @@ from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import (
     ACL_ROOTS,
     CLIENTS,
+    FEATURE,
     PRODUCER_IDS,
     ROOTS,
     Entries,
@@ -46,7 +47,7 @@ class TreeReader:
         self._slices.reads = 0
         offset = await self._offset()
         children = self._slices.children
-        paths = [PRODUCER_IDS, *await children(ROOTS)]
+        paths = [PRODUCER_IDS, FEATURE, *await children(ROOTS)]
         paths += await children(await children(ACL_ROOTS))
         users = await self._take(paths)
         clients = await children([f"{user}/{CLIENTS}" for user in users])

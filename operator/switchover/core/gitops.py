@@ -18,9 +18,14 @@ FLUX = "Flux Kustomization"
 FLUX_KUSTOMIZE = "kustomize.toolkit.fluxcd.io/"
 FLUX_HELM = "helm.toolkit.fluxcd.io/"
 HELM = "meta.helm.sh/release-name"
+FLEET = "objectset.rio.cattle.io/id"
+"""Rancher's; beside Helm's own mark it is Fleet's, which deploys every bundle as a release."""
 WAVE = "wave.pusher.com/update-on-config-change"
-MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app.kubernetes.io/", WAVE)
+RELOADER = "reloader.stakater.com/"
+RELOADS = (RELOADER, f"secret.{RELOADER}", f"configmap.{RELOADER}")
+MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app.kubernetes.io/", FLEET, WAVE, *RELOADS)
 """What the labels and annotations of these tools begin with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -60,6 +65,10 @@ def tool_of(workload: Kept, namespace: str) -> Tool | None:
         mark = f"{annotate} {FLUX_KUSTOMIZE}reconcile=disabled"
         there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
         return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)
+    if (bundle := marks.get(FLEET)) and HELM in marks:
+        pause = ("set spec.paused: true in its GitRepo or Bundle until HandOver; with correctDrift.enabled Fleet puts back"
+                 " what others change")
+        return Tool("Rancher Fleet bundle", bundle, reverts=True, quiet=False, tolerate=pause, suspend=pause)
     if release := marks.get(HELM):
         wait = f"no helm upgrade of {release} before HandOver, and then only with what runs in its templates or values"
         return Tool("Helm release", release, reverts=False, quiet=False, tolerate=wait, suspend=wait)
@@ -77,6 +86,12 @@ def _argo(workload: Kept, namespace: str, application: str) -> Tool:
                  + ", namespace: " + namespace + ", managedFieldsManagers: [" + names.MANAGER + "]}] and"
                  " syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]} in the spec of the Application",
         suspend=f"argocd app set {application} --sync-policy none")
+
+
+def reloads(workload: Kept) -> str:
+    """The mark by which Stakater's Reloader rewrites a template when a Secret or ConfigMap changes; "" for none."""
+    return next((mark for mark, value in sorted(workload.marks.items()) if mark.startswith(RELOADS)
+                 and value.casefold() != "false" and not mark.endswith(("/ignore", "/last-reloaded-from"))), "")
 
 
 def last_writer(workload: Kept, parts: Iterable[str]) -> Manager | None:

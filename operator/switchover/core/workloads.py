@@ -9,8 +9,8 @@ from typing import Protocol
 class Manager:
     """An entry of an object's managedFields: who wrote which of the parts that matter here, and when last.
 
-    `parts` are of: volumes, mounts, command, strategy, replicas, and of each container "image of app", "env of app" and
-    "args of app". `subresource` is "scale" for autoscalers and kubectl scale.
+    `parts` are of: volumes, mounts, command, annotations (of its pods), strategy, replicas, and of each container "image of
+    app", "env of app" and "args of app". `subresource` is "scale" for autoscalers and kubectl scale.
     """
 
     name: str

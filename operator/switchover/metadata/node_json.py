@@ -1,4 +1,7 @@
-"""Reading JSON documents as Kafka writes them into ZooKeeper: every function raises ValueError with the reason."""
+"""Reading JSON documents as Kafka writes them into ZooKeeper: every function raises ValueError with the reason.
+
+ZooKeeper tells a node without data (None) from one whose data is empty; neither is a document.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +9,9 @@ from typing import Any
 from switchover import documents
 
 
-def document(data: bytes) -> dict[str, Any]:
+def document(data: bytes | None) -> dict[str, Any]:
     try:
-        found = documents.parsed(data)
+        found = documents.parsed(data or b"")
     except ValueError as error:      # UnicodeDecodeError is a ValueError
         raise ValueError("not JSON" if data else "empty") from error
     if not isinstance(found, dict):

@@ -22,6 +22,8 @@ from switchover.metadata.cluster import (
     Token,
     Topic,
 )
+from switchover.metadata.kafka_config import CLIENT_QUOTAS, FEATURES, IP_QUOTAS, Definition, double, is_whole, why_not
+from switchover.metadata.kafka_config import TOPIC as TOPIC_SETTINGS
 from switchover.metadata.names import ACL_OPERATIONS, ACL_PERMISSIONS, PATTERN_TYPES, RESOURCE_TYPES, SCRAM_MECHANISMS
 from switchover.metadata.node_json import document, items, mapping, number, replicas, text
 from switchover.metadata.passwords import decrypted, is_password, is_secret
@@ -34,13 +36,13 @@ ACL_ROOTS = ("/kafka-acl", "/kafka-acl-extended/prefixed")
 CLIENTS = "clients"
 """The one child that a node of /config/users may have; its children are clients of that user."""
 PRODUCER_IDS = "/latest_producer_id_block"
+FEATURE = "/feature"
+"""Nothing of it is metadata that is compared; a broker of either mode reads it when it starts."""
 
 _DEFAULT = "<default>"
 _CONTROLLER = -1                                # who KRaft's controllers say they are in PRODUCER_IDS
-_DOUBLE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")      # what Java and Python read alike
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_BITS = {"producer_byte_rate": 64, "consumer_byte_rate": 64, "connection_creation_rate": 32}
-"""Quotas that a broker reads as whole numbers when it starts, and ends where they are none (ConfigHandler.scala)."""
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_FEATURES_ENABLED = 1                           # FeatureZNodeStatus
 
 Entries = tuple[tuple[str, Any, Any], ...]
 """(field of ClusterMetadata, key, value) of one node."""
@@ -58,10 +60,14 @@ class TreeParser:
         self._secret = secret
         self._assignments: dict[Assignment, Assignment] = {}
 
-    def entries(self, path: str, data: bytes) -> Entries:
-        """What a node says; one that Kafka could not have written becomes an entry of `malformed`."""
+    def entries(self, path: str, data: bytes | None) -> Entries:
+        """What a node says; one that Kafka could not have written becomes an entry of `malformed`. None: it has no data,
+        which Kafka tells from none in it.
+        """
         try:
-            return tuple(self._entries(path.split("/")[1:], data))
+            if data is None and path == PRODUCER_IDS:                # so it stands until a producer asks for ids
+                return ()
+            return tuple(self._entries(path.split("/")[1:], data or b""))
         except ValueError as error:
             return (("malformed", path, str(error)),)
 
@@ -70,7 +76,7 @@ class TreeParser:
             case ["brokers", "topics", name]:
                 return [("topics", name, self._topic(data))]
             case ["config", "topics", name]:
-                return _configuration(Resource(TOPIC, name), _config(data))
+                return _configuration(Resource(TOPIC, name), _topic_settings(_config(data)))
             case ["config", "brokers", name]:
                 resource = Resource(BROKER, "" if name == _DEFAULT else name)
                 return _configuration(resource, {
@@ -79,11 +85,11 @@ class TreeParser:
             case ["config", "users", user]:
                 return _user(user, _config(data))
             case ["config", "users", user, "clients", client]:
-                return _quotas((("client-id", _name(client)), ("user", _name(user))), _config(data))
+                return _quotas((("client-id", _name(client)), ("user", _name(user))), _config(data), CLIENT_QUOTAS)
             case ["config", "clients", client]:
-                return _quotas((("client-id", _name(client)),), _config(data))
+                return _quotas((("client-id", _name(client)),), _config(data), CLIENT_QUOTAS)
             case ["config", "ips", ip]:
-                return _quotas((("ip", _name(ip)),), _config(data))
+                return _quotas((("ip", _name(ip)),), _config(data), IP_QUOTAS)
             case ["kafka-acl", resource, name]:
                 return _acls("literal", resource, name, data)
             case ["kafka-acl-extended", pattern, resource, name]:
@@ -91,7 +97,9 @@ class TreeParser:
             case ["delegation_token", "tokens", token]:
                 return [("tokens", token, _token(data))]
             case ["latest_producer_id_block"]:
-                return [("next_producer_id", None, _next_producer_id(data))] if data else []
+                return [("next_producer_id", None, _next_producer_id(data))]
+            case ["feature"]:
+                return _features(data)
             case _:
                 raise ValueError("not a node of Kafka's metadata")
 
@@ -131,6 +139,13 @@ def _config(data: bytes) -> Mapping[str, str]:
     return found
 
 
+def _topic_settings(config: Mapping[str, str]) -> Mapping[str, str]:
+    for key, value in config.items():
+        if key in TOPIC_SETTINGS and (why := why_not(TOPIC_SETTINGS[key], value)):
+            raise ValueError(f"{key} {why}, and no broker starts with it")
+    return config
+
+
 def _configuration(resource: Resource, config: Mapping[str, str]) -> Entries:
     shown = {key: Hidden(value) if is_secret(key) else value for key, value in config.items()}
     return (("configs", resource, shown),) if shown else ()
@@ -140,23 +155,24 @@ def _user(user: str, config: Mapping[str, str]) -> Iterable[tuple[str, Any, Any]
     """A user's node holds quotas and SCRAM credentials side by side."""
     for mechanism in SCRAM_MECHANISMS.values():
         if mechanism in config:
-            yield "scram", (unquote_plus(user), mechanism), _scram(mechanism, config[mechanism])
+            yield "scram", (_decoded(user), mechanism), _scram(mechanism, config[mechanism])
     quotas = {key: value for key, value in config.items() if key not in SCRAM_MECHANISMS.values()}
-    yield from _quotas((("user", _name(user)),), quotas)
+    yield from _quotas((("user", _name(user)),), quotas, CLIENT_QUOTAS)
 
 
-def _quotas(entity: Entity, config: Mapping[str, str]) -> Entries:
+def _quotas(entity: Entity, config: Mapping[str, str], known: Mapping[str, Definition]) -> Entries:
+    """The copy reads every value as a number, a broker some of them as whole ones, and dual write no key but Kafka's own."""
+    quotas = {}
     for key, value in config.items():
-        if not _DOUBLE.fullmatch(value.strip()):
+        definition, number = known.get(key), double(value)
+        if definition is None:
+            raise ValueError(f"{key} is no quota of Kafka's, and the migration would end or stand still at it")
+        if number is None:
             raise ValueError(f"{key} is not a number")
-        if (bits := _BITS.get(key)) is not None and not _is_whole(value, bits):
-            raise ValueError(f"{key} is no whole number of {bits} bits, and no broker starts with it")
-    return (("quotas", entity, {key: float(value) for key, value in config.items()}),) if config else ()
-
-
-def _is_whole(value: str, bits: int) -> bool:
-    """As Java parses it: digits alone, within the range."""
-    return _WHOLE.fullmatch(value) is not None and len(value) < 25 and -1 << bits - 1 <= int(value) < 1 << bits - 1
+        if definition.type != "DOUBLE" and not is_whole(value, definition):
+            raise ValueError(f"{key} {why_not(definition, value) or 'has blanks around it'}, and no broker starts with it")
+        quotas[key] = number
+    return (("quotas", entity, quotas),) if quotas else ()
 
 
 def _scram(mechanism: str, value: str) -> Scram:
@@ -171,6 +187,8 @@ def _scram(mechanism: str, value: str) -> Scram:
 def _acls(pattern: str, resource: str, name: str, data: bytes) -> Iterable[tuple[str, Any, Any]]:
     if not data:
         return
+    if resource.lower() not in {name.lower() for name in RESOURCE_TYPES.values()}:
+        return                                  # Kafka passes over what it has no such resources for, in either mode
     fields = document(data)
     if number(fields, "version") != 1:
         raise ValueError("version of the ACLs is not 1")
@@ -195,14 +213,14 @@ def _word(names: Mapping[int, str], word: str) -> str:
 
 def _token(data: bytes) -> Token:
     fields = document(data)
-    owner = unquote_plus(text(fields, "owner"))
+    owner = _decoded(text(fields, "owner"))
     renewers = items(fields, "renewers")
     if not all(isinstance(renewer, str) for renewer in renewers):
         raise ValueError("a renewer is not a text")
     return Token(
         owner=owner,
-        requester=unquote_plus(text(fields, "tokenRequester")) if "tokenRequester" in fields else owner,
-        renewers=tuple(unquote_plus(renewer) for renewer in renewers),
+        requester=_decoded(text(fields, "tokenRequester")) if "tokenRequester" in fields else owner,
+        renewers=tuple(map(_decoded, renewers)),
         issued=number(fields, "issueTimestamp"),
         expires=number(fields, "expiryTimestamp"),
         latest=number(fields, "maxTimestamp"),
@@ -217,5 +235,25 @@ def _next_producer_id(data: bytes) -> int:
     return int(text(fields, "block_end")) + 1
 
 
+def _features(data: bytes) -> Entries:
+    """Nothing to copy: a feature that Kafka 3.9 does not know, or not in this level, ends each of its brokers."""
+    fields = document(data)
+    levels = mapping(fields, "features")
+    if number(fields, "status") != _FEATURES_ENABLED:
+        return ()
+    for name, level in levels.items():
+        low, high = FEATURES.get(name, (1, 0))
+        newest = level.get("max_version_level") if isinstance(level, dict) else level       # as before Kafka 3.3
+        if not isinstance(newest, int) or not low <= newest <= high:
+            raise ValueError(f"feature {name} is finalized at a level that Kafka 3.9 does not support, and no broker starts")
+    return ()
+
+
 def _name(node: str) -> str | None:
-    return None if node == _DEFAULT else unquote_plus(node)
+    return None if node == _DEFAULT else _decoded(node)
+
+
+def _decoded(text: str) -> str:
+    if _BROKEN_ESCAPE.search(text):
+        raise ValueError("its name has a % that begins no escape, and no broker starts with it")
+    return unquote_plus(text)

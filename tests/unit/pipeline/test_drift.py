@@ -118,7 +118,7 @@ def test_more_than_are_named_are_said_to_be_more() -> None:
 
 Item = tuple[str, str, str | None]
 NAMES = st.sampled_from(["orders", "a b", "x-1", "\u202eevil\n", "9"])
-KEYS = st.sampled_from(["retention.ms", "cleanup.policy", "plugin.password"])
+KEYS = st.sampled_from(["plugin.retention", "plugin.policy", "plugin.password"])
 VALUES = st.sampled_from(["", "1", "nothing", "1 2\x00"])
 CONFIGS = st.dictionaries(KEYS, VALUES, min_size=1).map(
     lambda found: {key: Hidden(value) if "password" in key else value for key, value in found.items()})

@@ -42,8 +42,19 @@ def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
     return None
 
 
-BEHIND_A_SIDECAR = "127.0.0.6"
-"""From where Istio's sidecar hands connections on (InboundPassthroughBindIpv4)."""
+MESHES = {
+    "Istio": "traffic.sidecar.istio.io/excludeInboundPorts",
+    "Linkerd": "config.linkerd.io/skip-inbound-ports",
+    "Kuma": "traffic.kuma.io/exclude-inbound-ports",
+    "Consul": "consul.hashicorp.com/transparent-proxy-exclude-inbound-ports",
+}
+"""The annotation of a pod by which a mesh leaves ports of it alone."""
+
+
+def _is_behind_a_sidecar(stranger: str) -> bool:
+    """Whether its connections come from within the broker's own pod: Istio and Kuma hand them on from 127.0.0.6 and ::6."""
+    host = stranger.rpartition(" at ")[2]
+    return host.startswith("127.") or host in ("::1", "::6")
 
 
 def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
@@ -54,9 +65,11 @@ def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
     more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
     cure = ("if their pods have just gone, their sessions end; else add their workload to spec.workloads before the"
             " migration, or stop them")
-    if any(stranger.endswith(f" at {BEHIND_A_SIDECAR}") for stranger in strangers):
-        cure = (f"{BEHIND_A_SIDECAR} is an Istio sidecar before the brokers, which hides who is behind it: annotate the"
-                " brokers' pods with traffic.sidecar.istio.io/excludeInboundPorts and the ports of their listeners")
+    if hidden := [stranger for stranger in strangers if _is_behind_a_sidecar(stranger)]:
+        host = hidden[0].rpartition(" at ")[2]
+        marks = ", ".join(f"{mesh}: {mark}" for mesh, mark in MESHES.items())
+        cure = (f"{host} is a sidecar in the broker's own pod, which hides who is behind it: annotate the brokers' pods so"
+                f" that their mesh leaves the ports of the listeners alone ({marks})")
     return wait("ForeignMembers", f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
                 " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
                 unblocks=cure)

@@ -121,10 +121,30 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
             return _missing(name)
         for pod in workload.pods.values():
             if pod.revision != workload.update_revision:
-                return wait("WouldRestart", f"{pod.name} does not have the update revision: Kubernetes would restart it",
-                            subject=pod.name, observed=pod.revision, threshold=workload.update_revision,
-                            unblocks="the template equals what the pods run")
+                return wait("WouldRestart", f"{pod.name} does not have the update revision: Kubernetes would restart it"
+                            f"{_who_wrote(workload)}", subject=pod.name, observed=pod.revision,
+                            threshold=workload.update_revision, unblocks=_back_to(picture, workload, pod.revision))
     return passed("no pod would restart")
+
+
+TEMPLATE = ("volumes", "mounts", "command", "annotations")
+"""Parts of a template in the words of `Manager.parts`, beside those that name a container."""
+
+
+def _who_wrote(workload: Workload) -> str:
+    parts = {part for manager in workload.managers for part in manager.parts if part in TEMPLATE or " of " in part}
+    writer = gitops.last_writer(workload, parts)
+    if writer is None:
+        return ""
+    return f"; {writer.name} wrote {', '.join(sorted(writer.parts & parts))} of its template last"
+
+
+def _back_to(picture: Picture, workload: Workload, revision: str) -> str:
+    """A ControllerRevision has the name that the pods have as their revision, and a number that `undo` wants."""
+    kubectl = f"kubectl --namespace {picture.namespace}"
+    number = f"$({kubectl} get controllerrevision {revision} --output jsonpath={{.revision}})"
+    return ("stop what writes the template, then give it back what the pods run:"
+            f" {kubectl} rollout undo statefulset {workload.name} --to-revision={number}")
 
 
 def check_users_template_can_be(picture: Picture) -> Verdict:

@@ -69,6 +69,15 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
         yield fail("TopicWithoutId", f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
                    subject=several(nameless),
                    unblocks="let the ZooKeeper controller move once (restart its broker): it writes ids")
+    named: dict[str, list[str]] = {}
+    for name, topic in sorted(found.topics.items()):
+        named.setdefault(topic.topic_id or "", []).append(name)
+    for topic_id, alike in sorted(named.items()):
+        if topic_id and len(alike) > 1:
+            yield fail("TopicsShareAnId", f"topics {several(alike)} have the same topic_id in ZooKeeper: brokers on KRaft"
+                       " would know one of them, and set the data of the others aside", subject=several(alike),
+                       observed=topic_id, threshold="an id for each topic", unblocks="keep one of them, and make the others"
+                       " anew by Kafka's tools, as the runbook says")
     if found.pending_deletes:
         yield wait("PendingDeletes", f"topics are being deleted: {several(found.pending_deletes)}",
                    subject="/admin/delete_topics", unblocks="the deletion ends")

@@ -28,6 +28,12 @@ def find_other_owners(picture: Picture) -> Iterator[Verdict]:
                        " template: each change of ours would ask for a restart that is not due, and HandOver would wait for"
                        " it", subject=subject, observed=gitops.WAVE, cure=f"until HandOver: kubectl --namespace"
                        f" {picture.namespace} annotate statefulset {name} {gitops.WAVE}-")
+        if mark := gitops.reloads(workload):
+            yield warn("TemplateRewritten", f"Stakater's Reloader writes into the template of StatefulSet {name} whenever"
+                       " one of its Secrets or ConfigMaps changes: ours are marked to be ignored, a change of another would"
+                       " ask for a restart that is not due, and HandOver would wait for it", subject=subject, observed=mark,
+                       cure="change none of them before HandOver, or until then: kubectl --namespace"
+                       f" {picture.namespace} annotate statefulset {name} {mark}-")
         yield from _tool(workload, picture.namespace)
 
 

@@ -1,0 +1,122 @@
+"""What Kafka 3.9 takes for the value of a setting that stands in ZooKeeper, as its own ConfigDefs have it.
+
+A broker parses every setting of a topic that it knows when it starts, on ZooKeeper as on KRaft, and ends where it cannot;
+what it does not know it leaves alone. Quotas it does not know are what dual write cannot write (docs/facts/public-cases.md).
+The tables are `LogConfig`'s, `QuotaConfigs`' and `BrokerFeatures`': Kafka is asked for them again by a test.
+"""
+
+import re
+from collections.abc import Mapping
+from math import inf
+from typing import NamedTuple
+
+
+class Definition(NamedTuple):
+    """A key of a ConfigDef: its type, the range that its validator lets through, and the words; of a number these are
+    let through beside the range.
+    """
+
+    type: str
+    low: float = -inf
+    high: float = inf
+    words: tuple[str, ...] = ()
+
+
+_BLANKS = "".join(map(chr, range(33)))           # what String.trim takes off
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
+_THROTTLED = re.compile(r"([0-9]+:[0-9]+)?")
+_BITS = {"INT": 32, "LONG": 64}
+THROTTLED = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+"""How Kafka writes what a list of throttled replicas may hold."""
+
+_INT, _LONG, _BOOLEAN = Definition("INT"), Definition("LONG"), Definition("BOOLEAN")
+TOPIC: Mapping[str, Definition] = {
+    "cleanup.policy": Definition("LIST", words=("compact", "delete")),
+    "compression.gzip.level": Definition("INT", 1, 9, ("-1",)),
+    "compression.lz4.level": Definition("INT", 1, 17),
+    "compression.type": Definition("STRING", words=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
+    "compression.zstd.level": Definition("INT", -131072, 22),
+    "delete.retention.ms": _LONG._replace(low=0),
+    "file.delete.delay.ms": _LONG._replace(low=0),
+    "flush.messages": _LONG._replace(low=1),
+    "flush.ms": _LONG._replace(low=0),
+    "follower.replication.throttled.replicas": Definition("LIST", words=(THROTTLED,)),
+    "index.interval.bytes": _INT._replace(low=0),
+    "leader.replication.throttled.replicas": Definition("LIST", words=(THROTTLED,)),
+    "local.retention.bytes": _LONG._replace(low=-2),
+    "local.retention.ms": _LONG._replace(low=-2),
+    "max.compaction.lag.ms": _LONG._replace(low=1),
+    "max.message.bytes": _INT._replace(low=0),
+    "message.downconversion.enable": _BOOLEAN,
+    "message.timestamp.after.max.ms": _LONG._replace(low=0),
+    "message.timestamp.before.max.ms": _LONG._replace(low=0),
+    "message.timestamp.difference.max.ms": _LONG._replace(low=0),
+    "message.timestamp.type": Definition("STRING", words=("CreateTime", "LogAppendTime")),
+    "min.cleanable.dirty.ratio": Definition("DOUBLE", 0, 1),
+    "min.compaction.lag.ms": _LONG._replace(low=0),
+    "min.insync.replicas": _INT._replace(low=1),
+    "preallocate": _BOOLEAN,
+    "remote.log.copy.disable": _BOOLEAN,
+    "remote.log.delete.on.disable": _BOOLEAN,
+    "remote.storage.enable": _BOOLEAN,
+    "retention.bytes": _LONG,
+    "retention.ms": _LONG._replace(low=-1),
+    "segment.bytes": _INT._replace(low=14),
+    "segment.index.bytes": _INT._replace(low=4),
+    "segment.jitter.ms": _LONG._replace(low=0),
+    "segment.ms": _LONG._replace(low=1),
+    "unclean.leader.election.enable": _BOOLEAN,
+}
+"""Of a topic (`LogConfig`), but for `message.format.version`, of which Kafka has many spellings."""
+CLIENT_QUOTAS: Mapping[str, Definition] = {
+    "consumer_byte_rate": _LONG, "controller_mutation_rate": Definition("DOUBLE"), "producer_byte_rate": _LONG,
+    "request_percentage": Definition("DOUBLE")}
+"""Of users and clients (`QuotaConfigs.userAndClientQuotaConfigs`)."""
+IP_QUOTAS: Mapping[str, Definition] = {"connection_creation_rate": _INT}
+"""Of addresses (`QuotaConfigs.ipConfigs`)."""
+FEATURES: Mapping[str, tuple[int, int]] = {"kraft.version": (0, 1), "metadata.version": (1, 21)}
+"""The features that a broker of 3.9 knows, with the levels that it supports (`BrokerFeatures`)."""
+
+
+def why_not(definition: Definition, text: str) -> str:
+    """Why Kafka does not take this value, "" where it does: words that do not repeat it."""
+    value = text.strip(_BLANKS)
+    match definition.type:
+        case "BOOLEAN":
+            return "" if value.lower() in ("true", "false") else "is neither true nor false"
+        case "INT" | "LONG" if not is_whole(value, definition):
+            return f"is no whole number of {_BITS[definition.type]} bits"
+        case "DOUBLE" if double(value) is None:
+            return "is not a number"
+        case "INT" | "LONG" | "DOUBLE":
+            within = definition.low <= (double(value) or 0.0) <= definition.high
+            return "" if within or value in definition.words else f"is not within {_range(definition)}"
+        case "LIST" if definition.words == (THROTTLED,):
+            return "" if _are_throttled(value) else f"is neither * nor of the form {THROTTLED}"
+    items = re.split(r"\s*,\s*", value) if definition.type == "LIST" else [value]
+    if (not value and definition.type == "LIST") or set(items) <= {*definition.words}:
+        return ""
+    return f"is none of {', '.join(definition.words)}"
+
+
+def is_whole(text: str, definition: Definition) -> bool:
+    """As Java parses an int or a long: digits alone, within its bits."""
+    half = 1 << _BITS[definition.type] - 1
+    return _WHOLE.fullmatch(text) is not None and len(text) < 25 and -half <= int(text) < half
+
+
+def double(text: str) -> float | None:
+    """A decimal number as Java reads a double; None for what is none, and for what is no number to reckon with."""
+    value = text.strip(_BLANKS)
+    return float(value.rstrip("fFdD")) if _DECIMAL.fullmatch(value) else None
+
+
+def _are_throttled(value: str) -> bool:
+    items = re.split(r"\s*,\s*", value)
+    return items == ["*"] or all(_THROTTLED.fullmatch(item.strip(_BLANKS)) for item in items)
+
+
+def _range(definition: Definition) -> str:
+    low, high = ("" if abs(limit) == inf else f"{limit:g}" for limit in (definition.low, definition.high))
+    return f"{low}..{high}"

@@ -1,0 +1,48 @@
+"""What Kafka takes for a setting that stands in ZooKeeper, asked of Kafka's own classes."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from adapters.servers import libraries
+from patience import stretched
+from switchover.metadata.kafka_config import CLIENT_QUOTAS, FEATURES, IP_QUOTAS, TOPIC, why_not
+
+ORACLE = Path(__file__).parent / "java" / "KafkaConfigOracle.java"
+MANY_SPELLINGS = "message.format.version"
+VALUES = (
+    "", " ", "0", "-1", "-2", "-131073", "1", "4", "9", "13", "14", "17", "18", "22", "23", " 1 ", "\t7\n", "+5", "--1",
+    "1.0",
+    "1e3", "1_000", "0.5", "0.5f", ".5", "5.", "1.5", "-0.1", "1d", "0x10", "2147483647", "2147483648", "-2147483649",
+    "9223372036854775807", "9223372036854775808", "-9223372036854775808", "99999999999999999999999999", "true", "TRUE ",
+    "False", "yes", "abc", "null", "compact", "delete , compact", "compact,", ",", "compact;delete", "lz4", "LZ4", "none",
+    "producer", "gzip ", "CreateTime", "createtime", "LogAppendTime", "*", " * ", "*,0:1", "0:1", "0:1,1:2", "0:1, 1:2 ",
+    "0:1,", "0:1,x", "0", ":", "1:", "\xa01",
+)
+
+
+def asked(settings: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Kafka's definitions, and its word on each setting."""
+    lines = "".join(f"{key} {value.encode().hex()}\n" for key, value in settings)
+    told = subprocess.run(["java", "-cp", f"{libraries()}/*", ORACLE], input=lines, capture_output=True, text=True,
+                          check=True, timeout=stretched(120)).stdout.splitlines()
+    return told[:len(told) - len(settings)], told[len(told) - len(settings):]
+
+
+def of(kind: str, told: Sequence[str]) -> Mapping[str, str]:
+    """Key -> type, of one table."""
+    return {words[1]: words[2] for line in told if (words := line.split(" "))[0] == kind}
+
+
+def test_the_tables_and_every_verdict_are_kafkas() -> None:
+    settings = [(key, value) for key in TOPIC for value in VALUES]
+    told, verdicts = asked(settings)
+    assert of("topic", told) == {key: each.type for key, each in TOPIC.items()} | {MANY_SPELLINGS: "STRING"}
+    assert of("client", told) == {key: each.type for key, each in CLIENT_QUOTAS.items()}
+    assert of("ip", told) == {key: each.type for key, each in IP_QUOTAS.items()}
+    assert {name: (int(low), int(high)) for line in told if line.startswith("feature ")
+            for _, name, low, high in [line.split(" ")]} == FEATURES
+    ours = ["refused" if why_not(TOPIC[key], value) else "taken" for key, value in settings]
+    differing = [(setting, theirs) for setting, mine, theirs in zip(settings, ours, verdicts, strict=True) if mine != theirs]
+    assert differing == []
+    assert {"taken", "refused"} == {*verdicts}
