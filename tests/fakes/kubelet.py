@@ -52,6 +52,7 @@ class Kubelet:
     ends_in: Callable[[str], float] = lambda pod: 1.0
     rolled: Callable[[str], None] = lambda pod: None
     held: set[str] = field(default_factory=set)        # claims that somebody else's finalizer keeps
+    stuck: set[str] = field(default_factory=set)       # pods whose first init container does not end
     started: list[Container] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     _due: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -76,7 +77,9 @@ class Kubelet:
         for pod in list(self.api.of("pods")):
             name = pod["metadata"]["name"]
             again = self._restarts.get(name)
-            if name not in self._ending and (name not in self._running or (again is not None and now >= again)):
+            if name in self.stuck and name not in self._running and name not in self._ending:
+                self._initialize(pod, now)
+            elif name not in self._ending and (name not in self._running or (again is not None and now >= again)):
                 self._restarts.pop(name, None)
                 self._start(pod, now)
 
@@ -176,6 +179,16 @@ class Kubelet:
             return self._addresses.pop(0)
         self._given += 1
         return f"10.1.0.{self._given}"
+
+    def _initialize(self, pod: Object, now: float) -> None:
+        """Its init container runs on; nothing is written twice."""
+        first, *others = [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
+        if "initContainerStatuses" in pod["status"]:
+            return
+        running = {"name": first["name"], "state": {"running": {"startedAt": _time(now)}}}
+        waiting = [{"name": each["name"], "state": {"waiting": {"reason": "PodInitializing"}}} for each in others]
+        self.api.edit("pods", pod["metadata"]["name"], lambda found: found["status"].update(
+            conditions=[{"type": "Ready", "status": "False"}], initContainerStatuses=[running], containerStatuses=waiting))
 
     def _start(self, pod: Object, now: float) -> None:
         name = pod["metadata"]["name"]

@@ -14,7 +14,7 @@ from switchover.core.gate import Gate, Verdict, passed
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.plan import Intent, Leg, Plan, Step
 from switchover.core.position import NodeRecord, Position
-from switchover.core.rollout import BatchSize, Rollout, Sight
+from switchover.core.rollout import BatchSize, Phase, Rollout, Sight
 
 NODES = ("n0", "n1", "n2")
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -35,6 +35,7 @@ class Node:
     file: str = "A"
     terminating: bool = False
     trouble: str = ""
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def sight(scene: Scene, name: str) -> Observed[Sight]:
     node = scene.world.node(name)
     started = node.started_at if node.uid else None
     mode = node.runs if node.ready else ""
-    return Known(Sight(node.uid, node.ready, node.terminating, started, mode, node.trouble), NOW)
+    return Known(Sight(node.uid, node.ready, node.terminating, started, mode, node.trouble, node.phase), NOW)
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------------

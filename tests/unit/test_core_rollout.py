@@ -7,7 +7,7 @@ import pytest
 from switchover.core.effects import DeletePod, Evict, WriteNodeFiles
 from switchover.core.gate import Judge, Streak, Verdict, fail, passed, unknown, wait
 from switchover.core.position import NodeRecord
-from switchover.core.rollout import SETTLE_SECONDS, BatchSize, Move, roll
+from switchover.core.rollout import SETTLE_SECONDS, BatchSize, Move, Phase, roll
 from unit.small_plan import BAKE, LONG_AGO, NOW, Scene, moving, rollout
 
 CLOSED = [wait("Waiting", "not yet"), fail("Failed", "somebody must act"), unknown("NotObserved", "no answer")]
@@ -202,6 +202,21 @@ def test_what_keeps_a_pod_from_coming_up_is_told_and_its_end_is_not(pod, words):
     rolling.change("n0", trouble="container kafka ended with 143: Error", **pod)
     rolling.roll()
     assert rolling.judge.judged["Replace/n0"].verdict.message == words
+
+
+@pytest.mark.parametrize(("in_trouble", "terminating", "reason", "message", "unblocks"), [
+    (False, False, "PodComingUp", "n0 is on its way into mode B: pod n0 pulls an image", "the pod starts and answers"),
+    (True, False, "PodInTrouble", "pod n0 pulls an image", "kubectl describe pod n0 says more"),
+    (True, True, "PodComingUp", "n0 is on its way into mode B", "the pod starts and answers")],
+    ids=["in time", "too long", "ending"])
+def test_how_far_a_pod_has_come_is_told(in_trouble, terminating, reason, message, unblocks):
+    rolling = recorded()
+    phase = Phase("pod n0 pulls an image", in_trouble, "kubectl describe pod n0")
+    rolling.change("n0", uid="u2", ready=False, terminating=terminating, phase=phase)
+    assert rolling.roll() == Move(rolling.scene.position)
+    verdict = rolling.judge.judged["Replace/n0"].verdict
+    assert (verdict.outcome, verdict.reason) == ("Wait", reason), "what takes long fails nothing: the step has a patience"
+    assert (verdict.message, verdict.unblocks) == (message, unblocks)
 
 
 def test_a_pod_in_the_wrong_mode_is_evicted_once_more_and_then_a_person_is_asked():

@@ -754,6 +754,8 @@ WELL = [
         workload_of("StatefulSet")))), with_member(0, instance_id="orders-0"))),
     ("MigrationPolicy", "3.9 tells none", with_brokers(metadata_version=21, settings={})),
     ("GroupSize", "exactly", limits("group.consumer.max.size", 8)),
+    ("GroupEmpty", "its last member was fenced", with_group(members=(), epoch=18, assignment_epoch=17)),
+    ("GroupEmpty", "there is no such group any more", with_group(members=(), state=GroupState.DEAD, epoch=-1)),
     ("Readings", "no right helps against what is malformed", malformed),
     ("ProtocolReady", "the other way", instead(downgrading)),
     ("Calm", "each pod that was replaced moved it", epochs(17, 17, 17, 18, 19)),

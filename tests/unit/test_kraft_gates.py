@@ -30,17 +30,21 @@ from switchover.core.kraft.facts import (
     MigrationState,
     Parity,
     Partition,
+    Reached,
     Replica,
+    Stage,
     Written,
 )
 from switchover.core.kraft.gates import workloads
 from switchover.core.kraft.gates.dual_write import copy_timeout
 from switchover.core.kraft.gates.parity import check_parity
+from switchover.core.kraft.gates.quorum import check_quorum_up
 from switchover.core.kraft.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Unknown
 from switchover.core.samples import MOST, keep, span
+from switchover.core.times import utc
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.cluster import Difference
@@ -515,7 +519,21 @@ def in_trouble(*pods: str) -> Callable[[Picture], Picture]:
 
     def change(picture: Picture) -> Picture:
         own = value(picture.facts.kubernetes).controllers
-        changed = {name: replace(pod, trouble="container controller: CrashLoopBackOff") if name in pods else pod
+        changed = {name: replace(pod, ready=False, trouble="container kafka: CrashLoopBackOff") if name in pods else pod
+                   for name, pod in own.pods.items()}
+        return spoil(with_fact(with_log_unknown(picture), "quorum", Unknown("nobody listens")), "kubernetes",
+                     controllers=replace(own, pods=changed))
+
+    return change
+
+
+def coming_up(*pods: str, since: float = NOW - 5) -> Callable[[Picture], Picture]:
+    """These controllers run an init container since then, and nobody leads."""
+
+    def change(picture: Picture) -> Picture:
+        own = value(picture.facts.kubernetes).controllers
+        reached = Reached(Stage.INITIALIZING, "wait", since)
+        changed = {name: replace(pod, ready=False, reached=reached) if name in pods else pod
                    for name, pod in own.pods.items()}
         return spoil(with_fact(with_log_unknown(picture), "quorum", Unknown("nobody listens")), "kubernetes",
                      controllers=replace(own, pods=changed))
@@ -524,6 +542,12 @@ def in_trouble(*pods: str) -> Callable[[Picture], Picture]:
 
 
 FINDINGS = [
+    Finding("QuorumUp", "controllers that are coming up", coming_up("kafka-controller-1", "kafka-controller-2"), U,
+            "ControllerComingUp", "pod kafka-controller-1"),
+    Finding("PreMigration", "a controller that takes long", coming_up("kafka-controller-2", since=NOW - 500), U,
+            "ControllerInTrouble", "pod kafka-controller-2"),
+    Finding("QuorumUp", "controllers that are up and do not lead", lambda p: with_fact(
+        p, "quorum", Unknown("nobody leads")), U, "QuorumUnknown", "quorum"),
     Finding("BrokersSeeEachOther", "a broker that no controller reaches", untold(0), W, "BrokerDeaf", "broker 0"),
     Finding("BrokersSeeEachOther", "a broker that has just started", lambda p: spoil_pod(
         untold(0)(p), "kafka-0", started_at=NOW - 10), W, "BrokerSilent", "broker 0"),
@@ -545,8 +569,12 @@ FINDINGS = [
     Finding("ControllersReady", "a controller without finalized features",
             lambda p: spoil_each(p, "answers", lambda a: replace(a, features_epoch=-1), 3002), W, "ControllerStarting",
             "controller 3002"),
-    Finding("ControllersReady", "a controller that does not answer", silent("answers", 3001), U, "ControllerUnknown",
-            "controller 3001"),
+    Finding("ControllersReady", "a controller that does not answer", silent("answers", 3001), U, "ControllerComingUp",
+            "pod kafka-controller-1"),
+    Finding("ControllersReady", "a controller that does not listen", lambda p: spoil_each(
+        p, "answers", lambda _: NOT_LISTENING, 3001), U, "ControllerComingUp", "pod kafka-controller-1"),
+    Finding("ControllersReady", "a controller whose pod nobody sees", lambda p: spoil(
+        silent("answers", 3001)(p), "kubernetes", controllers=None), U, "ControllerUnknown", "controller 3001"),
     Finding("PreMigration", "a quorum that can never migrate", log(migration_state=MigrationState.NONE), F,
             "QuorumCannotMigrate"),
     Finding("PreMigration", "no state in the log yet", log(migration_state=None), W, "NoMigrationState", "metadata log"),
@@ -1143,3 +1171,32 @@ def test_the_controller_that_is_to_restart_for_a_difference_is_named() -> None:
     assert found.unblocks.startswith(f"kubectl --namespace kafka delete pod kafka-controller-{leader - 3000}: ")
     nobody = with_fact(differing, "quorum", Unknown("no controller leads"))
     assert check_parity(nobody).unblocks.startswith("restart the leading controller: ")
+
+
+def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_counted() -> None:
+    late = coming_up("kafka-controller-0", "kafka-controller-1")(in_trouble("kafka-controller-2")(moment(
+        "ProvisionControllers", "AAA", "PPP", state=PRE)))
+    told = check_quorum_up(late)
+    assert told.message.startswith("pod kafka-controller-2 ")
+    assert told.unblocks == "kubectl --namespace kafka logs kafka-controller-2 says more"
+    early = check_quorum_up(coming_up("kafka-controller-0", "kafka-controller-1")(moment(
+        "ProvisionControllers", "AAA", "PPP", state=PRE)))
+    assert early.message == (f"pod kafka-controller-0 runs its init container wait since {utc(NOW - 5)}; 1 more does not"
+                             " come up")
+
+
+def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> None:
+    def behind(change: Callable[[Picture], Picture]) -> Verdict:
+        picture = moment("ProvisionControllers", "AAA", "PPP", state=PRE)
+        seen = picture.facts.quorum, picture.facts.log
+        picture = with_fact(with_fact(change(picture), "quorum", seen[0]), "log", seen[1])
+        return check_quorum_up(voter(3001, last_fetch_ms=int((NOW - 60) * 1000))(picture))
+
+    crashed, starting = behind(in_trouble("kafka-controller-1")), behind(coming_up("kafka-controller-1"))
+    assert crashed.reason == starting.reason == "VoterBehind"
+    assert crashed.message == ("controller 3001 does not follow the leader: pod kafka-controller-1 runs and is in its mode,"
+                               " and its container is not Ready: container kafka: CrashLoopBackOff")
+    assert crashed.unblocks == "kubectl --namespace kafka logs kafka-controller-1 says more"
+    assert "runs its init container wait since" in starting.message
+    assert starting.unblocks == "it catches up"
+    assert behind(lambda picture: picture).message == "controller 3001 does not follow the leader"

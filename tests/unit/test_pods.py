@@ -1,11 +1,13 @@
 """Label selectors and the kubelet's words, as the Kubernetes API writes them."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from switchover.adapters.pods import read_job, read_pod
 from switchover.core.groups.facts import JobRun, JobState
+from switchover.core.kraft.facts import Reached, Stage
 from switchover.core.selectors import selects
 
 LABELS = {"app": "kafka", "tier": "data"}
@@ -67,6 +69,57 @@ def container(**state: Any) -> dict[str, Any]:
 )
 def test_trouble_is_told_in_the_kubelets_words(status: dict[str, Any], trouble: str) -> None:
     assert read_pod(pod(**status), frozenset(), {}).trouble == trouble
+
+
+NODE = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T19:59:00Z"}
+BEFORE = {"name": "wait", "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-11-21T19:59:30Z"}}}
+CRASHED = {"exitCode": 1, "reason": "Error", "finishedAt": "2026-11-21T20:00:00Z"}
+NOT_YET = container(waiting={"reason": "PodInitializing"})
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(f"2026-11-21T{text}Z").timestamp()
+
+
+@pytest.mark.parametrize(("status", "reached"), [
+    ({"conditions": [{**NODE, "status": "False"}]}, Reached(Stage.PENDING, "", at("19:59:00"))),
+    ({"conditions": [NODE]}, Reached(Stage.PREPARING, "", at("19:59:00"))),
+    ({"conditions": [NODE], "initContainerStatuses": [{**NOT_YET, "name": "wait"}], "containerStatuses": [NOT_YET]},
+     Reached(Stage.PREPARING, "wait", at("19:59:00"))),
+    ({"conditions": [NODE], "initContainerStatuses": [{"name": "wait", "state": {"running": SINCE}}],
+      "containerStatuses": [NOT_YET]}, Reached(Stage.INITIALIZING, "wait", at("20:00:00"))),
+    ({"conditions": [NODE], "initContainerStatuses": [BEFORE], "containerStatuses": [container(
+        waiting={"reason": "ImagePullBackOff"})]}, Reached(Stage.PREPARING, "kafka", at("19:59:30"))),
+    ({"initContainerStatuses": [BEFORE, {"name": "log", "state": {"terminated": CRASHED}}], "containerStatuses": [NOT_YET]},
+     Reached(Stage.ENDED, "log", at("20:00:00"))),
+    ({"containerStatuses": [{**container(waiting={"reason": "CrashLoopBackOff"}), "lastState": {"terminated": CRASHED}}]},
+     Reached(Stage.ENDED, "kafka", at("20:00:00"))),
+    ({"initContainerStatuses": [BEFORE], "containerStatuses": [container(running=SINCE)]},
+     Reached(Stage.RUNNING, "kafka", at("20:00:00"))),
+    ({"containerStatuses": [{**container(running=SINCE), "ready": False}, {
+        "name": "exporter", "ready": True, "state": {"running": {"startedAt": "2026-11-21T20:00:30Z"}}}]},
+     Reached(Stage.RUNNING, "kafka", at("20:00:00"))),
+], ids=["no node", "nothing yet", "images", "an init container", "no image", "an init container that ended", "a crash loop",
+        "running", "a sidecar is ready"])
+def test_how_far_the_kubelet_has_got(status: dict[str, Any], reached: Reached) -> None:
+    assert read_pod(pod(**status), frozenset(), {}).reached == reached
+
+
+def test_a_sidecar_among_the_init_containers_holds_nothing_back() -> None:
+    found = pod(initContainerStatuses=[{"name": "proxy", "state": {"running": {"startedAt": "2026-11-21T19:00:00Z"}}}],
+                containerStatuses=[container(running=SINCE)])
+    found["spec"] = {"initContainers": [{"name": "proxy", "restartPolicy": "Always"}], "containers": []}
+    assert read_pod(found, frozenset(), {}).reached == Reached(Stage.RUNNING, "kafka", at("20:00:00"))
+
+
+def test_of_a_long_termination_message_the_last_words_are_told_without_credentials() -> None:
+    end = ["", "salt=c2FsdA==,stored_key=a2V5", " Password: s3cret now "]
+    log = "\n".join([*(f"line {number}" for number in range(200)), *end])
+    ended = {"exitCode": 1, "reason": "Error", "message": log}
+    told = read_pod(pod(containerStatuses=[container(terminated=ended)]), frozenset(), {}).trouble
+    assert told.startswith("container kafka ended with 1: Error: … ")
+    assert told.endswith("line 199 / salt=(hidden),stored_key=(hidden) / Password: (hidden) now")
+    assert len(told) < 700
 
 
 def test_a_pod_has_started_when_its_last_container_has() -> None:

@@ -1,6 +1,7 @@
 """Pods and label selectors as the Kubernetes API writes them."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,9 +9,12 @@ from switchover.core.addresses import canonical
 from switchover.core.groups.facts import JobRun, JobState
 from switchover.core.groups.workloads import MemberPod
 from switchover.core.kraft import disks
-from switchover.core.kraft.facts import DiskReport, Pod
+from switchover.core.kraft.facts import DiskReport, Pod, Reached, Stage
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+_LAST_WORDS = 600
+"""Characters of a termination message that are told, its last ones: it may be the end of a whole log."""
+_CREDENTIAL = re.compile(r"((?:password|secret|salt|stored_key|server_key)\s*[=:]\s*)[^\s,;]+", re.IGNORECASE)
 
 
 def never_allows(budget: Mapping[str, Any]) -> bool:
@@ -43,6 +47,7 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         volumes=_volumes(pod["spec"], claims),
         ips=tuple(canonical(each["ip"]) for each in status.get("podIPs") or ()),
         host_ports=_host_ports(pod["spec"]),
+        reached=_reached(pod["spec"], status, conditions),
     )
 
 
@@ -108,7 +113,7 @@ def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, An
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
         return _words(scheduled)
-    for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+    for container in _in_turn(status):
         state = container.get("state") or {}
         waiting, terminated = state.get("waiting"), state.get("terminated")
         last = (container.get("lastState") or {}).get("terminated") or {}
@@ -124,8 +129,52 @@ def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, An
     return ""
 
 
+def _reached(spec: Mapping[str, Any], status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> Reached:
+    """The stage of the first container that does not do yet what it shall; the one that started last, where all run."""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return Reached(Stage.PENDING, "", _seconds(scheduled.get("lastTransitionTime")))
+    beside = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    before = _seconds(scheduled.get("lastTransitionTime"))            # when the last thing before ended
+    for container in _in_turn(status):
+        name, state = container["name"], container.get("state") or {}
+        waiting, running, ended = state.get("waiting"), state.get("running"), state.get("terminated")
+        last = ended or (container.get("lastState") or {}).get("terminated") or {}
+        is_init = container in (status.get("initContainerStatuses") or ())
+        if ended is not None and ended.get("exitCode") == 0 and is_init:
+            before = _seconds(ended.get("finishedAt")) or before
+        elif ended is not None or (waiting is not None and last):
+            return Reached(Stage.ENDED, name, _seconds(last.get("finishedAt")))
+        elif running is None:
+            return Reached(Stage.PREPARING, name, before)
+        elif is_init and name not in beside:
+            return Reached(Stage.INITIALIZING, name, _seconds(running["startedAt"]))
+    containers = status.get("containerStatuses") or ()
+    if not containers:
+        return Reached(Stage.PREPARING, "", before)
+    unready = [each for each in containers if each.get("ready") is False] or containers
+    slowest = max(unready, key=lambda each: str(each["state"]["running"]["startedAt"]))
+    return Reached(Stage.RUNNING, slowest["name"], _seconds(slowest["state"]["running"]["startedAt"]))
+
+
+def _in_turn(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The statuses of all containers, in the order in which they start."""
+    yield from status.get("initContainerStatuses") or ()
+    yield from status.get("containerStatuses") or ()
+
+
+def _seconds(time: str | None) -> float | None:
+    return datetime.fromisoformat(time).timestamp() if time else None
+
+
 def _words(source: Mapping[str, Any]) -> str:
-    return ": ".join(part for part in (source.get("reason"), source.get("message")) if part)
+    return ": ".join(part for part in (source.get("reason"), _last_words(source.get("message") or "")) if part)
+
+
+def _last_words(message: str) -> str:
+    """Its last lines, without what looks like a credential."""
+    told = _CREDENTIAL.sub(r"\1(hidden)", " / ".join(line.strip() for line in message.splitlines() if line.strip()))
+    return told if len(told) <= _LAST_WORDS else f"… {told[-_LAST_WORDS:]}"
 
 
 JOB_POD = "batch.kubernetes.io/job-name"

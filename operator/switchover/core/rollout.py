@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, Self, TypeVar
 
 from switchover.core.effects import Effect
-from switchover.core.gate import Gate, Judge, fail, wait
+from switchover.core.gate import Gate, Judge, Verdict, fail, wait
 from switchover.core.observed import Known, Observed
 from switchover.core.position import Batch, Position
 
@@ -30,8 +30,19 @@ P = TypeVar("P", bound=HasPosition)
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """What a pod that comes up is at, in words with the pod's name; whether somebody should look, and the command for it."""
+
+    words: str
+    in_trouble: bool
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sight:
-    """What is seen of one node: its pod, and the mode in which it answers ("" while it does not)."""
+    """What is seen of one node: its pod, and the mode in which it answers ("" while it does not). `phase` is how far a pod
+    has come that is not there yet, where that is known.
+    """
 
     uid: str
     ready: bool
@@ -39,6 +50,7 @@ class Sight:
     started_at: float | None
     mode: str
     trouble: str = ""
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +155,7 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
         now - sight.started_at > SETTLE_SECONDS)
     coming = sight.uid == "" or sight.terminating or (record.evictions > 0 and not on_record and not settled)
     if coming:
-        message = f"{name} is on its way into mode {record.assigned}"
-        if sight.trouble and not sight.terminating:     # its last container ends with 143: that is no trouble
-            message = sight.trouble
-        judge.add(f"Replace/{name}", wait("PodComingUp", message, subject=name, observed=sight.mode or "no answer",
-                                          threshold=record.assigned, unblocks="the pod starts and answers"))
+        judge.add(f"Replace/{name}", _coming(name, record.assigned, sight))
         return Move(at)
     if not on_record and record.evictions >= MAX_EVICTIONS:
         judge.add(f"Replace/{name}", fail(
@@ -162,6 +170,21 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
         return Move(at, (rollout.replace(picture, name, sight),))
     recorded = replace(record, evicting=sight.uid, evictions=record.evictions + 1)
     return Move(at.with_node(name, recorded), note=f"evict {name} for mode {record.assigned}")
+
+
+def _coming(name: str, mode: str, sight: Sight) -> Verdict:
+    """What is waited for of a pod that has not come up. The last container of one that ends says 143: that is no trouble."""
+    observed, phase = sight.mode or "no answer", None if sight.terminating else sight.phase
+    if phase is not None and phase.in_trouble:
+        return wait("PodInTrouble", phase.words, subject=name, observed=observed, threshold=mode,
+                    unblocks=f"{phase.look} says more")
+    message = f"{name} is on its way into mode {mode}"
+    if phase is not None:
+        message = f"{message}: {phase.words}"
+    elif sight.trouble and not sight.terminating:
+        message = sight.trouble
+    return wait("PodComingUp", message, subject=name, observed=observed, threshold=mode,
+                unblocks="the pod starts and answers")
 
 
 def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: float) -> Move:

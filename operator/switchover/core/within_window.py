@@ -1,13 +1,14 @@
 """Outside of maintenance windows nothing starts that disrupts, and within them only what can end before they close."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.core.gate import Verdict, passed, wait
 from switchover.core.pace import under_way
 from switchover.core.position import Position
+from switchover.core.times import utc
 from switchover.core.windows import Stretch, first_fit, open_now, zone
 
 START_SECONDS = 60.0
@@ -38,7 +39,7 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
     opens = _told(fitting)
     if current is None:
         return wait("OutsideWindow", f"every window is closed; {fitting.window.name} opens at {opens}",
-                    subject=fitting.window.name, threshold=_utc(fitting.opens),
+                    subject=fitting.window.name, threshold=utc(fitting.opens),
                     unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
     return wait("WindowTooShort", f"{at.step} needs {needed:.0f} s next, and {current.window.name} closes before that;"
                 f" {fitting.window.name} opens at {opens}", subject=current.window.name,
@@ -50,7 +51,3 @@ def _told(stretch: Stretch) -> str:
     """On the clocks that the window goes by."""
     name = stretch.window.time_zone
     return f"{datetime.fromtimestamp(stretch.opens, zone(name)):%Y-%m-%d %H:%M} {name}"
-
-
-def _utc(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"

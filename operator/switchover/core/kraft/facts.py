@@ -5,7 +5,8 @@ Plain immutable values in Kafka's, ZooKeeper's and Kubernetes' own terms. Adapte
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from switchover.core.kraft.examination import Examination
 from switchover.core.observed import NOT_ASKED, Observed
@@ -163,9 +164,31 @@ class DiskReport:
     nameless_directories: tuple[str, ...] = ()
 
 
+class Stage(StrEnum):
+    """How far the kubelet has got with a pod that shall run."""
+
+    PENDING = "Pending"               # it has no node
+    PREPARING = "Preparing"           # an image is pulled, or volumes are mounted
+    INITIALIZING = "Initializing"     # an init container runs
+    ENDED = "Ended"                   # a container has ended, and is started again
+    RUNNING = "Running"
+
+
+class Reached(NamedTuple):
+    """A stage, the container that it is about ("" while there is none), and since when as far as the kubelet tells."""
+
+    stage: Stage
+    container: str
+    since: float | None
+
+
+RUNS = Reached(Stage.RUNNING, "", None)
+
+
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up.
+    """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up, `reached` how far
+    it has got.
 
     `disks` is None where it has reported nothing: it started before the template was changed, or still starts. `volumes`
     are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
@@ -186,6 +209,7 @@ class Pod:
     volumes: tuple[str, ...] = ()
     ips: tuple[str, ...] = ()
     host_ports: frozenset[int] | None = None
+    reached: Reached = RUNS
 
 
 @dataclass(frozen=True, slots=True)

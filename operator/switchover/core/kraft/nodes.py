@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from switchover.core.effects import DeletePod, Effect, Evict
-from switchover.core.kraft import template
+from switchover.core.kraft import coming_up, template
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import NOT_LISTENING
 from switchover.core.kraft.gates.door import OWN, not_passed
@@ -35,7 +35,8 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
     if pod is None:
         return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
     trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
-    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble), at)
+    phase = coming_up.phase_of(picture, name, pod)
+    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble, phase), at)
 
 
 def _door(picture: Picture, name: str, told: str) -> str:

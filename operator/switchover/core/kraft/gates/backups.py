@@ -1,9 +1,8 @@
 """G12: ZooKeeper and the metadata log are backed up before the point of no return, or a person said why not."""
 
-from datetime import UTC, datetime
-
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.picture import Picture
+from switchover.core.times import utc
 
 SOAK = "Soak"
 CLOCKS_APART_SECONDS = 300.0
@@ -20,19 +19,15 @@ def check_backups_taken(picture: Picture) -> Verdict:
         return unknown("NotObserved", f"the status does not tell when {SOAK} began", subject=SOAK)
     if backups is None or backups.taken_time is None:
         return wait("BackupsMissing", "nobody has said that ZooKeeper and the metadata log are backed up", observed="none",
-                    subject="spec.backups", threshold=f"taken after {_clock(since)}", unblocks=CURE)
+                    subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=CURE)
     taken = backups.taken_time.timestamp()
     if taken > picture.now + CLOCKS_APART_SECONDS:
         return wait("BackupsMissing", "spec.backups.takenTime is in the future", subject="spec.backups",
-                    observed=_clock(taken), threshold=f"not after {_clock(picture.now)}", unblocks=CURE)
+                    observed=utc(taken), threshold=f"not after {utc(picture.now)}", unblocks=CURE)
     if taken <= since:
         return wait("BackupsMissing", "the backups are older than the state in which every broker runs on KRaft",
-                    subject="spec.backups", observed=_clock(taken), threshold=f"after {_clock(since)}", unblocks=CURE)
-    return passed(f"backups of {_clock(taken)}" + (f" at {backups.location}" if backups.location else ""))
-
-
-def _clock(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+                    subject="spec.backups", observed=utc(taken), threshold=f"after {utc(since)}", unblocks=CURE)
+    return passed(f"backups of {utc(taken)}" + (f" at {backups.location}" if backups.location else ""))
 
 
 BACKUPS_TAKEN: Gate[Picture] = Gate("BackupsTaken", check_backups_taken)

@@ -1,8 +1,8 @@
 """G1 and G13: the quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
-from switchover.core.kraft.facts import MigrationState, Quorum
-from switchover.core.kraft.gates.read import log_of, quorum_of, samples
+from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, Quorum
+from switchover.core.kraft.gates.read import controllers_coming_up, log_of, phases_of_controllers, quorum_of, samples
 from switchover.core.kraft.modes import METADATA_LEVELS
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
@@ -36,9 +36,12 @@ def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] =
         age = picture.now - voter.last_fetch_ms / 1000
         behind = quorum.high_watermark - voter.log_end_offset
         if behind > CAUGHT_UP_RECORDS or age > FETCHED_SECONDS:
-            return wait("VoterBehind", f"controller {node_id} does not follow the leader", subject=f"controller {node_id}",
+            phase = phases_of_controllers(picture).get(node_id)
+            return wait("VoterBehind", f"controller {node_id} does not follow the leader"
+                        + (f": {phase.words}" if phase is not None else ""), subject=f"controller {node_id}",
                         observed=f"{behind} records behind, last fetch {age:.1f} s ago",
-                        threshold=f"{CAUGHT_UP_RECORDS} records, {FETCHED_SECONDS:.0f} s", unblocks="it catches up")
+                        threshold=f"{CAUGHT_UP_RECORDS} records, {FETCHED_SECONDS:.0f} s",
+                        unblocks=f"{phase.look} says more" if phase is not None and phase.in_trouble else "it catches up")
     return passed(f"leader {quorum.leader_id}, epoch {quorum.leader_epoch}, all voters at the high watermark")
 
 
@@ -49,7 +52,10 @@ def check_controllers_ready(picture: Picture) -> Verdict:
     for node_id in sorted(picture.controllers.values()):
         answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
         if not isinstance(answer, Known):
-            return unknown("ControllerUnknown", answer.why, subject=f"controller {node_id}")
+            return controllers_coming_up(picture) or unknown(
+                "ControllerUnknown", answer.why, subject=f"controller {node_id}")
+        if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
+            return found
         if not log.controllers.get(node_id, False):
             return wait("ControllerNotReady", f"controller {node_id} has not registered as ready to migrate",
                         subject=f"controller {node_id}",

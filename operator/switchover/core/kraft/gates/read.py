@@ -1,9 +1,13 @@
 """How gates read a picture: the value, or the verdict that it is unknown."""
 
+from collections.abc import Mapping
+
 from switchover.core.gate import Verdict, unknown
+from switchover.core.kraft import coming_up
 from switchover.core.kraft.facts import LogImage, Quorum, ZooKeeperState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.core.rollout import Phase
 
 
 def samples(picture: Picture) -> int:
@@ -14,27 +18,37 @@ def log_of(picture: Picture) -> LogImage | Verdict:
     log = picture.facts.log
     if isinstance(log, Known):
         return log.value
-    return _trouble(picture) or unknown("MetadataLogUnknown", log.why, subject="metadata log")
+    return controllers_coming_up(picture) or unknown("MetadataLogUnknown", log.why, subject="metadata log")
 
 
 def quorum_of(picture: Picture) -> Quorum | Verdict:
     quorum = picture.facts.quorum
     if isinstance(quorum, Known):
         return quorum.value
-    return _trouble(picture) or unknown("QuorumUnknown", quorum.why, subject="quorum")
+    return controllers_coming_up(picture) or unknown("QuorumUnknown", quorum.why, subject="quorum")
 
 
-def _trouble(picture: Picture) -> Verdict | None:
-    """The controllers do not answer: where Kubernetes knows why one does not come up, that is told."""
+def phases_of_controllers(picture: Picture) -> Mapping[int, Phase]:
+    """How far the controllers have come that are not up, by node.id."""
     state = picture.facts.kubernetes
     pods = state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
-    troubled = [name for name, pod in sorted(pods.items()) if pod.trouble]
-    if not troubled:
+    return {picture.controllers[name]: phase for name, pod in sorted(pods.items())
+            if name in picture.controllers and name in picture.position.nodes
+            and (phase := coming_up.phase_of(picture, name, pod)) is not None}
+
+
+def controllers_coming_up(picture: Picture) -> Verdict | None:
+    """Where a controller cannot be asked since its pod is not up: how far that is, one in trouble first."""
+    phases = phases_of_controllers(picture)
+    if not phases:
         return None
-    name = troubled[0]
-    alike = f"; {len(troubled) - 1} more do not come up" if len(troubled) > 1 else ""
-    return unknown("ControllerInTrouble", f"pod {name}: {pods[name].trouble}{alike}", subject=f"pod {name}",
-                   unblocks=f"kubectl --namespace {picture.namespace} logs {name} --previous says what ended it")
+    node_id = min(phases, key=lambda each: (not phases[each].in_trouble, each))
+    name = next(name for name, known in picture.controllers.items() if known == node_id)
+    phase, others = phases[node_id], len(phases) - 1
+    told = phase.words + (f"; {others} more {'does' if others == 1 else 'do'} not come up" if others else "")
+    if not phase.in_trouble:
+        return unknown("ControllerComingUp", told, subject=f"pod {name}", unblocks="the pods start and answer")
+    return unknown("ControllerInTrouble", told, subject=f"pod {name}", unblocks=f"{phase.look} says more")
 
 
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:

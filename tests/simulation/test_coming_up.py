@@ -1,0 +1,54 @@
+"""Pods that take long to come up: the status says what they are at, since when, and when somebody should look."""
+
+from typing import Any
+
+import pytest
+
+from simulation.migration_world import MigrationWorld
+from simulation.test_kafka_migration import quiet_for, reference, waits_for
+from switchover.core.kraft.coming_up import USUAL_SECONDS
+from switchover.core.kraft.facts import Stage
+from switchover.core.times import utc
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    return MigrationWorld(monkeypatch)
+
+
+def told(world: MigrationWorld, reason: str) -> dict[str, Any]:
+    return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
+
+
+@pytest.mark.parametrize(("step", "coming", "late"), [
+    ("ProvisionControllers", "ControllerComingUp", "ControllerInTrouble"),
+    ("EnableMigration", "PodComingUp", "PodInTrouble"),
+])
+def test_an_init_container_that_does_not_end_is_told_by_name_and_then_called_too_long(
+        world: MigrationWorld, step: str, coming: str, late: str) -> None:
+    if step == "ProvisionControllers":
+        world.kubelet.stuck = {f"kafka-controller-{number}" for number in range(3)}
+    else:
+        assert world.live(lambda: world.step == "ProvisionControllers")
+        world.kubelet.stuck = {f"kafka-{number}" for number in range(3)}
+    assert world.live(lambda: waits_for(world, coming) and "runs its init container" in told(world, coming)["message"])
+    assert world.step == step
+    quiet_for(world, 10)                                    # the other controllers come as far
+    first = told(world, coming)["message"]
+    starts = dict(world.kafka.starts)
+    quiet_for(world, 60)
+    assert told(world, coming)["message"] == first, "nothing is told anew while nothing has changed"
+    assert world.live(lambda: waits_for(world, late))
+    found = told(world, late)
+    since = next(utc(world.timeline.now() - seconds) for seconds in range(1000)
+                 if utc(world.timeline.now() - seconds) in found["message"])
+    assert f"since {since}, longer than the usual {USUAL_SECONDS[Stage.INITIALIZING]:.0f} s" in found["message"]
+    assert f"since {since}" in first, "it is the same time that is told"
+    assert found["unblocks"].startswith("kubectl --namespace ")
+    assert found["unblocks"].endswith("--container switchover-original says more")
+    assert found["runbookURL"] == f"docs/runbooks/{late}.md"
+    quiet_for(world, 60)
+    assert world.kafka.starts == starts, "nobody is evicted for being slow"
+    world.kubelet.stuck = set()
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
