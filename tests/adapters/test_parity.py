@@ -49,6 +49,7 @@ from switchover.adapters.wire_connection import connected
 from switchover.adapters.wire_security import security
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import Address, LogImage, MigrationState
+from switchover.core.kraft.gates.parity import are_ended_by_a_new_leader
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
 from switchover.ports import Access
@@ -236,6 +237,7 @@ async def test_parity_of_a_cluster_in_dual_write(trimmed: bool, story: Story) ->
     found = await story.differences()
     assert [str(item) for item in found] == [
         "quota ip (default) connection_creation_rate: ZooKeeper says 21.0, KRaft says nothing"], "what Kafka 3.9.2 forgets"
+    assert are_ended_by_a_new_leader(found)
     story.fail_over()
     changed = await story.is_equal()
     every_kind_is_there(changed, {"orders", "later"})
@@ -263,6 +265,7 @@ async def test_parity_of_a_cluster_in_dual_write(trimmed: bool, story: Story) ->
     found = await story.differences()
     assert sorted(f"{item.kind} {item.key}" for item in found) == sorted(planted)
     assert "secret" not in str(found).lower()
+    assert {item.kind for item in found if are_ended_by_a_new_leader((item,))} == {"SCRAM user", "quota"}
 
     with zookeeper(story) as client:
         client.delete("/config/clients/broken")                            # what KRaft cannot read it cannot repair

@@ -334,7 +334,8 @@ class Kafka:
         elif log.state is MigrationState.MIGRATION:
             if self.tree.migration is not None:
                 self.tree.claim(winner.node_id, log.epoch, now)
-                self.tree.states = dict.fromkeys(self.tree.states, log.epoch)      # a full resync rewrites them all
+                self.tree.states = dict.fromkeys(self.tree.states, log.epoch)      # a full resync rewrites them all,
+                self.planted = {}                                                  # and whatever others have written
                 self._dual_write_at = now + self._random.uniform(1.0, 3.0)
         elif log.transaction is not None:              # AbortTransaction "Controller failover"
             log.transaction, self._copied_at = None, None

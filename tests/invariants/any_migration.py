@@ -141,7 +141,8 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
     if memory.recorded is None or before.position == now.position or _steps_aside(before, now):
         return
     closed = [item for item in event.status.get("waitingFor") or () if _counts(str(item["gate"]))]
-    if now.batch_nodes and not before.batch_nodes and {item["gate"] for item in closed} <= RESCUED:
+    brokers = any(name.rpartition("-")[0] in memory.broker_sets for name in now.batch_nodes)
+    if now.batch_nodes and not before.batch_nodes and not brokers and {item["reason"] for item in closed} <= RESCUED:
         closed = []
     for item in closed:
         yield f"{before.place} moves on while gate {item['gate']} says {item['verdict']} {item['reason']}"
@@ -150,8 +151,8 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
             yield f"{before.place} moves on after {gate.get('passes', 0)} passes of {gate['name']}"
 
 
-RESCUED = {"DriverAlive"}
-"""Gates for whose sake a batch begins: who cannot do what they ask for is replaced (`Leg.rescue`)."""
+RESCUED = {"DualWriteStuck", "MetadataDiffers"}
+"""What a batch of controllers begins for: who cannot do what is asked for is replaced (`Leg.rescue`)."""
 
 
 def _counts(gate: str) -> bool:

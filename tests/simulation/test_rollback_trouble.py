@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.api_server import Object
+from fakes.kafka_world import Kafka
 from simulation.migration_world import CANARY, NAME, MigrationWorld
 from simulation.test_rollback import (
     LONG,
@@ -23,6 +24,7 @@ from switchover.core.kraft.door.mount import VOLUME
 from switchover.core.kraft.facts import MigrationNode, MigrationState
 from switchover.core.kraft.gates import way_back as back_gates
 from switchover.metadata import parity
+from switchover.metadata.cluster import Hidden, Scram
 
 
 @pytest.fixture
@@ -180,6 +182,37 @@ def test_a_leader_that_writes_nothing_to_zookeeper_any_more_is_made_to_hand_on(
     assert len(leaders_evicted(world, before)) == 1
     assert world.live(world.approved_and(lambda: world.finished))
     assert world.phase == "Succeeded"
+
+
+NEW_SALT = {"scram": {("alice", "SCRAM-SHA-512"): Scram(8192, Hidden("of an entry script"))}}
+
+
+@pytest.mark.parametrize("goes_on", [pytest.param(True, marks=LONG), False])
+def test_a_credential_that_an_entry_script_wrote_past_dual_write_is_written_anew_by_another_leader(
+        world: MigrationWorld, goes_on: bool) -> None:
+    to_batch(world, "MoveBrokers", 2)
+    world.kafka.planted, before = dict(NEW_SALT), len(world.api.writes)
+    if goes_on:
+        assert world.live(world.approved_and(lambda: world.step == "Soak"))
+        assert len(leaders_evicted(world, before)) == 1
+    else:
+        assert world.roll_back()
+        assert len(leaders_evicted(world, before)) == 1 + 3, "and each once to stop"
+        assert_as_before(world)
+    assert world.kafka.planted == {}
+
+
+@pytest.mark.long
+def test_each_leader_tries_it_once(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something writes that credential again and again: the controllers are not restarted for ever."""
+    to_batch(world, "MoveBrokers", 2)
+    monkeypatch.setattr(Kafka, "planted", property(lambda _: NEW_SALT, lambda _, value: None), raising=False)
+    before = len(world.api.writes)
+    begin = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() > begin + 900)
+    assert (world.step, reasons(world)) == ("MoveBrokers", {"MetadataDiffers"})
+    evicted = leaders_evicted(world, before)
+    assert 1 < len(evicted) == len(set(evicted)) <= 3
 
 
 def several_changes_in_one_write(world: MigrationWorld) -> None:

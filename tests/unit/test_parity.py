@@ -9,14 +9,14 @@ import pytest
 from switchover.comparison import LIFE_SECONDS, PAUSE_SECONDS, ParityWatch
 from switchover.core.gate import Judge
 from switchover.core.kraft.facts import LogImage, MigrationState
-from switchover.core.kraft.gates.parity import PARITY, PATIENCE_SECONDS, check_parity
+from switchover.core.kraft.gates.parity import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.position import Batch, Position
-from switchover.metadata.cluster import ClusterMetadata, Difference
+from switchover.metadata.cluster import LIMIT, ClusterMetadata, Difference
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
 from switchover.ports import Refused, Unreachable
-from unit.pictures import NOW, Cluster, with_fact
+from unit.pictures import NOW, Cluster, moment, with_fact
 
 
 def log(offset: int, next_id: int | None = None, state: MigrationState = MigrationState.MIGRATION) -> LogImage:
@@ -252,3 +252,52 @@ def test_a_difference_that_stays_is_told_as_stalled() -> None:
     later: Judge[Picture] = Judge("", first.next_streaks(), NOW + PATIENCE_SECONDS + 1)
     assert not later.all_open([PARITY], picture)
     assert (first.judged["Parity"].overdue, later.judged["Parity"].overdue) == (False, True)
+
+
+# --- What a new leader ends -------------------------------------------------------------------------------------------
+
+
+def of(kind: str, zookeeper: str = "4096 iterations", kraft: str = "another value, 4096 iterations") -> Difference:
+    return Difference(kind, "alice", zookeeper, kraft)
+
+
+NEW_SALT, REMOVED_QUOTA = of("SCRAM user"), of("quota", "21.0", "nothing")
+
+
+@pytest.mark.parametrize("found", [
+    (NEW_SALT,), (of("SCRAM user", "nothing"),), (REMOVED_QUOTA,), (of("quota", "1.0", "2.0"),), (NEW_SALT, REMOVED_QUOTA),
+])
+def test_what_entry_scripts_and_kafka_leave_in_zookeeper_is_ended_by_a_new_leader(found: tuple[Difference, ...]) -> None:
+    assert are_ended_by_a_new_leader(found)
+
+
+@pytest.mark.parametrize("found", [
+    (),
+    *((of(kind),) for kind in (
+        "znode", "topic", "partition", "topic configuration", "broker configuration", "ACL", "delegation token",
+        "producer ids")),
+    (of("SCRAM user", kraft="nothing"),),
+    (of("ACL", "present", "nothing"),), (of("ACL", "nothing", "present"),),
+    (NEW_SALT, of("ACL")),
+    tuple([NEW_SALT] * LIMIT),
+])
+def test_what_somebody_may_want_is_left_to_a_person(found: tuple[Difference, ...]) -> None:
+    """All of it: a new leader writes everything over ZooKeeper's, and beyond the limit others may hide."""
+    assert not are_ended_by_a_new_leader(found)
+
+
+DELETE = "kubectl --namespace kafka delete pod kafka-controller-0"
+
+
+@pytest.mark.parametrize(("difference", "opened", "cure"), [
+    (NEW_SALT, NOW - 60,
+     f"after a minute Switchover restarts the leading controller, each once in this step; by hand: {DELETE}"),
+    (NEW_SALT, None, DELETE),
+    (of("ACL"), NOW - 60, f"find out which side is right, as the runbook tells; where it is KRaft's: {DELETE}"),
+])
+def test_the_cure_names_the_leader_and_one_command(difference: Difference, opened: float | None, cure: str) -> None:
+    picture = moment("DualWrite", "BBB", "PPP", (), MigrationState.MIGRATION, opened=opened)
+    found = with_fact(picture, "parity", Known(Parity((difference,), 0, proven=False), NOW))
+    assert check_parity(found).unblocks == cure
+    leaderless = check_parity(with_fact(found, "quorum", Unknown("no leader"))).unblocks
+    assert leaderless == cure.replace(DELETE, "delete the pod of the leading controller, once one leads")

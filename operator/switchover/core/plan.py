@@ -35,7 +35,7 @@ class Leg(Generic[P]):
 
     `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept
     true and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate
-    is open as well. While a `watch` gate of `rescue_from` is overdue, `rescue` is rolled instead. A leg that is `one_way` is
+    is open as well. While a gate of `rescue_from` is overdue, `rescue` is rolled instead. A leg that is `one_way` is
     finished before the direction can change; a pause waits while it is `critical`. What `keep` gives is done first and
     always, shut gates or a pause notwithstanding: it only takes back what others did. `ahead` does the same while the step
     has not begun yet, for what the steps before it have left.
@@ -216,17 +216,17 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(leg.watch, picture):
         if judge.spoilt(leg.watch) and at.batch is not None and at.batch.proven is not None:
             return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
-        overdue = any(judge.judged[gate.name].overdue for gate in leg.rescue_from)
-        return _rescue(leg.rescue, picture, judge, now) if leg.rescue is not None and overdue else (at, (), "")
+        return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
         judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
         return at, effects, ""
     for rollout in _in_turn(leg, at):
         move = roll(rollout, picture, judge, now)
         if not move.complete:
-            return move.position, move.effects, move.note
+            idle = move.position == at and not move.effects and not (leg.rescue is not None and leg.rescue.owns(at))
+            return _rescue(leg, picture, judge, now) if idle else (move.position, move.effects, move.note)
     if not judge.all_open(leg.done, picture):
-        return at, (), ""
+        return _rescue(leg, picture, judge, now)
     return _leave(plan, index, at, now), (), f"{step.name} done"
 
 
@@ -265,9 +265,13 @@ def _in_turn(leg: Leg[P], at: Position) -> tuple[Rollout[P], ...]:
     return tuple(rollout for rollout in every if rollout.owns(at)) or leg.rollouts
 
 
-def _rescue(rescue: Rollout[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
-    """Roll the rescue in the place of a batch that is under way: its nodes have not settled, so they are left for later."""
-    at = picture.position
+def _rescue(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    """Roll the rescue, where a gate is overdue that it is for. It takes the place of a batch that is under way: its nodes
+    have not settled, so they are left for later."""
+    at, rescue = picture.position, leg.rescue
+    overdue = any(judge.judged[gate.name].overdue for gate in leg.rescue_from if gate.name in judge.judged)
+    if rescue is None or not overdue:
+        return at, (), ""
     clear = picture if at.batch is None or rescue.owns(at) else picture.at(replace(at, batch=None))
     move = roll(rescue, clear, judge, now)
     return (move.position, move.effects, move.note) if move.position != clear.position or move.effects else (at, (), "")

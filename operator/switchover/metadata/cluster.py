@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 K = TypeVar("K")
 
 TOPIC, BROKER = "topic", "broker"
+QUOTA, SCRAM_USER = "quota", "SCRAM user"
 DEFAULT = "(default)"
 ABSENT = "nothing"
 LIMIT = 1000
@@ -183,12 +184,12 @@ def _unequal(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> Iterator[tup
     for resource, key, left, right in _nested(zookeeper.configs, kraft.configs):
         yield f"{resource.type} configuration", f"{resource.name or DEFAULT} {key}", left, right
     for entity, key, left, right in _nested(zookeeper.quotas, kraft.quotas):
-        yield "quota", f"{_entity(entity)} {key}", left, right
+        yield QUOTA, f"{_entity(entity)} {key}", left, right
     for acl in sorted(zookeeper.acls ^ kraft.acls):
         there = acl in zookeeper.acls
         yield "ACL", str(acl), "present" if there else None, None if there else "present"
     for (user, mechanism), left, right in _pairs(zookeeper.scram, kraft.scram):
-        yield "SCRAM user", f"{user} {mechanism}", left, right
+        yield SCRAM_USER, f"{user} {mechanism}", left, right
     for token, left, right in _pairs(zookeeper.tokens, kraft.tokens):
         yield "delegation token", token, left, right
     if zookeeper.next_producer_id != kraft.next_producer_id:

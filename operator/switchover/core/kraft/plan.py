@@ -163,10 +163,11 @@ PLAN: Plan[Picture] = Plan((
              rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
-         back=Leg(watch=DRIVER, rescue_from=DRIVER, rescue=HANDED_ON)),
+         back=Leg(watch=DRIVER, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
+                  done=(to_zookeeper.WRITTEN_BACK,))),
     Step("DualWrite", rests_on=RECORD,
          forward=Leg(
-             watch=(*TAKEN_OVER, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
+             watch=(*TAKEN_OVER, *DRIVER), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_on_delete,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
@@ -174,7 +175,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS),
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *DRIVER),
-             rescue_from=DRIVER, rescue=HANDED_ON, keep=goals.keep_on_delete,
+             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_on_delete,
              rollouts=(TO_C,),
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON,
@@ -182,7 +183,7 @@ PLAN: Plan[Picture] = Plan((
     Step("Soak", rests_on=RECORD,
          forward=Leg(
              watch=(dual_write.DUAL_WRITE_ALIVE, *DRIVER, workloads.TEMPLATE_IS_OURS, *KEPT),
-             rescue_from=DRIVER, rescue=HANDED_ON,
+             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
              keep=goals.keep_on_delete,
              rollouts=(REHEARSED,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),

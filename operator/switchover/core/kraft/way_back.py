@@ -4,6 +4,7 @@ The order was run on real Kafka (feasibility-kraft.md section 5): leader last, e
 `/controller`, and no broker before every broker names the ZooKeeper controller.
 """
 
+from switchover.api.status import Verdict as Outcome
 from switchover.core.effects import (
     Delete,
     DeletePod,
@@ -15,7 +16,9 @@ from switchover.core.effects import (
 )
 from switchover.core.kraft import names, nodes, preflight, template
 from switchover.core.kraft.facts import KubernetesState, MigrationState, ZooKeeperState
-from switchover.core.kraft.gates.read import is_claimed
+from switchover.core.kraft.gates.dual_write import check_driver_alive
+from switchover.core.kraft.gates.parity import are_ended_by_a_new_leader
+from switchover.core.kraft.gates.read import is_claimed, leading_controller
 from switchover.core.kraft.gates.way_back import is_behind
 from switchover.core.kraft.goals import state_of
 from switchover.core.kraft.picture import Picture
@@ -88,15 +91,21 @@ def to_restart(picture: Picture) -> Observed[list[str]]:
 
 
 def to_hand_on(picture: Picture) -> Observed[list[str]]:
-    """The leader whose process is older than the last write of `/migration`: one after the other, each once."""
+    """The leader, one after the other, each once: of a driver that is stuck, whose process is older than the last write of
+    `/migration`; of differences that the next leader ends, whose process is older than the step."""
     quorum, zookeeper, state = picture.facts.quorum, _zookeeper(picture), state_of(picture)
     if not isinstance(quorum, Known):
         return quorum
     pods = state.controllers.pods if state is not None and state.controllers is not None else {}
     migration = zookeeper.migration if zookeeper is not None else None
-    leading = [name for name, node_id in picture.controllers.items() if node_id == quorum.value.leader_id
-               and name in pods and migration is not None and (pods[name].started_at or picture.now) < migration.mtime]
-    return Known(leading, quorum.at)
+    parity, since = picture.facts.parity, None
+    if migration is not None and check_driver_alive(picture).outcome is Outcome.WAIT:
+        since = migration.mtime
+    elif isinstance(parity, Known) and are_ended_by_a_new_leader(parity.value.differences):
+        since = picture.position.opened
+    leader = leading_controller(picture)
+    old = leader in pods and since is not None and (pods[leader].started_at or picture.now) < since
+    return Known([leader] if old else [], quorum.at)
 
 
 def to_rehearse(picture: Picture) -> Observed[list[str]]:
@@ -106,8 +115,8 @@ def to_rehearse(picture: Picture) -> Observed[list[str]]:
         return Known([], picture.now)
     if not isinstance(quorum, Known):
         return quorum
-    leading = [name for name, node_id in picture.controllers.items() if node_id == quorum.value.leader_id]
-    return Known(leading, quorum.at)
+    leader = leading_controller(picture)
+    return Known([leader] if leader else [], quorum.at)
 
 
 # --- the brokers ------------------------------------------------------------------------------------------------------

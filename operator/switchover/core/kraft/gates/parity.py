@@ -1,8 +1,12 @@
 """G7: ZooKeeper and KRaft hold the same metadata. The only proof, for this cluster, that dual write loses nothing."""
 
+from collections.abc import Sequence
+
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
+from switchover.core.kraft.gates.read import leading_controller
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
 
 NAMED = 3
 """How many differences a message names."""
@@ -19,8 +23,7 @@ def check_parity(picture: Picture) -> Verdict:
         more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
         return wait("MetadataDiffers", "; ".join(str(item) for item in found[:NAMED]) + more,
                     subject=f"{found[0].kind} {found[0].key}", observed=len(found), threshold=0,
-                    unblocks=f"{_restart_of_the_leader(picture)}: the controller that leads next writes all to ZooKeeper"
-                    " once more; see the runbook")
+                    unblocks=_cure(picture, found))
     at = picture.position
     begun = at.batch.started if at.batch is not None else at.opened if at.opened is not None else at.entered
     if seen.at < begun:
@@ -32,11 +35,31 @@ def check_parity(picture: Picture) -> Verdict:
     return passed("ZooKeeper and KRaft hold the same metadata")
 
 
-def _restart_of_the_leader(picture: Picture) -> str:
-    quorum = picture.facts.quorum
-    leader = next((pod for pod, node_id in picture.controllers.items()
-                   if isinstance(quorum, Known) and node_id == quorum.value.leader_id), "")
-    return f"kubectl --namespace {picture.namespace} delete pod {leader}" if leader else "restart the leading controller"
+def are_ended_by_a_new_leader(found: Sequence[Difference]) -> bool:
+    """Whether a restart of the leading controller ends these differences, and nothing is lost by it.
+
+    A new leader writes all of KRaft's metadata over ZooKeeper's, so one difference that is for a person keeps it from all.
+    * A SCRAM credential that KRaft has: entry scripts write the same password with a new salt to ZooKeeper at each start of
+      a broker, past dual write. Brokers on KRaft have never accepted it. One that ZooKeeper alone has would be gone.
+    * A quota: no tool of Kafka 3.9 writes one to ZooKeeper, so what is there is the older value (the removal of a client's
+      last quota never gets there, docs/runbooks/MetadataDiffers.md).
+    Anything else may be what somebody wants and has told ZooKeeper alone: an access right given or taken away
+    (`kafka-acls.sh --authorizer-properties zookeeper.connect`), a password of a broker, a topic's retention. A topic that
+    ZooKeeper lacks can make the full write fail half-way, and a node that cannot be read is passed over by it.
+    """
+    mended = all(item.kind == QUOTA or (item.kind == SCRAM_USER and item.kraft != ABSENT) for item in found)
+    return mended and 0 < len(found) < LIMIT           # beyond it there may be others, which are not named
+
+
+def _cure(picture: Picture, found: Sequence[Difference]) -> str:
+    leader = leading_controller(picture)
+    command = f"kubectl --namespace {picture.namespace} delete pod {leader}" if leader else (
+        "delete the pod of the leading controller, once one leads")
+    if not are_ended_by_a_new_leader(found):
+        return f"find out which side is right, as the runbook tells; where it is KRaft's: {command}"
+    if picture.position.opened is None:
+        return command
+    return f"after a minute Switchover restarts the leading controller, each once in this step; by hand: {command}"
 
 
 PARITY: Gate[Picture] = Gate("Parity", check_parity, patience=lambda _: PATIENCE_SECONDS)

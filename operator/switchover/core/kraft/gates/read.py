@@ -51,6 +51,13 @@ def controllers_coming_up(picture: Picture) -> Verdict | None:
     return unknown("ControllerInTrouble", told, subject=f"pod {name}", unblocks=f"{phase.look} says more")
 
 
+def leading_controller(picture: Picture) -> str:
+    """The pod of the controller that leads the quorum; "" while that is not known."""
+    quorum = picture.facts.quorum
+    leader = quorum.value.leader_id if isinstance(quorum, Known) else None
+    return next((name for name, node_id in picture.controllers.items() if node_id == leader), "")
+
+
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
     state = picture.facts.zookeeper
     return state.value if isinstance(state, Known) else unknown("ZooKeeperUnknown", state.why, subject="ZooKeeper")

@@ -6,7 +6,7 @@ from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft import names, template
 from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.dual_write import check_dual_write
-from switchover.core.kraft.gates.parity import check_parity
+from switchover.core.kraft.gates.parity import PATIENCE_SECONDS, check_parity
 from switchover.core.kraft.gates.read import is_claimed, samples, zookeeper_of
 from switchover.core.kraft.gates.workloads import original_missing
 from switchover.core.kraft.picture import Picture
@@ -212,7 +212,8 @@ def check_brokers_released(picture: Picture) -> Verdict:
     ]) or passed("the brokers' StatefulSets are the user's own")
 
 
-WRITTEN_BACK: Gate[Picture] = Gate("WrittenBack", check_written_back, samples=samples)
+WRITTEN_BACK: Gate[Picture] = Gate(
+    "WrittenBack", check_written_back, samples=samples, patience=lambda _: PATIENCE_SECONDS)
 PARTITION_VERSIONS: Gate[Picture] = Gate("PartitionVersions", check_partition_versions, samples=samples)
 CONTROLLERS_STOPPED: Gate[Picture] = Gate("ControllersStopped", check_controllers_stopped, samples=samples)
 ZOOKEEPER_RULES: Gate[Picture] = Gate("ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES)
