@@ -51,7 +51,8 @@ CHANGED_BROKERS_IN = ("CopyMetadata",)
 """Steps in which a broker may still run upgraded or with a raised protocol version, which its settings alone tell."""
 EXAMINED_IN = ("Preflight",)
 TOPIC_TREE_IN = ("Preflight",)
-CONNECTIONS_IN = ("ReleaseZooKeeper",)
+WITHOUT_ZOOKEEPER_IN = ("ReleaseZooKeeper",)
+"""Where ZooKeeper may be gone: nothing is read in it, and its servers are asked for their clients alone."""
 ZOOKEEPER_GROUPS_IN = ("Preflight", "MoveBrokers")
 PARITY_IN = ("DualWrite", "MoveBrokers", "Soak", "Finalize")
 PARITY_BACK_IN = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak")
@@ -142,7 +143,7 @@ class Observer:
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
                 self._known(self._kubernetes(picture, lease_holder), READ_SECONDS))
-            zookeeper = first.create_task(self._known(self.zookeeper.state(), READ_SECONDS))
+            zookeeper = first.create_task(self._if(step not in WITHOUT_ZOOKEEPER_IN, self.zookeeper.state))
             first.create_task(self._find_brokers(picture))
         brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
         voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
@@ -157,7 +158,7 @@ class Observer:
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
             topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
             partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
-            connections = then.create_task(self._connections(step in CONNECTIONS_IN))
+            connections = then.create_task(self._connections(step in WITHOUT_ZOOKEEPER_IN))
             settings = then.create_task(self._settings(
                 brokers if _tell_more(step, kubernetes.result()) else (),
                 NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
@@ -369,11 +370,16 @@ class Observer:
             self._migration = now
         return self._written
 
-    async def _connections(self, wanted: bool) -> dict[str, Observed[int]]:
+    async def _connections(self, wanted: bool) -> dict[str, Observed[int | None]]:
         servers = self.zookeeper.servers() if wanted else ()
-        found = await asyncio.gather(
-            *(self._known(self.zookeeper.connections(server), READ_SECONDS) for server in servers))
+        found = await asyncio.gather(*(self._known(self._clients_of(server), READ_SECONDS) for server in servers))
         return {str(server): connections for server, connections in zip(servers, found, strict=True)}
+
+    async def _clients_of(self, server: Address) -> int | None:
+        try:
+            return await self.zookeeper.connections(server)
+        except NotListening:
+            return None
 
     async def _partition_epoch(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> Observed[int]:
         """Asked on the way back, between the stop of the controllers and the end of their claim."""

@@ -37,7 +37,7 @@ class Unreachable(Exception):
 
 
 class NotListening(Unreachable):
-    """The host answered that nobody listens on that port."""
+    """The host answered that nobody listens on that port, or there is no such host."""
 
 
 class Untold(Unreachable):
@@ -257,7 +257,7 @@ class ZooKeeper(Protocol):
     async def connections(self, server: Address) -> int:
         """Clients of one server by the four-letter word `srvr`, the asker not counted.
 
-        Refused where the server does not tell.
+        NotListening where no server accepts a connection; Refused where the server does not tell.
         """
         ...
 

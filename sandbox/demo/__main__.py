@@ -75,7 +75,7 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         plain=plain,
         plain_seconds=[stop - start for start, stop in windows],
         modes=world.modes(cluster),
-        zookeeper_connections=world.connections(cluster),
+        zookeeper_connections=run.connections,
         kills=[moment.words for moment in killer.killed],
         operator_restarts=run.restarts,
         operator_peak_memory=run.peak_memory,

@@ -1,6 +1,7 @@
 """One KafkaMigration from `kubectl apply` to its end: watched, approved at the hold, killed on the way when asked."""
 
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from demo import operator_process
+from demo import operator_process, world
 from demo.cluster import Cluster
 from demo.lost_answer import Cure
 from demo.progress import Resource, changes, condition, is_current, seconds, wait_words
@@ -48,6 +49,8 @@ class Run:
     container: str = ""
     peak_memory: int = 0
     restarts: int = 0
+    connections: dict[str, int] = field(default_factory=dict)
+    """What each ZooKeeper server counted when the migration asked for its end; -1 where it did not tell."""
     by_hand: list[str] = field(default_factory=list)
     """Pods that were restarted as a runbook has it."""
     pods: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -127,7 +130,8 @@ def follow(
 
     It has `ended` when it succeeded and nothing of the cluster uses ZooKeeper any more, unless told otherwise. `show`
     gets the resource at every change and every half second; `say` gets one line for each change. Holds are approved as
-    they come, and a leader that lost an answer of the controller is restarted, which no test and no demo may leave out.
+    they come, ZooKeeper is stopped when it is asked away, and a leader that lost an answer of the controller is restarted,
+    which no test and no demo may leave out.
     """
     run.start, cure = time.time(), Cure(cluster, run.by_hand)
     with Watch(cluster, "pods") as pods:
@@ -148,6 +152,7 @@ def follow(
                         if words := observer(found, run.container):
                             say(words)
                     _approve(cluster, run, say)
+                    _stop_zookeeper(cluster, run, say)
                 if run.resource:
                     if words := cure(run.resource):
                         say(words)
@@ -197,3 +202,17 @@ def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
     name = run.resource["metadata"]["name"]
     say(f"approving: kubectl --namespace {cluster.namespace} patch kmig {name} --type merge --patch '{patch}'")
     cluster.kubectl("patch", "kmig", name, "--type", "merge", "--patch", patch)
+
+
+def _stop_zookeeper(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
+    """Scale ZooKeeper to 0 once the migration asks for it, by the command that it names."""
+    waiting = run.resource.get("status", {}).get("waitingFor", [])
+    asked = next((item["unblocks"] for item in waiting if item["reason"] == "ZooKeeperRuns"), "")
+    if not asked or run.connections:
+        return
+    run.connections = world.connections(cluster)
+    command = re.search(r"kubectl --namespace \S+ (scale statefulset/\S+ --replicas=0)", asked)
+    if command is None:
+        raise MigrationFailed(f"ZooKeeper is asked away without a command: {asked}")
+    say(f"stopping ZooKeeper: {command[0]}")
+    cluster.kubectl(*command[1].replace("/NAME", "/zookeeper").split())

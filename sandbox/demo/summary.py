@@ -34,8 +34,8 @@ class Traffic:
 class Summary:
     """Figures of one run of the demo. Times in seconds, memory in bytes.
 
-    `modes` says of each broker what its ApiVersions show; `zookeeper_connections` is what each ZooKeeper server counts
-    besides the asker, -1 where it did not answer.
+    `modes` says of each broker what its ApiVersions show; `zookeeper_connections` is what each ZooKeeper server
+    counted besides the asker before it was stopped, -1 where it did not answer.
     """
 
     result: str

@@ -21,7 +21,7 @@ from adapters.servers import ZooKeeperServer, loopback
 from patience import stretched
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import Address, MigrationNode
-from switchover.ports import Access, Fenced, Refused, Unreachable
+from switchover.ports import Access, Fenced, NotListening, Refused, Unreachable
 
 
 @contextlib.asynccontextmanager
@@ -391,6 +391,13 @@ async def test_a_name_that_stands_for_several_servers_counts_them_all(
                 stack.enter_context(writer(str(server.address)))
             async with opened("zookeeper.test:2181") as zookeeper:
                 assert await zookeeper.connections(Address("zookeeper.test", 2181)) == 2
+                servers[0].kill()
+                with pytest.raises(Unreachable, match="refused") as one_runs:
+                    await zookeeper.connections(Address("zookeeper.test", 2181))
+                assert not isinstance(one_runs.value, NotListening)
+                servers[1].kill()
+                with pytest.raises(NotListening, match="refused"):
+                    await zookeeper.connections(Address("zookeeper.test", 2181))
     finally:
         for server in servers:
             server.kill()
@@ -417,8 +424,22 @@ async def test_other_answers_to_srvr(answer: bytes, error: type[Exception], word
 async def test_connections_of_a_server_that_is_gone() -> None:
     gone = loopback(2181)
     async with opened(str(gone), seconds=1) as zookeeper:
-        with pytest.raises(Unreachable, match=f"ZooKeeper server {gone}: .*refused"):
+        with pytest.raises(NotListening, match=f"ZooKeeper server {gone}: .*refused"):
             await zookeeper.connections(gone)
+
+
+@pytest.mark.parametrize(("number", "gone"), [
+    (socket.EAI_NONAME, True), (socket.EAI_NODATA, True), (socket.EAI_AGAIN, False), (socket.EAI_FAIL, False)])
+async def test_connections_of_a_name_that_is_gone_and_of_one_that_nobody_can_tell(
+        number: int, gone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(*_: object, **__: object) -> None:
+        raise socket.gaierror(number, "no address")
+
+    async with opened("zookeeper.test:2181", seconds=1) as zookeeper:
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        with pytest.raises(Unreachable, match=r"zookeeper.test:2181: .*no address") as told:
+            await zookeeper.connections(Address("zookeeper.test", 2181))
+    assert isinstance(told.value, NotListening) == gone
 
 
 # --- Faults -----------------------------------------------------------------------------------------------------------
@@ -448,8 +469,9 @@ async def test_a_stopped_zookeeper_is_unreachable_in_time_and_comes_back(tmp_pat
                 for result in await asyncio.gather(zookeeper.state(), zookeeper.topics(), return_exceptions=True):
                     assert isinstance(result, Unreachable)
                 assert time.monotonic() - started < stretched(3)
-                with pytest.raises(Unreachable):
+                with pytest.raises(Unreachable) as silent:
                     await zookeeper.connections(server.address)
+                assert not isinstance(silent.value, NotListening), "no answer does not tell that it is stopped"
             assert await eventually_cluster_id(zookeeper) == "here"
     finally:
         server.kill()

@@ -221,7 +221,10 @@ class SimulatedZooKeeper:
 
     async def connections(self, server: Address) -> int:
         each = {"A": 2, "U": 2, "R": 2, "B": 2, "P": 1}
-        return await self._incarnation.call(lambda: sum(each.get(node.mode, 0) for node in self._kafka.nodes.values()))
+        if self._kafka.zookeeper_stopped:
+            raise NotListening(f"nobody listens at {server}")
+        return await self._incarnation.call(
+            lambda: self._serving(sum(each.get(node.mode, 0) for node in self._kafka.nodes.values())))
 
     async def partition_epoch(self) -> int:
         return await self._incarnation.call(lambda: self._serving(self._kafka.tree.partition_epoch))
@@ -251,7 +254,7 @@ class SimulatedZooKeeper:
         """Nothing is open."""
 
     def _serving(self, answer: T) -> T:
-        if self._kafka.zookeeper_hidden:
+        if self._kafka.zookeeper_hidden or self._kafka.zookeeper_stopped:
             raise Unreachable("ZooKeeper does not answer")
         return answer
 

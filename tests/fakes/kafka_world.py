@@ -82,6 +82,7 @@ class Kafka:
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     old_groups: dict[str, ZooKeeperGroup] = field(default_factory=dict)     # those that have members in ZooKeeper
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
+    zookeeper_stopped: bool = False    # its servers are scaled away
     # the quorum
     volumes: dict[str, QuorumLog | None] = field(default_factory=dict)
     log: QuorumLog | None = None
@@ -466,6 +467,7 @@ class Kafka:
             partition_epoch=tree.partition_epoch,
             metadata=ruling,
             metadata_wanted=self.wanted,
+            zookeeper_stopped=self.zookeeper_stopped,
         )
 
     # --- for the ports ------------------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ PLACES = {
     "broker brake": BROKERS_MOVE,
     "broker files": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "HandOver>", "MoveBrokers<",
                      "EnableMigration<"},
-    "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "HandOver>", "MoveBrokers<",
-                   "EnableMigration<"},
+    "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "MoveBrokers>", "HandOver>", "ReleaseZooKeeper>",
+                   "MoveBrokers<", "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},
     "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
     "controller pod": {"Finalize>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>", "MoveBrokers<", "CopyMetadata<",
@@ -161,12 +161,12 @@ def _counts(gate: str) -> bool:
 
 
 def _steps_aside(before: Standing, now: Standing) -> bool:
-    """Turning, and taking back a proof: these need no gate."""
+    """Turning, and taking back a proof or what was to become one: these need no gate."""
     turned = (before.backward, before.attempt) != (now.backward, now.attempt)
     unproven = before.baking_since is not None and now.baking_since is None and bool(now.batch_nodes)
     told = (before.status.get("rollback") or {}).get("failure") != (now.status.get("rollback") or {}).get("failure")
     rescue = bool(before.batch_nodes) and bool(now.batch_nodes) and before.batch_nodes != now.batch_nodes
-    return turned or unproven or told or rescue or not before.step
+    return turned or unproven or told or rescue or now.gave_up(before) or not before.step
 
 
 def a_wish_is_heard(memory: Memory, event: Event) -> Iterator[str]:

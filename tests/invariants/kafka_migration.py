@@ -26,12 +26,16 @@ def modes_go_together(memory: Memory, event: Event) -> Iterator[str]:
 
 
 def modes_have_their_time(memory: Memory, event: Event) -> Iterator[str]:
-    """K1, an eviction: B needs a quorum, C needs a living dual write."""
+    """K1, an eviction: B needs a quorum, C needs a living dual write; the last one needs ZooKeeper stopped."""
     assert isinstance(event, Effect)
     cluster = memory.cluster
     if cluster is None or memory.kind(event) != "broker pod":
         return
     assigned = memory.standing.nodes.get(event.name, {}).get("assigned")
+    if memory.standing.place == "ReleaseZooKeeper>":
+        if not cluster.zookeeper_stopped or cluster.state != "POST_MIGRATION":
+            yield f"{event.name} is restarted while ZooKeeper runs, and the log says {cluster.state}: that proves nothing"
+        return
     if assigned == "B" and not cluster.quorum and not memory.standing.backward:
         yield f"{event.name} goes to B without a quorum"
     if assigned == "C" and cluster.state not in (None, "MIGRATION"):
@@ -107,7 +111,7 @@ def canary_first(memory: Memory, event: Event) -> Iterator[str]:
     brokers = all(name.rpartition("-")[0] in memory.broker_sets for name in before.batch_nodes)
     steps = (memory.spec.get("rollout") or {}).get("steps") or ()
     rescue = bool(now.batch_nodes) and now.batch == before.batch
-    if not brokers or not steps or rescue:
+    if not brokers or not steps or rescue or now.gave_up(before):
         return
     bake = steps[min(before.batch, len(steps)) - 1].get("bakeSeconds", 0)
     if before.baking_since is None or event.at - before.baking_since < bake - 1:

@@ -82,6 +82,10 @@ class Standing:
     def batch_nodes(self) -> tuple[str, ...]:
         return tuple(self._progress.get("batchNodes") or ())
 
+    def gave_up(self, before: "Standing") -> bool:
+        """The restart that was to prove something is void: it is to be done again."""
+        return before.place == self.place == "ReleaseZooKeeper>" and self.batch < before.batch
+
     @property
     def baking_since(self) -> float | None:
         since = self._progress.get("bakeStartTime")

@@ -93,7 +93,6 @@ class Story:
     reversion: Reversion
     traffic: traffic.Traffic
     modes: dict[str, str]
-    connections: dict[str, int]
     requests: list[audit.Request]
     told: str
 
@@ -127,12 +126,12 @@ def tell(cluster: Cluster, audit_log: Path) -> Story:
     migration.install_operator(cluster)
     run, killer, reversion = migration.Run(), Killer(MOMENTS[:3]), Reversion(cluster)
     migration.follow(cluster, run, manifest(), lambda _: None, print, [reversion, killer])
-    modes, connections = world.modes(cluster), world.connections(cluster)
+    modes = world.modes(cluster)
     world.await_in_sync(cluster)
     told = cluster.kubectl("get", "kafkamigrations,events,configmaps,statefulsets,pods", "--output", "yaml", timeout=120)
     told += cluster.kubectl("logs", "--selector", migration.OPERATOR, "--tail=-1")
     found = traffic.verify(cluster)
-    return Story(run, killer, reversion, found, modes, connections, audit.requests(audit_log, ACCOUNT), told)
+    return Story(run, killer, reversion, found, modes, audit.requests(audit_log, ACCOUNT), told)
 
 
 def test_it_succeeded_and_zookeeper_may_go(story: Story) -> None:
@@ -147,8 +146,13 @@ def test_the_brokers_themselves_say_kraft(story: Story) -> None:
     assert story.modes == dict.fromkeys(world.BROKERS, "KRaft")
 
 
-def test_nothing_is_connected_to_zookeeper(story: Story) -> None:
-    assert story.connections == {"zookeeper-0": 0}
+def test_nothing_was_connected_to_zookeeper_and_a_broker_started_without_it(story: Story, stage: Cluster) -> None:
+    assert story.run.connections == {"zookeeper-0": 0}
+    assert stage.get("statefulset", "zookeeper")["spec"]["replicas"] == 0, "by the command that the migration named"
+    (removable,) = (each for each in story.run.resource["status"]["conditions"] if each["type"] == "ZooKeeperRemovable")
+    assert removable["reason"] == "Proven"
+    last = audit.evictions(story.requests)[-1]
+    assert last.name in world.BROKERS
 
 
 def test_no_acknowledged_record_is_lost(story: Story) -> None:
@@ -185,9 +189,9 @@ def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
 
 
 def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) -> None:
-    """Each broker twice, each controller once, and the leader once more in the soak."""
-    assert story.run.replaced == 10 + len(story.run.by_hand)
-    assert len(audit.evictions(story.requests)) == 10
+    """Each broker twice, each controller once, the leader once more in the soak, and one broker without ZooKeeper."""
+    assert story.run.replaced == 11 + len(story.run.by_hand)
+    assert len(audit.evictions(story.requests)) == 11
 
 
 def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log: Path) -> None:

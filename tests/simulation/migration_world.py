@@ -181,9 +181,11 @@ class MigrationWorld:
         self.witness.wish()
 
     def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
-        """What a person does who trusts the operator, with all steps or with some."""
+        """What a person does who trusts the operator, with all steps or with some: ZooKeeper is stopped when asked away."""
         if ("kafkamigrations", NAME) not in self.api.objects:
             return
+        if any(item["reason"] == "ZooKeeperRuns" for item in self.status.get("waitingFor", ())):
+            self.kafka.zookeeper_stopped = True
         approval = {"name": self.step, "planHash": self.status.get("planHash"), "approver": "alice"}
         waiting = any(item["reason"] in ("AwaitingApproval", "ApprovalVoid") for item in self.status.get("waitingFor", ()))
         if waiting and approval not in self.migration["spec"].get("approvals", ()) and (not only or self.step in only):
@@ -315,7 +317,7 @@ class MigrationWorld:
         }
         starts: dict[tuple[str, str], int] = {}
         for (pod, mode), times in self.kafka.starts.items():
-            which = "kafka-controller" if mode == "P" else pod     # who leads, and is rehearsed, is chance
+            which = {"P": "kafka-controller", "C": "kafka"}.get(mode, pod)     # who leads what, and is restarted, is chance
             starts[which, mode] = starts.get((which, mode), 0) + times
         return EndState(files, stateful_sets, others, starts, kafka, status)
 

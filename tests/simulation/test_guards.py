@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakes.api_server import Object
+from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import NAME, SPEC, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
 from switchover.core.kraft.facts import MigrationState
@@ -116,6 +116,58 @@ def test_zookeeper_is_not_removable_while_the_brokers_pods_wait_for_it(monkeypat
     assert "PodsNeedZooKeeper" in {found["code"] for found in world.status["findings"]}, "told before it began"
     conditions = {item["type"]: item["status"] for item in world.status["conditions"]}
     assert (world.step, conditions["Succeeded"], conditions["ZooKeeperRemovable"]) == ("ReleaseZooKeeper", "True", "False")
+
+
+def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_asked_away_anew_once_it_is_back(
+        world: MigrationWorld) -> None:
+    """Its entry script asks for ZooKeeper, which nobody could see: it is put back, the image mended, it is stopped again."""
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
+    assert world.live(world.approved_and(lambda: waits_for(world, "ZooKeeperRuns"), only=("Finalize", "HandOver")))
+    world.kafka.refuses = {(f"kafka-{n}", "C") for n in range(3)}
+    world.kafka.zookeeper_stopped = True
+    assert world.live(lambda: condition(world, "Stalled") == ("True", "NotBackWithoutZooKeeper"))
+    (victim,) = world.status["progress"]["batchNodes"]
+    (told,) = (item for item in world.status["waitingFor"] if item["reason"] == "NotBackWithoutZooKeeper")
+    assert "CrashLoopBackOff" in told["message"]
+    assert f"kubectl --namespace {NAMESPACE} scale statefulset/NAME --replicas=N" in told["unblocks"]
+    assert (world.phase, condition(world, "Succeeded")[0]) == ("Stalled", "True")
+
+    world.kafka.zookeeper_stopped = False
+    assert world.live(lambda: waits_for(world, "BrokerSilent"))
+    assert condition(world, "Stalled")[0] == "False"
+    assert not waits_for(world, "ZooKeeperRuns"), f"{victim} is down still"
+    world.kafka.refuses.clear()
+    assert world.live(lambda: waits_for(world, "ZooKeeperRuns"))
+    assert victim in world.kafka.nodes
+    begun = world.kafka.starts[victim, "C"]
+    assert world.run_to_the_end()
+    assert sum(times for (_, mode), times in world.kafka.starts.items() if mode == "C") == 3 + 2
+    assert begun >= 2, "it was started again, by nobody's hand"
+    assert condition(world, "ZooKeeperRemovable") == ("True", "Proven")
+
+
+def test_an_operator_that_dies_beside_a_stopped_zookeeper_changes_nothing(world: MigrationWorld) -> None:
+    assert not world.live(world.approved_and(lambda: False), kill_when=lambda: (
+        world.step == "ReleaseZooKeeper" and bool(world.status["progress"].get("batchNodes"))))
+    assert not world.run_to_the_end(kill_when=lambda: any(
+        "deletionTimestamp" in world.api.objects["pods", name]["metadata"] for name in BROKERS))
+    assert world.run_to_the_end()
+    assert world.end_state() == reference()[0]
+
+
+def test_a_shared_zookeeper_is_not_asked_away(world: MigrationWorld) -> None:
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["zookeeper"].update(shared=True))
+    assert world.run_to_the_end()
+    assert not world.kafka.zookeeper_stopped
+    assert (world.phase, condition(world, "ZooKeeperRemovable")) == ("Succeeded", ("False", "NotProven"))
+    assert world.status["brokerRestarts"] == 6
+
+
+def condition(world: MigrationWorld, kind: str) -> tuple[str, str]:
+    return next(((each["status"], each["reason"]) for each in world.status["conditions"] if each["type"] == kind), ("", ""))
+
+
+BROKERS = [f"kafka-{n}" for n in range(3)]
 
 
 def second(world: MigrationWorld) -> Object:

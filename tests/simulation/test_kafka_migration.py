@@ -60,11 +60,12 @@ def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     assert end.kafka[0] == {
         **{f"kafka-{n}": "C" for n in range(3)}, **{f"kafka-controller-{n}": "F" for n in range(3)}}
     assert end.kafka[1:] == (MigrationState.POST_MIGRATION, False)
-    once = [*(("kafka", mode) for mode in "ABC"), ("kafka-controller", "F")]
-    started_and_rehearsed = {("kafka-controller", "P"): 3 + 1}
-    assert end.starts == {(f"{name}-{n}", mode): 1 for name, mode in once for n in range(3)} | started_and_rehearsed
+    once = [*(("kafka", mode) for mode in "AB"), ("kafka-controller", "F")]
+    and_again = {("kafka-controller", "P"): 3 + 1, ("kafka", "C"): 3 + 1}
+    assert end.starts == {(f"{name}-{n}", mode): 1 for name, mode in once for n in range(3)} | and_again
     assert end.status["metadataState"] == "KRaft"
-    assert end.status["restarts"] == (6, 4)          # one controller a second time: the rehearsed failover
+    assert end.status["restarts"] == (7, 4)          # one of each once more: without ZooKeeper; the rehearsed failover
+    assert end.status["conditions"]["ZooKeeperRemovable"] == "True"
     assert end.status["conditions"]["Succeeded"] == "True"
     assert end.stateful_sets["kafka"][0]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     counted(f"{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")

@@ -189,7 +189,8 @@ class Cluster:
     claims: tuple[str, ...] = ()
     driver_stuck: bool = False
     """Whether no controller claims the cluster although every broker is registered, until one restarts."""
-    connections: int = 0
+    connections: int | None = 0
+    """Clients of ZooKeeper; None once it is stopped."""
     replaced: list[str] = field(default_factory=list)
     applied: list[Mapping[str, Any]] = field(default_factory=list)
     done: list[Effect] = field(default_factory=list)

@@ -173,6 +173,9 @@ BROKEN: dict[str, tuple[str, tuple[Event, ...]]] = {
     "finalized by accident": ("K4", (wanted(), at_step(1, "MoveBrokers>"), cluster(2, "CCB", state="POST_MIGRATION"))),
     "back after the end": ("K5", (wanted(), cluster(1, "CCC", "FFF", state="POST_MIGRATION"), BACK,
                                   znode(11, "/migration"))),
+    "a broker is restarted while ZooKeeper runs": ("K1", (
+        wanted(), at_step(1, "ReleaseZooKeeper>"), cluster(2, "CCC", "FFF", state="POST_MIGRATION"),
+        moving(10, mode="C", place="ReleaseZooKeeper>"), evict(11, "kafka-0"))),
     "ZooKeeper is removed": ("K6", (wanted(), at_step(1, "ReleaseZooKeeper>"),
                                     Effect(2, "delete", "statefulsets", "zookeeper", uid="z"))),
     "a topic is removed": ("K6", (wanted(), BACK, STOPPED, znode(12, "/brokers/topics/orders"))),

@@ -124,6 +124,12 @@ def at_rest() -> Picture:
     return moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 7201)
 
 
+def without_zookeeper() -> Picture:
+    """A broker was restarted while ZooKeeper is stopped, and is back."""
+    picture = moment("ReleaseZooKeeper", "CCC", "FFF", ("kafka-2",), POST, opened=NOW - 7201)
+    return spoil_each(picture, "zookeeper_connections", lambda _: None)
+
+
 def stopping() -> Picture:
     return moment("EnableMigration", "BBB", "PSP", ("kafka-controller-1",), ACTIVE)
 
@@ -168,6 +174,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "OriginalsKept": finalized,
     **dict.fromkeys(("UsersTemplateCanBe", "OnlyOursWouldRestart"), users_new),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused", "RecordHolds"), at_rest),
+    **dict.fromkeys(("ZooKeeperStopped", "BackWithoutZooKeeper", "StartedBroker"), without_zookeeper),
     "WrittenBack": dual_write,
     "NoZooKeeperGroups": lambda: moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None),
     "DriverAlive": dual_write,
@@ -469,6 +476,11 @@ def parity(*, difference: bool = False, proven: bool = False, at: float = NOW) -
     return lambda picture: with_fact(picture, "parity", Known(Parity(found, 1, proven), at))
 
 
+def one_server_runs(picture: Picture) -> Picture:
+    return with_fact(picture, "zookeeper_connections", {"zk-0:2181": Known(None, NOW), "zk-1:2181": Known(0, NOW),
+                                                        "zk-2:2181": Unknown("no answer")})
+
+
 def versions(behind: int | None) -> Callable[[Picture], Picture]:
     overdue = {("orders", 0): 7} if behind else {}
     return lambda picture: with_fact(picture, "parity", Known(Parity((), 0, True, behind, overdue), NOW))
@@ -745,6 +757,17 @@ FINDINGS = [
             lambda p: spoil_each(p, "zookeeper_connections", lambda _: 2), W, "ZooKeeperInUse", "zookeeper:2181"),
     Finding("ZooKeeperUnused", "a ZooKeeper that does not tell", silent("zookeeper_connections", "zookeeper:2181"), U,
             "ZooKeeperUnverified", "zookeeper:2181"),
+    Finding("ZooKeeperStopped", "a server that accepts connections", one_server_runs, W, "ZooKeeperRuns", "zk-1:2181"),
+    Finding("ZooKeeperStopped", "a server that runs, and a broker that is down",
+            lambda p: pod("kafka-1", ready=False)(one_server_runs(p)), W, "BrokerSilent", "kafka-1"),
+    Finding("ZooKeeperStopped", "a server of which nothing is known", silent("zookeeper_connections", "zookeeper:2181"), U,
+            "ZooKeeperUnverified", "zookeeper:2181"),
+    Finding("BackWithoutZooKeeper", "a pod that does not get Ready", pod("kafka-2", ready=False), W,
+            "NotBackWithoutZooKeeper", "kafka-2"),
+    Finding("BackWithoutZooKeeper", "a broker that does not answer", silent("answers", 2), W, "NotBackWithoutZooKeeper",
+            "kafka-2"),
+    Finding("StartedBroker", "a broker that is not registered", unregistered(2), W, "NotRegistered", "kafka-2"),
+    Finding("StartedBroker", "a fenced broker", registration(2, fenced=True), W, "BrokerFenced", "kafka-2"),
     Finding("NoZooKeeperGroups", "a group of old consumers", old_groups(pay=OLD), W, "GroupOnZooKeeper", "pay"),
     Finding("NoZooKeeperGroups", "a group whose partitions Kafka assigns", old_groups(pay=TOGGLED), W, "GroupOnZooKeeper",
             "pay"),

@@ -24,7 +24,7 @@ from switchover.core.position import Position
 from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
 from switchover.core.status import position_of
 from switchover.core.zookeeper_groups import GroupMigration
-from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, with_fact
+from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
@@ -212,8 +212,9 @@ def test_the_way_back_is_lost_with_finalizes_first_record_and_for_good():
     assert later.rollback.lost_at_step == "Finalize"
 
 
-def ended(picture: Picture) -> Picture:
-    return picture.at(replace(picture.position, finished=True))
+def ended(picture: Picture, proofs: int = 1) -> Picture:
+    """The end, with a broker that was restarted while ZooKeeper was stopped."""
+    return picture.at(replace(picture.position, finished=True, batches_done=proofs))
 
 
 def test_zookeeper_is_removable_at_the_end_alone_and_while_nobody_uses_it():
@@ -225,6 +226,38 @@ def test_zookeeper_is_removable_at_the_end_alone_and_while_nobody_uses_it():
     assert is_true(removed, ConditionType.ZOOKEEPER_REMOVABLE), "it is gone"
     forged = folded(spoil(end, "log", migration_state=ACTIVE))
     assert not is_true(forged, ConditionType.ZOOKEEPER_REMOVABLE)
+
+
+def test_zookeeper_is_not_removable_without_the_proof_on_record():
+    """Shared, or ended by an older release that asked for none; what the spec says afterwards proves nothing."""
+    for shared in (True, False):
+        picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, zookeeper={"connect": "zk:2181", "shared": shared})
+        found = find_condition(folded(ended(picture, proofs=0)).conditions, ConditionType.ZOOKEEPER_REMOVABLE)
+        assert found is not None
+        assert (found.status, found.reason) == ("False", "NotProven")
+        assert "spec.zookeeper.shared" in found.message
+
+
+def test_a_shared_zookeeper_is_left_although_others_use_it():
+    picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, zookeeper={"connect": "zk:2181", "shared": True})
+    status = folded(ended(spoil_each(picture, "zookeeper_connections", lambda _: 7), proofs=0))
+    assert is_true(status, ConditionType.SUCCEEDED)
+    assert status.metadata_state is MetadataState.KRAFT
+
+
+@pytest.mark.parametrize(("trouble", "phase"), [("CrashLoopBackOff", Phase.STALLED), ("", Phase.SUCCEEDED)])
+def test_a_broker_that_does_not_come_back_is_told_although_the_migration_has_succeeded(trouble, phase):
+    picture = moment("ReleaseZooKeeper", "CCC", "FFF", ("kafka-2",), POST, opened=NOW - 9000)
+    picture = spoil_each(picture, "zookeeper_connections", lambda _: None)
+    picture = spoil_pod(picture, "kafka-2", ready=not trouble, trouble=trouble)
+    since = {"1/Forward/ReleaseZooKeeper/0/BackWithoutZooKeeper": Streak(Outcome.WAIT, NOW - 901, 0)}
+    decision = decide(PLAN, picture, intent(), since, NOW)
+    status = fold(migration(), picture, decision)
+    assert status.phase is phase
+    assert is_true(status, ConditionType.SUCCEEDED)
+    stalled = find_condition(status.conditions, ConditionType.STALLED)
+    assert stalled is not None
+    assert (stalled.reason, trouble in stalled.message) == ("NotBackWithoutZooKeeper" if trouble else "Progressing", True)
 
 
 def test_whether_there_is_a_way_back_is_told_by_the_log_and_not_by_the_record():

@@ -1,6 +1,7 @@
 """Walks along the whole plan of a KafkaMigration, pass after pass, over a cluster on paper."""
 
 import copy
+import functools
 import random
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -19,7 +20,18 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Unknown
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from unit.pictures import BROKERS, CONTROLLERS, NOW, UID, UPGRADED, Cluster, spec_of, spoil_pod, stateful_set
+from unit.pictures import (
+    BROKERS,
+    CONTROLLERS,
+    NOW,
+    UID,
+    UPGRADED,
+    Cluster,
+    spec_of,
+    spoil_pod,
+    stateful_set,
+    with_fact,
+)
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 STEPS = [step.name for step in PLAN.steps]
@@ -55,6 +67,8 @@ class Walk:
         for effect in decision.effects:
             self.check(effect)
             self.cluster.perform(effect)
+        if any(item.verdict.reason == "ZooKeeperRuns" for item in decision.judged.values()):
+            self.cluster.connections = None                    # what a person does who is asked
         self.streaks, self.position = dict(decision.streaks), decision.position
         if self.position.step != self.steps[-1]:
             self.steps.append(self.position.step)
@@ -113,7 +127,8 @@ def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
 
 
 def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
-    assert sorted(walked.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
+    assert sorted(walked.cluster.replaced[:-1]) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
+    assert walked.cluster.replaced[-1] == "kafka-2", "which leads least, without ZooKeeper"
 
 
 def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
@@ -156,7 +171,7 @@ def test_an_operator_that_dies_in_every_pass_takes_longer_and_does_the_same():
     assert walk.position.batch is not None
     assert walk.position.batch.proven is None, "gates that want several samples never open"
     walk.until()
-    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, "kafka-2"])
 
 
 def without_our_mounts(manifest: dict[str, Any]) -> None:
@@ -199,7 +214,7 @@ def test_brokers_go_over_to_a_template_of_the_users_own_and_nothing_of_ours_stay
     assert decision.judged["GitHasTheTemplate"].verdict.reason == "OwnTemplate"
     assert walk.cluster.manifest["spec"]["updateStrategy"] == {"type": "OnDelete"}
     walk.until()
-    assert sorted(walk.cluster.replaced[len(before):]) == sorted(BROKERS)
+    assert sorted(walk.cluster.replaced[len(before):]) == sorted([*BROKERS, "kafka-2"]), "and once more without ZooKeeper"
     assert {walk.position.nodes[name].assigned for name in BROKERS} == {"K"}
     assert {node.marker for node in walk.cluster.brokers.values()} == {""}
     assert set(walk.cluster.files) == {"kafka-controller-switchover"}
@@ -481,7 +496,7 @@ def test_the_protocol_version_is_raised_before_there_is_anything_to_migrate_to()
     assert walk.cluster.claimed_by == UID
     walk.until()
     assert changes(walk.modes_seen) == ["AAA", "AAR", "ARR", "RRR", "BRR", "BBR", "BBB", "BBC", "BCC", "CCC"]
-    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, "kafka-2"])
 
 
 def test_a_version_that_will_do_is_left_alone(walked):
@@ -608,3 +623,77 @@ def test_readings_that_fail_and_an_operator_that_dies_cost_time_and_nothing_else
     assert sorted(walk.cluster.replaced) == sorted(walked.cluster.replaced)
     assert walk.cluster.files == walked.cluster.files
     assert walk.cluster.manifest == walked.cluster.manifest
+
+
+# --- ZooKeeper's end ----------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def released() -> Walk:
+    walk = Walk()
+    walk.until("ReleaseZooKeeper")
+    return walk
+
+
+def test_no_broker_is_restarted_before_zookeeper_is_stopped():
+    walk = copy.deepcopy(released())
+    before = list(walk.cluster.replaced)
+    for _ in range(50):
+        walk.cluster.connections = 0
+        decision = walk.step()
+    assert (walk.position.batch, walk.position.finished, walk.cluster.replaced) == (None, False, before)
+    found = decision.judged["ZooKeeperStopped"].verdict
+    assert found.reason == "ZooKeeperRuns"
+    assert "kubectl --namespace kafka scale statefulset/NAME --replicas=0, where NAME" in found.unblocks
+    assert decision.stalled is None, "a person may take the time they want"
+
+
+def test_a_restart_with_zookeeper_back_proves_nothing_and_is_done_again():
+    walk = copy.deepcopy(released())
+    before = len(walk.cluster.replaced)
+    walk.go(lambda: len(walk.cluster.replaced) > before)
+    walk.cluster.connections = 0
+    decision = walk.step()
+    assert (walk.position.batch, walk.position.batches_done) == (None, 0)
+    assert decision.note == "batch 1 is void: kafka-2 must be restarted again"
+    assert all(record.settled for record in walk.position.nodes.values())
+    walk.go(lambda: walk.position.finished)
+    assert walk.cluster.replaced[-2:] == ["kafka-2", "kafka-2"]
+    assert walk.position.batches_done == 1
+
+
+def test_it_is_void_in_a_pause_too():
+    walk = copy.deepcopy(released())
+    walk.go(lambda: walk.position.batch is not None)
+    walk.cluster.connections = 0
+    decision = decide(PLAN, walk.picture(), intent(FORWARD, paused=True), walk.streaks, walk.cluster.now)
+    assert decision.position.batch is None
+
+
+def test_while_a_broker_is_down_zookeeper_is_not_asked_away():
+    walk = copy.deepcopy(released())
+    walk.step()
+    walk.cluster.pass_time(1e6)
+    for _ in range(5):
+        picture = spoil_pod(walk.picture(), "kafka-1", ready=False, trouble="CrashLoopBackOff")
+        decision = walk.step(picture=picture)
+    assert walk.cluster.connections == 0
+    found = decision.judged["ZooKeeperStopped"].verdict
+    assert (found.reason, found.message) == ("BrokerSilent", "CrashLoopBackOff")
+
+
+def test_a_zookeeper_that_does_not_answer_is_not_taken_for_stopped():
+    walk = copy.deepcopy(released())
+    for _ in range(50):
+        silent = with_fact(walk.picture(), "zookeeper_connections", {"zookeeper:2181": Unknown("no answer within 10 s")})
+        walk.step(picture=silent)
+    assert (walk.position.step, walk.position.batch, walk.position.finished) == ("ReleaseZooKeeper", None, False)
+
+
+def test_a_shared_zookeeper_is_not_asked_away():
+    walk = copy.deepcopy(released())
+    walk.spec = spec_of(zookeeper={"connect": "zookeeper:2181", "shared": True})
+    before, walk.cluster.connections = list(walk.cluster.replaced), 12
+    walk.until()
+    assert (walk.position.finished, walk.position.batches_done, walk.cluster.connections) == (True, 0, 12)
+    assert walk.cluster.replaced == before

@@ -31,7 +31,7 @@ from switchover.core.kraft.facts import Address, ZooKeeperState, ZooKeeperTopics
 from switchover.core.zookeeper_groups import IdleGroups, ZooKeeperGroup
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
-from switchover.ports import Access, Fenced, Refused, Unreachable
+from switchover.ports import Access, Fenced, NotListening, Refused, Unreachable
 
 EPOCH = "/controller_epoch"
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
@@ -77,8 +77,8 @@ class KazooZooKeeper(ZooKeeperSession):
         """Connections that are not ours, of every server that this name stands for.
 
         `srvr` counts every connection, the asker's too. Our session is closed first rather than subtracted: behind a
-        Service nobody knows which server it is on. A virtual address shows one of its servers only. Refused where the
-        answer is not ZooKeeper's.
+        Service nobody knows which server it is on. A virtual address shows one of its servers only. NotListening where
+        the name is gone, or every address of it refuses; Refused where the answer is not ZooKeeper's.
         """
         return await self._call(lambda deadline: self._connections(deadline, server))
 
@@ -252,8 +252,18 @@ class KazooZooKeeper(ZooKeeperSession):
         try:
             found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
             # One family: in the other one the same servers would be met again.
-            addresses = {address for family, *_, address in found if family == found[0][0]}
-            answers = [_srvr(str(address[0]), server, self._tls, deadline) for address in addresses]
+            addresses = {str(address[0]) for family, *_, address in found if family == found[0][0]}
+            answers, refused = [], []
+            for address in sorted(addresses):
+                try:
+                    answers.append(_srvr(address, server, self._tls, deadline))
+                except ConnectionRefusedError as error:
+                    refused.append(error)
+            if refused:
+                raise (Unreachable if answers else NotListening)(f"ZooKeeper server {server}: {refused[0]}")
+        except socket.gaierror as error:
+            gone = error.errno in (socket.EAI_NONAME, socket.EAI_NODATA)
+            raise (NotListening if gone else Unreachable)(f"ZooKeeper server {server}: {error}") from error
         except ssl.SSLCertVerificationError as error:
             raise Refused(f"ZooKeeper server {server}: its certificate is not accepted ({error.verify_message})") from error
         except OSError as error:

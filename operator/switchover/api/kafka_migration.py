@@ -56,6 +56,14 @@ class ZooKeeperConnection(Model):
     """Secret with the client's TLS and SASL settings. Absent: no authentication."""
 
 
+class ZooKeeperEnsemble(ZooKeeperConnection):
+    """The ZooKeeper ensemble of the cluster, and whether it is the cluster's alone."""
+
+    shared: bool = False
+    """Others use this ensemble too, so it cannot be stopped: that brokers start without it is then not proved, and never
+    said."""
+
+
 class StartPreset(StrEnum):
     """Whose layout an image has: where its own script that starts Kafka is."""
 
@@ -149,7 +157,7 @@ class KafkaMigrationSpec(MigrationSpec):
 
     holds: Annotated[tuple[KafkaMigrationStep, ...], Field(max_length=12), Unique()] = (KafkaMigrationStep.FINALIZE,)
     """Steps that wait for an approval. Finalize always does."""
-    zookeeper: ZooKeeperConnection
+    zookeeper: ZooKeeperEnsemble
     """The ZooKeeper ensemble."""
     kafka: KafkaConnection
     """The Kafka cluster, as a client sees it."""

@@ -56,8 +56,8 @@ def with_batch(paces: Mapping[str, Pace], before: Position, after: Position, sec
 
 def waits_for_a_person(decision: Decision) -> bool:
     """Paused, before an approval, for somebody's backups or correction: nobody can tell for how long."""
-    asked = any(item.verdict.reason in ("BackupsMissing", "NoSuchStep") for item in decision.judged.values())
-    return asked or bool({"Approval", "Paused"} & decision.judged.keys())
+    asked = {"BackupsMissing", "NoSuchStep", "ZooKeeperRuns"} & {item.verdict.reason for item in decision.judged.values()}
+    return bool(asked) or bool({"Approval", "Paused"} & decision.judged.keys())
 
 
 def waits_for_a_window(decision: Decision) -> bool:

@@ -38,7 +38,8 @@ class Leg(Generic[P]):
     is open as well. While a gate of `rescue_from` is overdue, `rescue` is rolled instead. A leg that is `one_way` is
     finished before the direction can change; a pause waits while it is `critical`. What `keep` gives is done first and
     always, shut gates or a pause notwithstanding: it only takes back what others did. `ahead` does the same while the step
-    has not begun yet, for what the steps before it have left.
+    has not begun yet, for what the steps before it have left. A batch of restarts is void, paused or not, once a gate of
+    `void` has found something: what it was to prove does not hold.
     """
 
     enter: tuple[Gate[P], ...] = ()
@@ -51,6 +52,7 @@ class Leg(Generic[P]):
     done: tuple[Gate[P], ...] = ()
     rescue_from: tuple[Gate[P], ...] = ()
     rescue: Rollout[P] | None = None
+    void: tuple[Gate[P], ...] = ()
     one_way: bool = False
     critical: Callable[[P], bool] = _never
 
@@ -166,7 +168,7 @@ def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stall
 def _counts(item: Judgement) -> bool:
     """Waiting that is meant to be long (bake, soak, retention, closed windows) is no reason to call a step stalled."""
     return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval", "ApprovalVoid",
-                                       "OutsideWindow", "WindowTooShort", "NoWindowFits"}
+                                       "OutsideWindow", "WindowTooShort", "NoWindowFits", "ZooKeeperRuns"}
 
 
 def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
@@ -198,6 +200,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if effects := keeps(picture):
         judge.all_open(told, picture)
         return at, effects, ""
+    if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
+        return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"
     standing = intent.paused and not leg.critical(picture)
     if standing:
         judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",

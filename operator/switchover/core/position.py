@@ -79,6 +79,12 @@ class Position:
         settled = {name: replace(self.nodes[name], settled=True) for name in self.batch.nodes}
         return replace(self, batch=None, batches_done=self.batches_done + 1, nodes={**self.nodes, **settled})
 
+    def batch_void(self) -> "Position":
+        """A batch of restarts is off: its nodes have settled in their mode as before, and count as not restarted."""
+        assert self.batch is not None
+        settled = {name: replace(self.nodes[name], settled=True) for name in self.batch.nodes}
+        return replace(self, batch=None, nodes={**self.nodes, **settled})
+
     def left(self, nodes: Iterable[str], mode: str) -> list[str]:
         """Those of `nodes` that are not assigned to `mode` yet, or were and have not settled in it."""
         return [name for name in nodes if self.nodes[name].assigned != mode or not self.nodes[name].settled]

@@ -144,8 +144,8 @@ def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
         return Phase.TERMINATING
     if at.direction is Direction.BACKWARD:
         return Phase.STALLED if decision.stalled else Phase.ROLLED_BACK if at.finished else Phase.ROLLING_BACK
-    if outlook.succeeded:
-        return Phase.SUCCEEDED
+    if outlook.succeeded and (decision.stalled is None or at.batch is None):
+        return Phase.SUCCEEDED                              # what follows may wait; a node that does not come back is told
     if decision.stalled is not None:
         return Phase.STALLED
     if migration.spec.desired_state is DesiredState.PLANNED and at.step == PREFLIGHT:
@@ -166,7 +166,7 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, find
 
     done, stalled = outlook.succeeded, decision.stalled
     awaiting = decision.judged.get("Approval")
-    standing = done or (at.finished and stalled is None)
+    standing = (done and at.batch is None) or (stalled is None and (done or at.finished))
     if stalled is not None and not standing:
         put(ConditionType.STALLED, True, stalled.verdict.reason, stalled.verdict.message)
     else:

@@ -165,6 +165,9 @@ def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
     at = picture.position
     stood = picture.now - at.opened if at.step == "ReleaseZooKeeper" and at.opened is not None else 0.0
     yield Work("ReleaseZooKeeper", max(0.0, picture.spec.zookeeper_retention_seconds - stood), disrupts=False)
+    proven = at.step == "ReleaseZooKeeper" and (at.batches_done > 0 or at.batch is not None)
+    if not (proven or picture.spec.zookeeper.shared):
+        yield Work("ReleaseZooKeeper", restart_seconds(picture, "C", slowest) + _sizes(picture)[0].bake, 1)
 
 
 WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {

@@ -288,7 +288,8 @@ class Facts:
     migration_written: Observed[Written] = NOT_ASKED
     zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
     partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state
-    zookeeper_connections: Mapping[str, Observed[int]] = field(default_factory=dict)   # server -> clients but ourselves
+    zookeeper_connections: Mapping[str, Observed[int | None]] = field(default_factory=dict)
+    """ZooKeeper's server -> its clients but ourselves; None where nobody accepts a connection any more."""
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
     quorum: Observed[Quorum] = NOT_ASKED

@@ -6,6 +6,7 @@ from typing import Any
 
 from switchover.api.kafka_migration import StartPreset
 from switchover.core.kraft.door.layout import preset_of
+from switchover.core.kraft.zookeeper_servers import hosts
 
 _TOOLS = r"zookeeper-shell|zkCli|zkServer|zk-ready|/brokers/ids|\bruok\b"
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -17,8 +18,8 @@ def users(template: Mapping[str, Any], connect: str) -> tuple[str, ...]:
     The containers' own commands are not looked at: a file or an override that names ZooKeeper is Kafka's to read, and in
     KRaft mode it does not.
     """
-    hosts = [re.escape(server.rpartition(":")[0] or server) for server in connect.partition("/")[0].split(",")]
-    asks = re.compile(rf"(?<![\w.-])({'|'.join(hosts)})(?![\w-])|{_TOOLS}", re.IGNORECASE)
+    named = "|".join(map(re.escape, hosts(connect)))
+    asks = re.compile(rf"(?<![\w.-])({named})(?![\w-])|{_TOOLS}", re.IGNORECASE)
     return (*(who for who, words in _commands(template["spec"]) if asks.search(" ".join(map(str, words)))),
             *_entrypoints(template["spec"]))
 

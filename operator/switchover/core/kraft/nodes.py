@@ -13,6 +13,8 @@ from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
 from switchover.core.rollout import BatchSize, Sight
 
+NOBODY_TELLS = "no broker tells who leads what"
+
 
 def sight(picture: Picture, name: str) -> Observed[Sight]:
     """The pod of a node and the mode it answers in."""
@@ -81,13 +83,9 @@ def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
     zookeeper = picture.facts.zookeeper
     if not isinstance(zookeeper, Known):
         return zookeeper
-    controller = zookeeper.value.controller
-    view = next((view.value for view in picture.facts.views.values() if isinstance(view, Known)), None)
-    if view is None or (controller is None and mode == "B"):
-        return Unknown("no broker tells who leads what" if view is None else "/controller does not exist at this moment")
-    leads = dict.fromkeys(picture.brokers.values(), 0)
-    for partition in view.partitions:
-        leads[partition.leader] = leads.get(partition.leader, 0) + 1
+    controller, leads = zookeeper.value.controller, _leads(picture)
+    if leads is None or (controller is None and mode == "B"):
+        return Unknown(NOBODY_TELLS if leads is None else "/controller does not exist at this moment")
 
     def rank(name: str) -> tuple[bool, int, str]:
         broker_id = picture.brokers[name]
@@ -95,6 +93,27 @@ def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
 
     left = picture.position.left(picture.brokers, mode)
     return Known(sorted(left, key=rank), zookeeper.at)
+
+
+def _leads(picture: Picture) -> Mapping[int, int] | None:
+    """How many partitions each broker leads; None while no broker tells."""
+    view = next((view.value for view in picture.facts.views.values() if isinstance(view, Known)), None)
+    if view is None:
+        return None
+    leads = dict.fromkeys(picture.brokers.values(), 0)
+    for partition in view.partitions:
+        leads[partition.leader] = leads.get(partition.leader, 0) + 1
+    return leads
+
+
+def to_start_without_zookeeper(picture: Picture, mode: str) -> Observed[list[str]]:
+    """The broker that leads least, once in the step and where it runs in this mode; none where ZooKeeper is others' too."""
+    if picture.position.batches_done or picture.spec.zookeeper.shared:
+        return Known([], picture.now)
+    if (leads := _leads(picture)) is None:
+        return Unknown(NOBODY_TELLS)
+    least = min(picture.brokers, key=lambda name: (leads[picture.brokers[name]], name))
+    return Known([least] if picture.position.nodes[least].assigned == mode else [], picture.now)
 
 
 def brokers_to_u(picture: Picture) -> Observed[list[str]]:

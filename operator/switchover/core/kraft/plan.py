@@ -94,6 +94,16 @@ TO_K = brokers(
      groups.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=way_back.no_files)
 
+def started_without_zookeeper(mode: str) -> Rollout[Picture]:
+    """The restart of one broker that proves that brokers need ZooKeeper no more."""
+    return Rollout(
+        mode=mode, left=lambda picture: nodes.to_start_without_zookeeper(picture, mode), sight=nodes.sight,
+        assign=way_back.no_files, replace=nodes.replace_pod, sizes=nodes.sizes, restart=True,
+        before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE),
+        after=(door.STARTED_BY_ITS_EDITS, registration.STARTED_BROKER, registration.OBSERVERS_CAUGHT_UP,
+               replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
+
+
 # --- The way back -------------------------------------------------------------------------------------------------------
 
 BACK_TO_B = brokers("B", way_back.to_b, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
@@ -204,5 +214,9 @@ PLAN: Plan[Picture] = Plan((
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
              keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_K,),
              done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, forward=Leg(done=(ending.RETAINED, ending.ZOOKEEPER_UNUSED))),
+    Step("ReleaseZooKeeper", back=None, rests_on=RECORD,
+         forward=Leg(
+             watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
+             void=(ending.ZOOKEEPER_STOPPED,),
+             rollouts=(started_without_zookeeper("C"), started_without_zookeeper("K")))),
 ))

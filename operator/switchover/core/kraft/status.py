@@ -43,7 +43,7 @@ def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
         return before
     state = log.value.migration_state
     if state is MigrationState.POST_MIGRATION:
-        if before is MetadataState.KRAFT or zookeeper_is_unused(picture):
+        if before is MetadataState.KRAFT or picture.position.finished or zookeeper_is_unused(picture):
             return MetadataState.KRAFT
         return MetadataState.MIGRATION_FINISHED
     if state is MigrationState.MIGRATION:
@@ -97,7 +97,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
         "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
         "conditions": _with_zookeeper_removable(
-            told["conditions"], migration, picture, done and _zookeeper_released(decision)),
+            told["conditions"], migration, picture, done and _zookeeper_released(decision), decision.position),
     })
 
 
@@ -186,8 +186,15 @@ def _zookeeper_released(decision: Decision) -> bool:
 
 
 def _with_zookeeper_removable(conditions: tuple[Condition, ...], migration: KafkaMigration, picture: Picture,
-                              removable: bool) -> tuple[Condition, ...]:
-    message = "nothing of this cluster uses ZooKeeper: its StatefulSet, Services and volume claims may be deleted"
-    return set_condition(
-        conditions, ConditionType.ZOOKEEPER_REMOVABLE, removable, "Unused" if removable else "NotYet",
-        message if removable else "", datetime.fromtimestamp(picture.now, UTC), migration.metadata.generation)
+                              released: bool, at: Position) -> tuple[Condition, ...]:
+    """True only with the record of a broker that was restarted while ZooKeeper was stopped."""
+    removable = released and at.batches_done > 0
+    reason, message = "NotYet", ""
+    if removable:
+        reason, message = "Proven", ("a broker was restarted while ZooKeeper was stopped, and came back: ZooKeeper's"
+                                     " StatefulSet, Services and volume claims may be deleted")
+    elif released:
+        reason, message = "NotProven", ("no broker was restarted while ZooKeeper was stopped: it is shared"
+                                        " (spec.zookeeper.shared), or an older release of Switchover ended the migration")
+    return set_condition(conditions, ConditionType.ZOOKEEPER_REMOVABLE, removable, reason, message,
+                         datetime.fromtimestamp(picture.now, UTC), migration.metadata.generation)

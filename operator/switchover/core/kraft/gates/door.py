@@ -1,8 +1,9 @@
 """Which edits a broker was started with, as its own process tells it: the marker among its settings."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
-from switchover.core.kraft import names
+from switchover.core.kraft import names, template
 from switchover.core.kraft.door import edits
+from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 
@@ -23,7 +24,7 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
         written = edits.marker_of(state.value.node_files.get(workload, {}).get(name, ""))
         if not written and record.assigned not in OWN:
             return unknown("NotObserved", f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
-        wanted = "" if record.assigned in OWN else written
+        wanted = "" if record.assigned in OWN or _went_its_own_way(picture, state.value.brokers.get(workload)) else written
         if shown.value == wanted:
             continue
         if not wanted:
@@ -38,6 +39,13 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
                     " has for it", subject=name, observed=shown.value, threshold=wanted,
                     unblocks=f"kubectl --namespace {picture.namespace} delete pod {name}")
     return passed(f"{', '.join(picture.batch)} started as written")
+
+
+def _went_its_own_way(picture: Picture, workload: Workload | None) -> bool:
+    """After HandOver the template is the user's: one without the door starts brokers without a marker."""
+    if picture.position.step != "ReleaseZooKeeper" or workload is None:
+        return False
+    return bool({"volumes", "mounts"} & {*template.changed_back(workload, picture.broker_sets[workload.name])})
 
 
 def not_passed(picture: Picture, name: str) -> str:

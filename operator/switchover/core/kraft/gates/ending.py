@@ -1,7 +1,7 @@
 """G11, G14 and G15: the soak, the finalized log, and ZooKeeper without clients."""
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
-from switchover.core.kraft import needs_zookeeper
+from switchover.core.kraft import needs_zookeeper, zookeeper_servers
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.read import log_of, samples, silence, zookeeper_of
 from switchover.core.kraft.picture import Picture
@@ -67,10 +67,11 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     for server, connections in sorted(picture.facts.zookeeper_connections.items()):
         if not isinstance(connections, Known):
             return unknown("ZooKeeperUnverified", connections.why, subject=server)
-        if connections.value > 0:
+        if connections.value:
             return wait("ZooKeeperInUse", f"{connections.value} clients are connected to {server}", subject=server,
                         observed=connections.value, threshold=0,
-                        unblocks="stop whatever still uses this ZooKeeper; the commands of Kafka's tools count too")
+                        unblocks="stop whatever still uses this ZooKeeper; the commands of Kafka's tools count too."
+                                 " Where it is others' too, and stays: spec.zookeeper.shared: true")
     if not picture.facts.zookeeper_connections:
         return unknown("ZooKeeperUnverified", "no ZooKeeper server was asked")
     state = picture.facts.kubernetes
@@ -85,8 +86,67 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     return passed("no client is connected to ZooKeeper")
 
 
+def check_zookeeper_released(picture: Picture) -> Verdict:
+    """As above; an ensemble that is shared has other clients, and stays where pods ask for it."""
+    if picture.spec.zookeeper.shared:
+        return passed("others use this ZooKeeper too")
+    return check_zookeeper_unused(picture)
+
+
+def check_zookeeper_stopped(picture: Picture) -> Verdict:
+    """No server accepts a connection: refused, or its name is gone. No answer tells nothing."""
+    asked = picture.facts.zookeeper_connections
+    up = sorted(server for server, clients in asked.items() if isinstance(clients, Known) and clients.value is not None)
+    if up:
+        return _not_back(picture) or wait(
+            "ZooKeeperRuns", "nothing seems to use ZooKeeper any more; that is proved by a broker that starts while it is"
+            " stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections", threshold="none",
+            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_servers.stop(picture)}; then one broker is"
+                     " restarted. Where others use it too: spec.zookeeper.shared: true")
+    for server, clients in sorted(asked.items()):
+        if not isinstance(clients, Known):
+            return unknown("ZooKeeperUnverified", clients.why, subject=server,
+                           unblocks="it refuses connections or its name is gone; no answer does not tell that it is stopped")
+    return passed("no server of ZooKeeper accepts a connection") if asked else unknown(
+        "ZooKeeperUnverified", "no ZooKeeper server was asked")
+
+
+def _not_back(picture: Picture) -> Verdict | None:
+    """A broker that is down; with one of them ZooKeeper is not asked away."""
+    for name, node_id in sorted(picture.brokers.items()):
+        workload, mode = picture.workload_of(name), picture.mode(node_id)
+        pod = workload.pods.get(name) if workload is not None else None
+        if pod is None or not pod.ready or not isinstance(mode, Known):
+            why = pod.trouble if pod is not None and pod.trouble else f"{name} is not Ready, or does not answer"
+            return wait("BrokerSilent", why, subject=name, unblocks="the broker is back")
+    return None
+
+
+def check_back_without_zookeeper(picture: Picture) -> Verdict:
+    """The broker that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is put back first."""
+    if not isinstance(picture.facts.kubernetes, Known):
+        return unknown("NotObserved", picture.facts.kubernetes.why)
+    for name in picture.batch:
+        record, workload = picture.position.nodes[name], picture.workload_of(name)
+        pod, mode = workload.pods.get(name) if workload is not None else None, picture.mode(record.node_id)
+        if pod is not None and (pod.uid == record.evicting or (pod.ready and isinstance(mode, Known))):
+            continue
+        trouble = f": {pod.trouble}" if pod is not None and pod.trouble else ""
+        return wait("NotBackWithoutZooKeeper", f"{name} was restarted while ZooKeeper is stopped, and does not answer yet"
+                    f"{trouble}", subject=name, observed=mode.value if isinstance(mode, Known) else "no answer",
+                    threshold=record.assigned, unblocks="it starts and answers. If it does not, put ZooKeeper back:"
+                    f" {zookeeper_servers.start(picture)}")
+    return passed("nothing waits for ZooKeeper")
+
+
+def _patience(picture: Picture) -> float:
+    return float(picture.spec.gates.step_patience_seconds)
+
+
 SOAKED: Gate[Picture] = Gate("Soaked", check_soaked)
 FINALIZED: Gate[Picture] = Gate("Finalized", check_finalized)
 DUAL_WRITE_ENDED: Gate[Picture] = Gate("DualWriteEnded", check_dual_write_ended)
 RETAINED: Gate[Picture] = Gate("Retained", check_retained)
-ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_unused, samples=samples)
+ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_released, samples=samples)
+ZOOKEEPER_STOPPED: Gate[Picture] = Gate("ZooKeeperStopped", check_zookeeper_stopped, samples=samples)
+BACK_WITHOUT_ZOOKEEPER: Gate[Picture] = Gate("BackWithoutZooKeeper", check_back_without_zookeeper, patience=_patience)

@@ -14,7 +14,7 @@ from switchover.core.gate import Gate, Verdict, fail, gravest, passed, unknown, 
 from switchover.core.kraft import modes, template
 from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.gates.ending import check_zookeeper_unused
+from switchover.core.kraft.gates.ending import check_zookeeper_released
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.record import RECORD
@@ -134,7 +134,7 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
     """At the end of the plan ZooKeeper is still unused; one that is gone cannot be asked."""
     if not picture.position.finished or picture.position.step not in RELEASED:
         return passed("the end is not on record")
-    found = check_zookeeper_unused(picture)
+    found = check_zookeeper_released(picture)
     return passed(found.message) if found.outcome is Outcome.UNKNOWN else found
 
 

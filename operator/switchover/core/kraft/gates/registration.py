@@ -1,6 +1,7 @@
 """G2, G8 and G10: brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.kraft.facts import ZooKeeperState
 from switchover.core.kraft.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeeper_of
 from switchover.core.kraft.picture import Picture
@@ -12,12 +13,21 @@ KRAFT = ("C", "K")
 
 def check_moved_broker(picture: Picture) -> Verdict:
     """G2 and G8: each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
-    log = log_of(picture)
-    if isinstance(log, Verdict):
-        return log
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
+    return _registered(picture, state)
+
+
+def check_started_broker(picture: Picture) -> Verdict:
+    """The same without ZooKeeper, which may be gone."""
+    return _registered(picture, None)
+
+
+def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
     for name in picture.batch:
         record = picture.position.nodes[name]
         node_id, zookeeper_mode = record.node_id, record.assigned not in KRAFT
@@ -27,7 +37,7 @@ def check_moved_broker(picture: Picture) -> Verdict:
         if mode.value != record.assigned:
             return wait("WrongMode", f"{name} does not answer in its mode", subject=name, observed=mode.value,
                         threshold=record.assigned)
-        if (node_id in state.brokers) != zookeeper_mode:
+        if state is not None and (node_id in state.brokers) != zookeeper_mode:
             told = "is missing from" if zookeeper_mode else "is still in"
             return wait("ZooKeeperRegistration", f"broker {node_id} {told} /brokers/ids", subject=name)
         registration = log.brokers.get(node_id)
@@ -114,6 +124,7 @@ def check_all_kraft(picture: Picture) -> Verdict:
 
 
 MOVED_BROKER: Gate[Picture] = Gate("MovedBroker", check_moved_broker, samples=samples)
+STARTED_BROKER: Gate[Picture] = Gate("StartedBroker", check_started_broker, samples=samples)
 MODES_ON_RECORD: Gate[Picture] = Gate("ModesOnRecord", check_modes_on_record)
 OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
 NOBODY_FENCED: Gate[Picture] = Gate("NobodyFenced", check_nobody_fenced, samples=samples)
