@@ -31,7 +31,18 @@ from switchover.examine import Examiner
 from switchover.identify import identities
 from switchover.leftovers import leftovers
 from switchover.metadata.parity import TreeReading
-from switchover.ports import Access, Clock, KafkaAdmin, KafkaNodes, NotListening, Refused, Survey, Workloads, ZooKeeper
+from switchover.ports import (
+    Access,
+    Clock,
+    KafkaAdmin,
+    KafkaNodes,
+    NotListening,
+    Refused,
+    Survey,
+    Unreachable,
+    Workloads,
+    ZooKeeper,
+)
 
 T = TypeVar("T")
 
@@ -43,6 +54,8 @@ EPOCH_SECONDS = 120.0
 """How long the states of all partitions may take; nothing else goes on meanwhile."""
 GROUP_SECONDS = 4.0
 """How long a sweep over one group may take."""
+GONE_SECONDS = 20.0
+"""How long it holds that nobody is at a server's address. The network says so only as often as its rate limit allows."""
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps over a group."""
 
@@ -104,6 +117,7 @@ class Observer:
         self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers are told at their pods' addresses
         self._migration: tuple[int, float] | None = None
         self._written: Observed[Written] = NOT_ASKED
+        self._gone: dict[Address, float] = {}
         self._minima: Known[Mapping[str, int]] | None = None
         self._parity = ParityWatch(self._metadata, clock)
         self._samples: dict[str, deque[GroupSample]] = {}
@@ -376,10 +390,19 @@ class Observer:
         return {str(server): connections for server, connections in zip(servers, found, strict=True)}
 
     async def _clients_of(self, server: Address) -> int | None:
+        """None where nobody is there: it was said so in this pass or moments ago, and nobody has answered since."""
+        now = self._clock.now()
         try:
-            return await self.zookeeper.connections(server)
+            clients = await self.zookeeper.connections(server)
         except NotListening:
+            self._gone[server] = now
             return None
+        except Unreachable:
+            if now - self._gone.get(server, -GONE_SECONDS) < GONE_SECONDS:
+                return None
+            raise
+        self._gone.pop(server, None)
+        return clients
 
     async def _partition_epoch(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> Observed[int]:
         """Asked on the way back, between the stop of the controllers and the end of their claim."""

@@ -135,7 +135,11 @@ class Story:
             server.start(self.controller_edits(node, "P"), wait=False)
         for server in self.controllers.values():
             server.wait()
-        image = await eventually(self.log, lambda image: len(image.controllers) == len(self.controllers))
+        register = modes.METADATA_LEVELS[self.brokers.release] >= modes.CONTROLLERS_REGISTER
+        image = await eventually(self.log, lambda image: image.migration_state is not None and (
+            len(image.controllers) == (len(self.controllers) if register else 0)))
+        for address in self.addresses.values():
+            assert (await self.quorum.api_versions(address)).zk_migration_ready
         assert all(image.controllers.values()), "every controller is ready to migrate"
         assert image.migration_state is MigrationState.PRE_MIGRATION
         state = await self.state()

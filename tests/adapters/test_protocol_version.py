@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from adapters.admin import create_topic
@@ -94,12 +94,23 @@ class Rolling:
         """What the group has not read yet, from the offset that it committed at the last stop."""
         consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "readers",
                              "enable.auto.commit": False, "auto.offset.reset": "earliest"})
-        (committed,) = consumer.committed([TopicPartition("before", 0)], timeout=60)
+        committed = self._committed(consumer)
         consumer.assign([TopicPartition("before", 0, max(committed.offset, 0))])
         unread = self.written[-RECORDS - 1:]
         assert self._read(consumer, len(unread)) == unread
         consumer.commit(asynchronous=False)
         consumer.close()
+
+    def _committed(self, consumer: Consumer) -> TopicPartition:
+        """Asked again while the coordinator moves from the broker that was restarted."""
+        patience = Patience(60)
+        while True:
+            try:
+                (committed,) = consumer.committed([TopicPartition("before", 0)], timeout=60)
+                return committed
+            except KafkaException:
+                if patience.over:
+                    raise
 
     def everything(self) -> list[str]:
         consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "judge", "enable.auto.commit": False})

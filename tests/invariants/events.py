@@ -123,7 +123,7 @@ class Cluster:
     migration_offset: int | None = None               # in /migration; None where it is not there
     registered: frozenset[str] | None = None          # brokers in /brokers/ids
     names_kraft: frozenset[str] = frozenset()
-    zookeeper_stopped: bool = False
+    zookeeper_stopped: bool | None = None
     in_sync: Mapping[tuple[str, int], frozenset[str]] | None = None
     replicas: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     leaderless: frozenset[tuple[str, int]] | None = None

@@ -33,7 +33,7 @@ def modes_have_their_time(memory: Memory, event: Event) -> Iterator[str]:
         return
     assigned = memory.standing.nodes.get(event.name, {}).get("assigned")
     if memory.standing.place == "ReleaseZooKeeper>":
-        if not cluster.zookeeper_stopped or cluster.state != "POST_MIGRATION":
+        if cluster.zookeeper_stopped is False or cluster.state not in (None, "POST_MIGRATION"):
             yield f"{event.name} is restarted while ZooKeeper runs, and the log says {cluster.state}: that proves nothing"
         return
     if assigned == "B" and not cluster.quorum and not memory.standing.backward:

@@ -212,7 +212,7 @@ def test_git_with_the_new_template_is_handed_over_to_without_an_approval(world: 
         found["metadata"]["annotations"][LAST_APPLIED] = json.dumps(manifest)
 
     world.api.edit("statefulsets", "kafka", apply)
-    assert world.live(lambda: world.finished)
+    assert world.live(lambda: world.step == "ReleaseZooKeeper")
     assert world.kafka.starts == starts
     approvals = [approval["name"] for approval in world.migration["spec"]["approvals"]]
     assert approvals == ["Finalize"]

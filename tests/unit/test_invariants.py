@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[str, tuple[Event, ...]]] = {
     "back after the end": ("K5", (wanted(), cluster(1, "CCC", "FFF", state="POST_MIGRATION"), BACK,
                                   znode(11, "/migration"))),
     "a broker is restarted while ZooKeeper runs": ("K1", (
-        wanted(), at_step(1, "ReleaseZooKeeper>"), cluster(2, "CCC", "FFF", state="POST_MIGRATION"),
+        wanted(), at_step(1, "ReleaseZooKeeper>"), cluster(2, "CCC", "FFF", state="POST_MIGRATION", zookeeper_stopped=False),
         moving(10, mode="C", place="ReleaseZooKeeper>"), evict(11, "kafka-0"))),
     "ZooKeeper is removed": ("K6", (wanted(), at_step(1, "ReleaseZooKeeper>"),
                                     Effect(2, "delete", "statefulsets", "zookeeper", uid="z"))),

@@ -38,7 +38,7 @@ from switchover.core.kraft.facts import (
 from switchover.core.kraft.gates import workloads
 from switchover.core.kraft.gates.dual_write import copy_timeout
 from switchover.core.kraft.gates.parity import check_parity
-from switchover.core.kraft.gates.quorum import check_quorum_up
+from switchover.core.kraft.gates.quorum import check_controllers_ready, check_quorum_up
 from switchover.core.kraft.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
@@ -156,7 +156,8 @@ def taken(at: float) -> dict[str, str]:
 
 
 MOMENTS: dict[str, Callable[[], Picture]] = {
-    **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified"), lambda: moment("Preflight")),
+    **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified", "BrokersOnRecord"),
+                    lambda: moment("Preflight")),
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
                     lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "VolumesKept", "RestartIsSafe", "AllInSync",
@@ -567,7 +568,8 @@ FINDINGS = [
             "ControllerInTrouble", "pod kafka-controller-1"),
     Finding("PreMigration", "a controller that crashes", in_trouble("kafka-controller-0"), U, "ControllerInTrouble",
             "pod kafka-controller-0"),
-    Finding("BrokersIdentified", "a broker that is not registered", zookeeper(brokers={}), W, "BrokersNotIdentified"),
+    *(Finding(gate, "a broker that is not registered", zookeeper(brokers={}), W, "BrokersNotIdentified")
+      for gate in ("BrokersIdentified", "BrokersOnRecord")),
     Finding("QuorumUp", "a voter that is not ours", quorum(voters=dict.fromkeys((1, 3000, 3001), LAGGING)), F,
             "WrongVoters"),
     Finding("QuorumUp", "a leader in its first moments", quorum(high_watermark=-1), W, "QuorumStarting", "controller 3000"),
@@ -1223,3 +1225,11 @@ def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> No
     assert "runs its init container wait since" in starting.message
     assert starting.unblocks == "it catches up"
     assert behind(lambda picture: picture).message == "controller 3001 does not follow the leader"
+
+
+def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_ready() -> None:
+    old = spoil(moment("ProvisionControllers", "AAA", "PPP", state=PRE), "log", metadata_version=14, controllers={})
+    assert check_controllers_ready(old).outcome is Outcome.PASS
+    flagless = spoil_each(old, "answers", lambda told: replace(told, zk_migration_ready=False))
+    assert check_controllers_ready(flagless).reason == "ControllerNotReady"
+    assert check_controllers_ready(spoil(old, "log", metadata_version=19)).reason == "ControllerNotReady"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import functools
 import socket
 import ssl
@@ -37,6 +38,8 @@ EPOCH = "/controller_epoch"
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
 WRITES = 100                # of one node in one transaction
 LONGEST_WORDS = 65_536       # bytes of an answer to a four-letter word
+NOBODY_THERE = (errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH)
+"""How a host or the network says that there is no server: a Service without endpoints refuses, or no way leads to it."""
 
 T = TypeVar("T")
 
@@ -78,7 +81,7 @@ class KazooZooKeeper(ZooKeeperSession):
 
         `srvr` counts every connection, the asker's too. Our session is closed first rather than subtracted: behind a
         Service nobody knows which server it is on. A virtual address shows one of its servers only. NotListening where
-        the name is gone, or every address of it refuses; Refused where the answer is not ZooKeeper's.
+        the name is gone, or each of its addresses refuses or has no way to it; Refused where the answer is not ZooKeeper's.
         """
         return await self._call(lambda deadline: self._connections(deadline, server))
 
@@ -257,7 +260,9 @@ class KazooZooKeeper(ZooKeeperSession):
             for address in sorted(addresses):
                 try:
                     answers.append(_srvr(address, server, self._tls, deadline))
-                except ConnectionRefusedError as error:
+                except OSError as error:
+                    if error.errno not in NOBODY_THERE:
+                        raise
                     refused.append(error)
             if refused:
                 raise (Unreachable if answers else NotListening)(f"ZooKeeper server {server}: {refused[0]}")

@@ -114,9 +114,9 @@ def check_zookeeper_stopped(picture: Picture) -> Verdict:
 def _not_back(picture: Picture) -> Verdict | None:
     """A broker that is down; with one of them ZooKeeper is not asked away."""
     for name, node_id in sorted(picture.brokers.items()):
-        workload, mode = picture.workload_of(name), picture.mode(node_id)
+        workload, answers = picture.workload_of(name), isinstance(picture.facts.answers.get(node_id), Known)
         pod = workload.pods.get(name) if workload is not None else None
-        if pod is None or not pod.ready or not isinstance(mode, Known):
+        if pod is None or not pod.ready or not answers:
             why = pod.trouble if pod is not None and pod.trouble else f"{name} is not Ready, or does not answer"
             return wait("BrokerSilent", why, subject=name, unblocks="the broker is back")
     return None

@@ -3,7 +3,7 @@
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, Quorum
 from switchover.core.kraft.gates.read import controllers_coming_up, log_of, phases_of_controllers, quorum_of, samples
-from switchover.core.kraft.modes import METADATA_LEVELS
+from switchover.core.kraft.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 
@@ -56,7 +56,8 @@ def check_controllers_ready(picture: Picture) -> Verdict:
                 "ControllerUnknown", answer.why, subject=f"controller {node_id}")
         if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
             return found
-        if not log.controllers.get(node_id, False):
+        registers = log.metadata_version is None or log.metadata_version >= CONTROLLERS_REGISTER
+        if not (log.controllers.get(node_id, False) if registers else answer.value.zk_migration_ready):
             return wait("ControllerNotReady", f"controller {node_id} has not registered as ready to migrate",
                         subject=f"controller {node_id}",
                         unblocks="it registers; one that could not reach the leader at first never does: delete its pod")

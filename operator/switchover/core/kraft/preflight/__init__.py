@@ -21,6 +21,7 @@ from switchover.core.kraft.preflight import (
     zookeeper_groups,
 )
 from switchover.core.kraft.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
+from switchover.core.kraft.preflight.cluster import BROKERS_ON_RECORD as BROKERS_ON_RECORD
 from switchover.core.kraft.preflight.reading import broker_workloads as broker_workloads
 
 GATES: tuple[Gate[Picture], ...] = (

@@ -17,6 +17,11 @@ def check_brokers_identified(picture: Picture) -> Verdict:
     return passed("every pod is known as a broker")
 
 
+def check_brokers_on_record(picture: Picture) -> Verdict:
+    """The same of a record by a release without UpgradeBrokers; else they are on record already, and are not asked again."""
+    return passed("every broker is on record") if picture.brokers else check_brokers_identified(picture)
+
+
 def find_strangers(picture: Picture) -> Iterator[Verdict]:
     """Every broker is a pod of ours and alive, and no partition is assigned to a broker that is not."""
     found = picture.broker_pods()
@@ -162,3 +167,4 @@ CHECKS = (
     check("Health", find_ill_health, "all replicas in sync", samples=_stable),
 )
 BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)
+BROKERS_ON_RECORD: Gate[Picture] = Gate("BrokersOnRecord", check_brokers_on_record)
