@@ -4,8 +4,10 @@ Upstream promises the way up only. The way back is what RaiseProtocolVersion und
 nothing in ZooKeeper mode that an older protocol version of the same binaries could not read.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -94,23 +96,23 @@ class Rolling:
         """What the group has not read yet, from the offset that it committed at the last stop."""
         consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "readers",
                              "enable.auto.commit": False, "auto.offset.reset": "earliest"})
-        committed = self._committed(consumer)
+        (committed,) = self._again(lambda: consumer.committed([TopicPartition("before", 0)], timeout=60))
         consumer.assign([TopicPartition("before", 0, max(committed.offset, 0))])
         unread = self.written[-RECORDS - 1:]
         assert self._read(consumer, len(unread)) == unread
-        consumer.commit(asynchronous=False)
+        self._again(lambda: consumer.commit(asynchronous=False))
         consumer.close()
 
-    def _committed(self, consumer: Consumer) -> TopicPartition:
-        """Asked again while the coordinator moves from the broker that was restarted."""
+    def _again(self, call: Callable[[], Any]) -> Any:
+        """What it gives; done again while the coordinator moves from the broker that was restarted."""
         patience = Patience(60)
         while True:
             try:
-                (committed,) = consumer.committed([TopicPartition("before", 0)], timeout=60)
-                return committed
+                return call()
             except KafkaException:
                 if patience.over:
                     raise
+                time.sleep(0.5)
 
     def everything(self) -> list[str]:
         consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "judge", "enable.auto.commit": False})

@@ -38,8 +38,8 @@ METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21
 3.9-IV0). 3.6 is the first release whose level allows a migration to begin (KAFKA-17457)."""
 
 CONTROLLERS_REGISTER = 15
-"""The level from which controllers register in the metadata log, 3.7-IV0; below it ApiVersions alone tells that they are ready
-(run with 3.6: docs/facts/upgrade.md)."""
+"""The level from which controllers register in the metadata log, 3.7-IV0; below it ApiVersions alone tells that they are
+ready (run with 3.6: docs/facts/upgrade.md)."""
 RAISED = "3.9"
 """What mode R gives brokers whose own protocol version is too old for a migration."""
 RAISABLE = ("2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5")
