@@ -255,7 +255,7 @@ def test_a_status_of_the_largest_size_fits(resources):
     [
         ({"metadataState": "Kraft"}, 'supported values: "ZooKeeper", "MigrationEligible"'),
         ({"nodes": [{"name": "kafka-0", "assigned": "D"}]},
-         'supported values: "", "A", "R", "B", "C", "K", "P", "F", "Stopped"'),
+         'supported values: "", "A", "U", "R", "B", "C", "K", "P", "F", "Stopped"'),
         ({"attempt": 0}, "should be greater than or equal to 1"),
         ({"history": [{"time": "yesterday", "to": "Soak", "reason": "X"}]}, "must be of type date-time"),
     ],

@@ -147,7 +147,7 @@ def assigned(picture: Picture, name: str, mode: str) -> Picture:
     return picture.at(replace(picture.position, nodes=nodes))
 
 
-@pytest.mark.parametrize("mode", ["A", "R", "B", "C", "P", "F", "Stopped", ""])
+@pytest.mark.parametrize("mode", ["A", "U", "R", "B", "C", "P", "F", "Stopped", ""])
 @pytest.mark.parametrize("name", ["kafka-1", "kafka-controller-1"])
 @pytest.mark.parametrize("step", MODES)
 def test_no_node_is_assigned_a_mode_to_which_its_step_brings_none(step, name, mode):

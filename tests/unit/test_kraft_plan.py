@@ -80,8 +80,8 @@ def test_every_step_ends_with_evidence_or_a_rollout():
 
 def test_no_broker_is_taken_for_moved_before_its_process_tells_its_edits():
     rollouts = [rollout for step in PLAN.steps for leg in (step.forward, step.back) if leg for rollout in leg.rollouts]
-    moving = [rollout for rollout in rollouts if rollout.mode in "ARBC"]
-    assert {rollout.mode for rollout in moving} == set("ARBC")
+    moving = [rollout for rollout in rollouts if rollout.mode in "AURBC"]
+    assert {rollout.mode for rollout in moving} == set("AURBC")
     assert [rollout.mode for rollout in moving if STARTED_BY_ITS_EDITS not in rollout.after] == []
 
 
