@@ -1233,3 +1233,15 @@ def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_
     flagless = spoil_each(old, "answers", lambda told: replace(told, zk_migration_ready=False))
     assert check_controllers_ready(flagless).reason == "ControllerNotReady"
     assert check_controllers_ready(spoil(old, "log", metadata_version=19)).reason == "ControllerNotReady"
+
+
+def test_who_put_the_image_of_before_the_upgrade_back_is_named() -> None:
+    ours = moment("MoveBrokers", "CBB", "PPP", state=MigrationState.MIGRATION)
+    original = dict(value(ours.facts.kubernetes).originals["kafka"] or {})
+    upgraded = spoil(ours, "kubernetes", originals={"kafka": original | {
+        "brokers": original["brokers"] | {"image": "kafka:3.9", "version": "3.8-IV0"}}})
+    helm = Manager("helm", "Update", "", 0.0, frozenset({"image of kafka"}))
+    found = workloads.check_template_is_ours(spoil_workload(upgraded, managers=(helm,)))
+    assert (found.reason, found.observed) == ("RevertedByGitOps", "helm")
+    assert "changed image of StatefulSet kafka back" in found.message
+    assert "rollout undo statefulset kafka" in found.unblocks

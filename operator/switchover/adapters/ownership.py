@@ -39,7 +39,6 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "volumes": "f:volumes" in pod,
         "mounts": any("f:volumeMounts" in container for container in containers),
         "command": any("f:command" in container for container in containers),
-        "image": any("f:image" in container for key, container in named.items() if _named(key)),
         "annotations": "f:annotations" in (template.get("f:metadata") or {}),
         "strategy": "f:updateStrategy" in fields,
         "replicas": "f:replicas" in fields,

@@ -63,7 +63,10 @@ def check_originals_kept(picture: Picture) -> Verdict:
 
 def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> Verdict:
     """Who did it, what it means, and what to do: keep them off, then give back what they took."""
-    name, writer, tool = workload.name, gitops.last_writer(workload, changed), gitops.tool_of(workload, picture.namespace)
+    name, brokers = workload.name, picture.brokers_of(workload.name)
+    container = brokers.value.container if isinstance(brokers, Known) else ""
+    parts = [f"image of {container}" if part == "image" else part for part in changed]
+    writer, tool = gitops.last_writer(workload, parts), gitops.tool_of(workload, picture.namespace)
     who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
     if tool is not None:
         who += f" for {tool}"
