@@ -60,7 +60,7 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
     with_spec(world, windows=[SHORT])
     replaced = Replaced(world, SHORT)
     assert world.live(lambda: waits_for(world, "OutsideWindow"), limit=600)
-    assert world.step == "RaiseProtocolVersion"
+    assert world.step == "UpgradeBrokers"
     assert world.status["phase"] == "Running"
     assert not world.kafka.starts.get(("kafka-controller-0", "P")), "nothing is created before the window opens"
 
