@@ -17,6 +17,8 @@ LIGHT = MANIFESTS.with_name("manifests-light")
 """The same with a load of fewer records in fewer requests."""
 BROKERS = ("kafka-0", "kafka-1", "kafka-2")
 SERVERS = ("zookeeper-0", "zookeeper-1", "zookeeper-2")
+CHART, RELEASE = "chart", "kafka"
+"""The directory beside a world's manifests with the chart of its brokers, where they come from one, and its release."""
 NAME_CACHE_SECONDS = 35
 FOREVER = "--timeout=-1s"
 """For `kubectl wait`, whose own patience knows nothing of a busy machine."""
@@ -24,10 +26,12 @@ BROKER_PORT, CLIENTS_PORT, ZOOKEEPER_PORT = 9092, 9094, 2181
 
 
 def images(manifests: Path = MANIFESTS) -> dict[str, str]:
-    """The images that a directory of manifests uses, those of its bases too: name in the manifests -> full name."""
+    """The images that a directory of manifests uses, those of its bases and its chart too: name there -> full name."""
     kustomization = yaml.safe_load((manifests / "kustomization.yaml").read_text())
     bases = [manifests / name for name in kustomization["resources"] if (manifests / name).is_dir()]
     own = {image["name"]: f"{image['newName']}:{image['newTag']}" for image in kustomization.get("images", [])}
+    if (values := manifests / CHART / "values.yaml").exists():
+        own |= {CHART: yaml.safe_load(values.read_text())["image"]}
     return {name: image for base in bases for name, image in images(base).items()} | own
 
 
@@ -49,10 +53,15 @@ def remove(cluster: Cluster) -> None:
     cluster.kubectl("delete", "crd", *crds, "--ignore-not-found", timeout=60)
 
 
-def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS) -> None:
-    """ZooKeeper, Kafka, topics and load; back once every part is ready. Raises CommandFailed."""
+def deploy(cluster: Cluster, say: Callable[[str], None], manifests: Path = MANIFESTS, *helm: str) -> None:
+    """ZooKeeper, Kafka, topics and load; back once every part is ready. `helm` is how a chart is applied.
+
+    Raises CommandFailed.
+    """
     cluster.kubectl("create", "namespace", cluster.namespace)
     cluster.kubectl("apply", "--kustomize", str(manifests))
+    if (chart := manifests / CHART).exists():
+        cluster.helm("install", RELEASE, str(chart), *helm)
     for workload in ("statefulset/zookeeper", "statefulset/kafka"):
         cluster.kubectl("rollout", "status", workload, timeout=300)
         say(f"{workload} is ready")

@@ -4,106 +4,25 @@ The StatefulSet controller computes the revision of the pod template here as it 
 the same pods.
 """
 
-import asyncio
 import base64
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 import yaml
 
-from patience import Patience
+from apiserver.finalized import MIGRATION, Finalized, Kubectl
 from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
-from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.cli.export import Document, as_stream, export, into_directory
-from switchover.core.kraft import controllers, names, template
-from switchover.core.kraft.door import brokers, mount
+from switchover.cli.export import as_stream, export, into_directory
+from switchover.core.kraft import names, template
+from switchover.core.kraft.door import mount
 from switchover.core.kraft.door.scripts import DOOR
 from switchover.core.kraft.export import LAST_APPLIED
 from switchover.ports import Refused
 
-Kubectl = Callable[..., Any]
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
-PODS = ("kafka-0", "kafka-1", "kafka-2")
-SPEC = {
-    "zookeeper": {"connect": "zookeeper:2181"},
-    "kafka": {"bootstrapServers": "kafka:9092"},
-    "brokers": [{"name": "kafka"}],
-    "controllers": {"name": "kafka-controller", "storage": {"size": "1Gi"}},
-}
-MIGRATION = {
-    "apiVersion": "switchover.dev/v1alpha1", "kind": "KafkaMigration", "metadata": {"name": "to-kraft"}, "spec": SPEC}
 CLIENT_SIDE = ("apply",)
 SERVER_SIDE = ("apply", "--server-side", "--force-conflicts", "--field-manager=git")
-
-
-class Finalized:
-    """A cluster as it stands after Finalize: taken over by our own patch, its controllers applied by us."""
-
-    def __init__(self, server: ApiServer, kubectl: Kubectl, namespace: str) -> None:
-        self.server = server
-        self.workloads = KubernetesWorkloads(server, WallClock())
-        self.migrations = KubernetesMigrations(server, WallClock(), "KafkaMigration", "kafkamigrations")
-        self._kubectl = kubectl
-        self._namespace = namespace
-
-    def kubectl(self, *arguments: str, stdin: str | None = None) -> None:
-        self._kubectl("-n", self._namespace, *arguments, stdin=stdin)
-
-    def apply(self, how: tuple[str, ...], text: str) -> None:
-        """Apply as a person or a GitOps tool does."""
-        self.kubectl(*how, "-f", "-", stdin=text)
-
-    async def take_over(self) -> None:
-        """What the operator did on the way."""
-        spec = KafkaMigrationSpec.model_validate(SPEC)
-        labels = names.labels("to-kraft")
-        workload = await self.workloads.stateful_set("kafka")
-        assert workload is not None
-        claim = {"name": "kafka", "annotations": {names.CLAIM: "uid-of-the-migration"}}
-        await self.workloads.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": claim})
-        found = brokers.find(workload.template, spec.brokers[0], {"log.dirs": "/var/lib/kafka/data"})
-        await self.workloads.apply(template.original_manifest(workload, found, 1, labels))
-        original = await self.workloads.original(names.original("kafka", 1))
-        assert original is not None
-        edits = {pod: f"mode C\nset node.id={number}\n" for number, pod in enumerate(PODS)}
-        await self.workloads.write_node_files("kafka-switchover", {mount.SCRIPT_KEY: DOOR, **edits}, labels)
-        await self.workloads.write_node_files("kafka-controller-switchover", {"keystore.jks": "\udcfe\udced"}, labels)
-        await self.workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(workload, spec.brokers[0]))
-        for manifest in controllers.manifests(
-                "to-kraft", spec, spec.brokers[0], original, workload.claim_templates, found):
-            await self.workloads.apply(manifest)
-
-    async def record(self, step: str) -> None:
-        """Put a step on record."""
-        found = await self.migrations.get("to-kraft")
-        assert found is not None
-        metadata = found["metadata"]
-        await self.migrations.record("to-kraft", metadata["uid"], metadata["resourceVersion"],
-                                     {"attempt": 1, "progress": {"step": step}})
-
-    async def export(self, *, with_secrets: bool = False) -> list[Document]:
-        return await export("to-kraft", self.migrations, self.workloads, with_secrets)
-
-    async def applied_by(self) -> tuple[str, ...]:
-        """Who applied the template that runs, as the operator sees it."""
-        found = await self.workloads.stateful_set("kafka")
-        assert found is not None
-        return found.applied_by
-
-    async def live(self, name: str) -> dict[str, Any]:
-        """A StatefulSet once its controller has seen what was last written."""
-        for _ in Patience(30).looks():
-            found = await self.server.get(self.server.path("apps/v1", "StatefulSet", name))
-            if found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]:
-                return found
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"the StatefulSet controller does not look at {name}")
 
 
 @pytest_asyncio.fixture(params=[CLIENT_SIDE, SERVER_SIDE], ids=["applied client-side", "applied server-side"])
@@ -147,13 +66,9 @@ async def test_giving_back_after_the_export_was_applied_restarts_nothing(cluster
     without_strategy = text.replace("  updateStrategy:\n    type: RollingUpdate\n", "")
     assert without_strategy != text
     cluster.apply(how, without_strategy)
-    workload = await cluster.workloads.stateful_set("kafka")
-    assert workload is not None
-    original = await cluster.workloads.original(names.original("kafka", 1))
-    assert original is not None
-    await cluster.workloads.patch("apps/v1", "StatefulSet", "kafka", template.restore_strategy(workload, original))
-    workload = await cluster.workloads.stateful_set("kafka")
-    assert workload is not None
+    strategy = template.restore_strategy(await cluster.workload(), await cluster.original())
+    await cluster.workloads.patch("apps/v1", "StatefulSet", "kafka", strategy)
+    workload = await cluster.workload()
     assert workload.claimed_by == "uid-of-the-migration"
     await cluster.workloads.patch("apps/v1", "StatefulSet", "kafka", template.release(workload))
     cluster.apply(how, text)

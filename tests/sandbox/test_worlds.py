@@ -1,7 +1,7 @@
 """Kafka as public charts set it up, in real pods: half-way to KRaft, all the way back, and again to the end, under traffic.
 
 Each world (sandbox/worlds) is told in a namespace of its own. Nothing of it is changed for the migration, and the migration
-says no more than it must.
+says no more than it must. In the end a Helm release takes its brokers over, by KRaft settings of its own.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from demo import metadata, migration, rollback, tools, traffic, world
 from demo.cluster import Cluster
@@ -34,9 +35,12 @@ AT_ONCE = 2
 """Worlds that are told at the same time: they wait more than they work, but three of them want more than two cores."""
 ASTRAY = ("variables", "/opt/kafka/bin/kafka-server-start.sh")
 """The world that is first told a wrong start script, and which."""
-ASKS = "variables"
-"""The world whose entrypoint asks for ZooKeeper at every start."""
+RELEASES: Mapping[str, tuple[str, ...]] = {"generated": ("--server-side=true", "--force-conflicts"),
+                                           "variables": ("--server-side=false",)}
+"""The worlds whose brokers are a Helm release, and how it is applied: as Helm 4 does it, and as Helm 3 does."""
 BUILD = Path(__file__).parents[2] / "build"
+SETTLED_SECONDS = 10
+"""In which a StatefulSet controller that has something to replace begins to."""
 STATE, NODES = BUILD / "sandbox-worlds", 2
 OUTPUT = BUILD / "worlds"
 PASSWORDS = ("hunter2-client", "hunter2-brokers")
@@ -76,6 +80,41 @@ class Turn:
 
 
 @dataclass
+class Upgrade:
+    """Brings KRaft settings by an upgrade of the brokers' release, once HandOver waits for them."""
+
+    cluster: Cluster
+    name: str
+    exported: str = ""
+
+    def __call__(self, resource: Resource, _: str) -> str | None:
+        waits = {item["reason"] for item in resource.get("status", {}).get("waitingFor", ())}
+        if self.exported or self.name not in RELEASES or "TemplateNotBrought" not in waits:
+            return None
+        self.exported = self.cluster.kubectl("exec", "deployment/switchover", "--", "switchover", "export", "kafka")
+        self.upgrade()
+        return "helm upgrade to settings of KRaft"
+
+    def upgrade(self, *more: str) -> None:
+        """`helm upgrade` of the brokers."""
+        directory = WORLDS / self.name
+        self.cluster.helm("upgrade", world.RELEASE, str(directory / world.CHART), "--values",
+                          str(directory / "kraft-values.yaml"), *RELEASES[self.name], *more)
+
+
+@dataclass
+class Afterwards:
+    """A release that has taken its brokers over, Switchover gone: the brokers' template, what is left of us, and the
+    brokers' uids and revisions before and after two more upgrades."""
+
+    described: str
+    left: tuple[str, ...]
+    before: dict[str, str]
+    after: dict[str, str]
+    outdated: bool
+
+
+@dataclass
 class Astray:
     """What became of a migration with a wrong start script. `generation`: the brokers' StatefulSet's, before and after."""
 
@@ -103,6 +142,8 @@ class Story:
     shown: dict[str, str]
     wanted: dict[str, str]
     ours: str
+    exported: str
+    afterwards: Afterwards | None
     told: str
     connections: dict[str, int]
     logs: list[str]
@@ -159,10 +200,28 @@ def logs_of_a_controller(cluster: Cluster) -> list[str]:
     return [path for path in found.split() if not path.startswith(metadata_log)]
 
 
-def is_over(resource: Resource) -> bool:
-    """To the end; but who waits for ZooKeeper at every start is not told that it may go."""
-    waits = {item["reason"] for item in resource.get("status", {}).get("waitingFor", ())}
-    return migration.succeeded(resource) or (condition(resource, "Succeeded") == "True" and "PodsNeedZooKeeper" in waits)
+def brokers_of(cluster: Cluster) -> dict[str, str]:
+    """The brokers' pods, which each is."""
+    return {pod: cluster.get("pod", pod)["metadata"]["uid"] for pod in world.BROKERS}
+
+
+def leave(cluster: Cluster, upgrade: Upgrade) -> Afterwards:
+    """The migration and the operator go; the release is upgraded twice, to the same values and to its own strategy."""
+    cluster.kubectl("delete", "kmig", "kafka", timeout=120)
+    cluster.helm("uninstall", "switchover", "--wait")
+    before = brokers_of(cluster)
+    upgrade.upgrade()
+    upgrade.upgrade("--set", "updateStrategy.type=RollingUpdate")
+    cluster.kubectl("rollout", "status", "statefulset/kafka", timeout=120)
+    time.sleep(SETTLED_SECONDS)
+    kafka = cluster.get("statefulset", "kafka")
+    objects = "secrets,configmaps,controllerrevisions,events,services"
+    names = [f"{item['kind']}/{item['metadata']['name']}" for item in cluster.items(objects) if item["kind"] != "Event"]
+    return Afterwards(
+        json.dumps([kafka["metadata"], kafka["spec"]]),
+        tuple(name for name in names if "kafka-controller" not in name and (
+            "kafka-switchover" in name or "before-switchover" in name)),
+        before, brokers_of(cluster), kafka["status"]["currentRevision"] != kafka["status"]["updateRevision"])
 
 
 def go_astray(cluster: Cluster, name: str, script: str) -> Astray:
@@ -188,13 +247,13 @@ def say(name: str) -> Any:
 
 
 def tell(cluster: Cluster, name: str, audit_log: Path) -> Story:
-    world.deploy(cluster, say(name), WORLDS / name)
+    world.deploy(cluster, say(name), WORLDS / name, *RELEASES.get(name, ())[:1])
     before = described(cluster), metadata.tell(cluster)
     migration.install_operator(cluster)
     astray = go_astray(cluster, *ASTRAY) if name == ASTRAY[0] else None
 
-    first, turn = migration.Run(), Turn(cluster, name)
-    applied = manifest(name, desiredState="Running")
+    first, turn, upgrade = migration.Run(), Turn(cluster, name), Upgrade(cluster, name)
+    applied = manifest(name, desiredState="Running", handOver="OwnConfiguration" if name in RELEASES else "Export")
     migration.follow(cluster, first, applied, lambda _: None, say(name), [turn],
                      lambda resource: turn.turned > 0 and migration.rolled_back(resource))
     world.await_in_sync(cluster)
@@ -202,7 +261,7 @@ def tell(cluster: Cluster, name: str, audit_log: Path) -> Story:
     modes_between, whole = world.modes(cluster), traffic.verify(cluster)
 
     second = migration.Run()
-    migration.follow(cluster, second, applied, lambda _: None, say(name), ended=is_over)
+    migration.follow(cluster, second, applied, lambda _: None, say(name), [upgrade])
     shown = {pod: marker(cluster, name, pod) for pod in world.BROKERS}
     logs = logs_of_a_controller(cluster)
     connections = second.connections or world.connections(cluster)
@@ -211,7 +270,8 @@ def tell(cluster: Cluster, name: str, audit_log: Path) -> Story:
     told += cluster.kubectl("logs", "--selector", migration.OPERATOR, "--tail=-1")
     story = Story(
         name, astray, before, turn, between, modes_between, left, whole, first, second, world.modes(cluster), shown,
-        edits(cluster), our_secrets(cluster), told, connections, logs, traffic.verify(cluster),
+        edits(cluster) if name not in RELEASES else {}, our_secrets(cluster), upgrade.exported,
+        leave(cluster, upgrade) if name in RELEASES else None, told, connections, logs, traffic.verify(cluster),
         audit.requests(audit_log, f"system:serviceaccount:{cluster.namespace}:switchover"))
     OUTPUT.mkdir(parents=True, exist_ok=True)
     (OUTPUT / f"{name}.json").write_text(json.dumps(story.figures(), indent=2) + "\n")
@@ -267,16 +327,43 @@ def test_in_the_end_it_succeeded(story: Story) -> None:
     assert condition(story.second.resource, "Succeeded") == "True"
     assert story.modes == dict.fromkeys(world.BROKERS, "KRaft")
     for pod, shown in story.shown.items():
-        assert shown.startswith("switchover.C.")
-        assert f"marker {shown.removeprefix('switchover.')}\n" in story.wanted[pod]
+        if story.name in RELEASES:
+            assert shown == "", "it runs by its own configuration"
+        else:
+            assert shown.startswith("switchover.C.")
+            assert f"marker {shown.removeprefix('switchover.')}\n" in story.wanted[pod]
 
 
 def test_zookeeper_is_no_longer_used(story: Story) -> None:
-    """Where it may go it was gone, when a broker was restarted and told its mode."""
+    """It was gone, when a broker was restarted and told its mode."""
     assert story.connections == {"zookeeper-0": 0}
-    assert (condition(story.second.resource, "ZooKeeperRemovable") == "True") is (story.name != ASKS)
-    waits = {item["reason"] for item in story.second.resource["status"].get("waitingFor", ())}
-    assert ("PodsNeedZooKeeper" in waits) is (story.name == ASKS)
+    assert condition(story.second.resource, "ZooKeeperRemovable") == "True"
+
+
+def test_a_release_has_its_brokers_back_and_its_next_upgrades_restart_none(story: Story) -> None:
+    if story.name not in RELEASES:
+        assert story.afterwards is None
+        return
+    assert story.afterwards is not None
+    assert "switchover" not in story.afterwards.described.replace("localhost/switchover/", "")
+    assert story.afterwards.left == ()
+    assert story.afterwards.after == story.afterwards.before
+    assert not story.afterwards.outdated
+
+
+def test_what_the_release_says_is_what_the_export_prints(story: Story) -> None:
+    """Each setting of the values, as text; the login's password is hidden there."""
+    if story.name not in RELEASES:
+        return
+    values = yaml.safe_load((WORLDS / story.name / "kraft-values.yaml").read_text())
+    settings = values.get("configurationOverrides") or dict(
+        line.split("=", 1) for line in values["extraConfig"].splitlines())
+    own = story.exported.partition("Or nothing of Switchover's")[2].partition("apiVersion")[0]
+    for key, value in settings.items():
+        told = next((line for line in own.splitlines() if key in line), "")
+        assert told, f"{key} is not told"
+        if "password" not in value and ":" not in told.partition(key)[2][:1]:
+            assert value in told
 
 
 def test_no_acknowledged_record_is_lost(story: Story) -> None:
@@ -285,11 +372,11 @@ def test_no_acknowledged_record_is_lost(story: Story) -> None:
 
 
 def test_no_pod_was_evicted_in_vain_or_before_the_status_named_it(story: Story) -> None:
-    """B; C and B again for the first two; A; and B and C once more, and one without ZooKeeper. Controllers
-    stop once, then are restarted once, and the leader once more in the soak."""
+    """B; C and B again for the first two; A; and B and C once more, a release's own settings, and one without ZooKeeper.
+    Controllers stop once, then are restarted once, and the leader once more in the soak."""
     replaced = audit.evictions(story.requests)
     brokers = [item.name for item in replaced if item.name in world.BROKERS]
-    assert len(brokers) <= 3 + 2 + 2 + 3 + 3 + 3 + 1
+    assert len(brokers) <= 3 + 2 + 2 + 3 + 3 + 3 + 3 * (story.name in RELEASES) + 1
     assert audit.acts_before_record(story.requests) == []
     assert story.second.restarts == 0, "the operator died"
 

@@ -161,6 +161,7 @@ class Cluster:
     now: float = NOW
     brokers: dict[str, Node] = field(default_factory=lambda: {name: Node("A", f"{name}/1") for name in BROKERS})
     controllers: dict[str, Node] = field(default_factory=dict)
+    controllers_template: Mapping[str, Any] = field(default_factory=lambda: {"spec": {"containers": []}})
     manifest: dict[str, Any] = field(default_factory=stateful_set)
     protocol: str = "3.9"
     """inter.broker.protocol.version of the user's file."""
@@ -292,8 +293,9 @@ class Cluster:
         return not self.controllers or sum(node.mode != "Stopped" for node in self.controllers.values()) > 1
 
     def _kubernetes(self) -> KubernetesState:
-        own = Workload("kafka-controller", "uid-of-controllers", 3, {}, {"type": "OnDelete"}, "kafka-controller-1",
-                       "kafka-controller", "", ("kafka-controller",), self._pods(self.controllers))
+        own = Workload(
+            "kafka-controller", "uid-of-controllers", 3, self.controllers_template, {"type": "OnDelete"},
+            "kafka-controller-1", "kafka-controller", "", ("kafka-controller",), self._pods(self.controllers))
         return KubernetesState(
             brokers={"kafka": self.workload()},
             node_files={name: self.files.get(names.node_files(name), {}) for name in ("kafka", "kafka-controller")},
@@ -383,6 +385,7 @@ class Cluster:
                 self.claimed_by = manifest["metadata"].get("annotations", {}).get(names.CLAIM, "")
             case "StatefulSet", "kafka-controller":
                 self.controllers = {name: Node(self._mode_in_file(name), f"{name}/1", self.now) for name in CONTROLLERS}
+                self.controllers_template = manifest["spec"]["template"]
                 self.claims = tuple(f"data-{name}" for name in CONTROLLERS)
             case "ControllerRevision", _:
                 self.original = deepcopy(manifest["data"])

@@ -20,7 +20,7 @@ CLUSTER: dict[str, Any] = {
     "windows": [{"name": "night", "cron": "0 1 * * 1", "durationSeconds": 3600}], "backups": {"skipReason": "no time"},
     "acceptedRisks": ["PasswordsInClear"],
     "zookeeper": {"connect": "other:2181"}, "kafka": {"bootstrapServers": "other:9092"},
-    "upgrade": {"image": "kafka:3.9"},
+    "upgrade": {"image": "kafka:3.9"}, "handOver": "OwnConfiguration",
     "brokers": [{"name": "other", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
     "controllers": {"storage": {"size": "2Gi"}}, "soakSeconds": 1, "zookeeperRetentionSeconds": 1,
 }

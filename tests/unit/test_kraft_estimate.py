@@ -67,7 +67,7 @@ CLAIM = B + 60 + 30
     (at("Soak", "CCC"), SOAK - 60 + FINALIZE),
     (at("Finalize", "CCC"), FINALIZE),
     (at("Finalize", "CCC", "PFF", state=POST), F),
-    (at("ReleaseZooKeeper", "CCC", "FFF", state=POST), 7200 - 60 + C + 60),
+    (at("ReleaseZooKeeper", "CCC", "FFF", state=POST), 7200 - 60 + C + 60 + F),
     (at("ReleaseZooKeeper", "CCC", "FFF", state=POST, zookeeper={"connect": "zk:2181", "shared": True}), 7200 - 60),
 ], ids=lambda item: item.position.step if isinstance(item, Picture) else "")
 def test_what_is_left_forward(picture, seconds):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from switchover.api.kafka_migration import KafkaMigrationGates
+from switchover.api.kafka_migration import HandOver, KafkaMigrationGates
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
@@ -120,6 +120,18 @@ def users_new() -> Picture:
                           update_strategy={"type": "OnDelete"})
 
 
+OWN = HandOver.OWN_CONFIGURATION
+
+
+def to_own() -> Picture:
+    """The same, as the spec asks for."""
+    return asks_for_own(users_new())
+
+
+def asks_for_own(picture: Picture) -> Picture:
+    return replace(picture, spec=picture.spec.model_copy(update={"hand_over": OWN}))
+
+
 def at_rest() -> Picture:
     return moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 7201)
 
@@ -173,7 +185,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
     "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
     "OriginalsKept": finalized,
-    **dict.fromkeys(("UsersTemplateCanBe", "OnlyOursWouldRestart"), users_new),
+    **dict.fromkeys(("UsersTemplateCanBe", "OnlyOursWouldRestart"), to_own),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused", "RecordHolds"), at_rest),
     **dict.fromkeys(("ZooKeeperStopped", "BackWithoutZooKeeper", "StartedBroker"), without_zookeeper),
     "WrittenBack": dual_write,
@@ -412,6 +424,15 @@ def without_workload(picture: Picture) -> Picture:
     return spoil(picture, "kubernetes", brokers={"kafka": None})
 
 
+def with_controllers_that_wait(picture: Picture) -> Picture:
+    """A copy of a pod of Confluent's image, made by a release that did not know of it."""
+    state = value(picture.facts.kubernetes)
+    container = {"name": "kafka", "image": "confluentinc/cp-kafka:7.9.0", "env": [
+        {"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper:2181"}]}
+    controllers = replace(state.controllers, template={"spec": {"containers": [container]}})
+    return spoil(picture, "kubernetes", controllers=controllers)
+
+
 def probing(command: str) -> Callable[[Picture], Picture]:
     """The brokers' pods have such a probe."""
 
@@ -617,6 +638,8 @@ FINDINGS = [
         "OriginalMissing", "ControllerRevision kafka-before-switchover-1"),
     Finding("ZooKeeperUnused", "a probe that asks for it", probing("ls /brokers/ids"), W, "PodsNeedZooKeeper",
             "StatefulSet kafka"),
+    Finding("ZooKeeperUnused", "the controllers' entrypoint waits for it", with_controllers_that_wait, W,
+            "PodsNeedZooKeeper", "StatefulSet kafka-controller"),
     Finding("NoPodWouldRestart", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
     Finding("GitHasTheTemplate", "nobody's manifest has it", lambda p: spoil_workload(p, applied_by=()), W, "NotInGit",
             "kafka"),
@@ -628,10 +651,18 @@ FINDINGS = [
     Finding("UsersTemplateCanBe", "a strategy that replaces pods by itself", lambda p: spoil_workload(
         p, update_strategy={"type": "RollingUpdate"}), W, "TemplateNotHeld", "kafka"),
     Finding("OnlyOursWouldRestart", "the one that it had on ZooKeeper", lambda p: spoil_workload(
-        p, template=stateful_set()["spec"]["template"]), W, "WouldRestart", "kafka-0"),
+        p, template=stateful_set()["spec"]["template"]), W, "TemplateNotBrought", "kafka"),
+    Finding("OnlyOursWouldRestart", "a template of the user's own that nobody asked for", lambda _: users_new(), W,
+            "WouldRestart", "kafka-0"),
+    Finding("OnlyOursWouldRestart", "a template without Kafka", lambda p: spoil_workload(
+        p, template={"metadata": {}, "spec": {"containers": [{"name": "one"}, {"name": "two"}]}}), F, "ContainerMissing",
+        "kafka"),
     Finding("OnlyOursWouldRestart", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
     Finding("GitHasTheTemplate", "a template of the user's own", lambda p: spoil_workload(
         p, applied_by=(), template=USERS_NEW), W, "OwnTemplate", "kafka"),
+    Finding("GitHasTheTemplate", "one that is to be rolled to", lambda p: asks_for_own(spoil_workload(
+        p, applied_by=(), template=USERS_NEW)), W, "OwnTemplate", "kafka"),
+    Finding("GitHasTheTemplate", "none that could be rolled to", asks_for_own, W, "TemplateNotBrought", "kafka"),
     Finding("GitHasTheTemplate", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
     Finding("RestartIsSafe", "another replica out of sync", partition(1, isr=(0, 1)), W, "WouldLoseInSyncReplicas",
             "orders-0"),

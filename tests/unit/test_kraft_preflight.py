@@ -541,6 +541,9 @@ TOLD = [
     ("a HelmRelease that was told", workload(marks={**FLUX_HELM, "helm.toolkit.fluxcd.io/driftDetection": "disabled"}),
      "Ownership", Severity.INFO, "GitOpsTolerates"),
     ("Helm", workload(marks={"meta.helm.sh/release-name": "kafka"}), "Ownership", Severity.INFO, "HelmOwned"),
+    ("a chart of Bitnami's, which will have controllers of that name", lambda picture: container(image="bitnami/kafka:3.9")(
+        workload(marks={"meta.helm.sh/release-name": "kafka"})(picture)), "NamesOfCharts", Severity.WARNING,
+     "NameOfTheChart"),
     ("kubectl", workload(managers=(written_by("kubectl-client-side-apply", "mounts", "strategy"),)), "Ownership",
      Severity.INFO, "WrittenBefore"),
     ("a ZooKeeper server alone", lambda picture: with_fact(picture, "examination", replace(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from switchover.api.kafka_migration import HandOver
 from switchover.api.status import Direction
 from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, Patch, RaiseEpoch, RaiseVersions
 from switchover.core.gate import Streak
@@ -37,6 +38,8 @@ from unit.small_plan import BACKWARD, FORWARD, intent
 STEPS = [step.name for step in PLAN.steps]
 REHEARSED = "kafka-controller-0"
 """The leader, which is restarted once more in the soak."""
+PROOF = ("kafka-2", "kafka-controller-1")
+"""The broker that leads least and a controller that does not lead: they are restarted while ZooKeeper is stopped."""
 LONG = ("Soak", "ReleaseZooKeeper")
 """Steps that are mostly waiting: their time passes faster here."""
 
@@ -127,8 +130,8 @@ def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
 
 
 def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
-    assert sorted(walked.cluster.replaced[:-1]) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
-    assert walked.cluster.replaced[-1] == "kafka-2", "which leads least, without ZooKeeper"
+    assert sorted(walked.cluster.replaced[:-2]) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED])
+    assert tuple(walked.cluster.replaced[-2:]) == PROOF
 
 
 def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
@@ -171,7 +174,7 @@ def test_an_operator_that_dies_in_every_pass_takes_longer_and_does_the_same():
     assert walk.position.batch is not None
     assert walk.position.batch.proven is None, "gates that want several samples never open"
     walk.until()
-    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, "kafka-2"])
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, *PROOF])
 
 
 def without_our_mounts(manifest: dict[str, Any]) -> None:
@@ -192,54 +195,96 @@ def test_a_template_changed_back_in_the_middle_stops_evictions_and_says_so():
     assert decision.stalled.verdict.reason == "RevertedByGitOps"
 
 
-def brought(walk: Walk, **strategy: Any) -> None:
-    """The user's own KRaft settings in their file, and a template without a word of ours, as a chart renders it."""
+OWN = {"hand_over": HandOver.OWN_CONFIGURATION}
+
+
+def brought(walk: Walk, merged: bool, **strategy: Any) -> None:
+    """The user's own KRaft settings in their file, and a template that says so as a chart's does.
+
+    An apply leaves in the StatefulSet what the manifest has not, that is all of ours; `kubectl replace` leaves nothing.
+    """
     walk.cluster.kraft = True
-    theirs = stateful_set()["spec"]["template"]
+    spec = walk.cluster.manifest["spec"]
+    theirs = copy.deepcopy(spec["template"]) if merged else stateful_set()["spec"]["template"]
     theirs["metadata"]["annotations"] = {"checksum/configuration": "of the new file"}
     walk.cluster.manifest["spec"] |= {"template": theirs, **strategy}
     walk.cluster.manifest["metadata"]["generation"] += 1
 
 
-@pytest.mark.parametrize("strategy", [{}, {"updateStrategy": {"type": "RollingUpdate"}}])
-def test_brokers_go_over_to_a_template_of_the_users_own_and_nothing_of_ours_stays(strategy):
-    """A chart's upgrade brings its own strategy, too: no pod is replaced by it."""
+def at_hand_over(**changes: Any) -> Walk:
+    """Before its approval, with these fields of the spec changed by then."""
     walk = Walk()
     walk.until("HandOver")
+    walk.spec = walk.spec.model_copy(update=changes)
+    return walk
+
+
+@pytest.mark.parametrize("merged", [True, False], ids=["applied", "replaced"])
+@pytest.mark.parametrize("strategy", [{}, {"updateStrategy": {"type": "RollingUpdate"}}], ids=["held", "rolling"])
+def test_brokers_go_over_to_a_configuration_of_the_users_own_and_nothing_of_ours_stays(merged, strategy):
+    """A chart's upgrade brings its own strategy, too: no pod is replaced by it."""
+    walk = at_hand_over(**OWN)
     before = list(walk.cluster.replaced)
-    brought(walk, **strategy)
+    brought(walk, merged, **strategy)
     for _ in range(30):
         decision = walk.step(approved=False)
     assert walk.cluster.replaced == before
     assert decision.judged["GitHasTheTemplate"].verdict.reason == "OwnTemplate"
     assert walk.cluster.manifest["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert ("switchover" in str(walk.cluster.manifest["spec"])) == merged, "nothing is taken out before the approval"
     walk.until()
-    assert sorted(walk.cluster.replaced[len(before):]) == sorted([*BROKERS, "kafka-2"]), "and once more without ZooKeeper"
+    assert sorted(walk.cluster.replaced[len(before):]) == sorted([*BROKERS, "kafka-controller-1", *PROOF])
+    assert walk.cluster.replaced[-3] == "kafka-controller-1", "after the brokers, by what was changed for them"
     assert {walk.position.nodes[name].assigned for name in BROKERS} == {"K"}
     assert {node.marker for node in walk.cluster.brokers.values()} == {""}
     assert set(walk.cluster.files) == {"kafka-controller-switchover"}
     assert (walk.cluster.original, walk.cluster.claimed_by) == (None, "")
     assert walk.cluster.manifest["spec"]["updateStrategy"] == stateful_set()["spec"]["updateStrategy"]
     assert "switchover" not in str(walk.cluster.manifest)
+    theirs = stateful_set()["spec"]["template"]
+    theirs["metadata"]["annotations"] = {"checksum/configuration": "of the new file"}
+    assert walk.cluster.manifest["spec"]["template"] == theirs, "to the last word: the next apply restarts nothing"
 
 
-def test_a_template_that_says_zookeeper_still_is_rolled_to_by_nobody():
-    walk = Walk()
-    walk.until("HandOver")
+@pytest.mark.parametrize("changes", [OWN, {}], ids=["asked for", "not asked for"])
+def test_a_template_that_says_zookeeper_still_is_rolled_to_by_nobody(changes):
+    walk = at_hand_over(**changes)
     before = list(walk.cluster.replaced)
     walk.cluster.manifest["spec"] |= {"template": stateful_set()["spec"]["template"]}
     walk.cluster.manifest["metadata"]["generation"] += 1
     for _ in range(30):
         decision = walk.step()
     assert walk.cluster.replaced == before
-    assert "WouldRestart" in {judged.verdict.reason for judged in decision.judged.values()}
+    assert ("TemplateNotBrought" if changes else "WouldRestart") in {
+        judged.verdict.reason for judged in decision.judged.values()}
+
+
+def test_before_the_user_has_brought_a_template_an_approval_hands_nothing_over():
+    walk = at_hand_over(**OWN)
+    for _ in range(30):
+        decision = walk.step()
+    assert walk.position.opened is None
+    assert decision.judged["OnlyOursWouldRestart"].verdict.reason == "TemplateNotBrought"
+    assert walk.cluster.claimed_by == UID
+
+
+@pytest.mark.parametrize("merged", [True, False], ids=["applied", "replaced"])
+def test_a_template_of_the_users_own_is_not_rolled_to_unless_asked_for(merged):
+    """With the export in Git they change what they like after HandOver."""
+    walk = at_hand_over()
+    before = list(walk.cluster.replaced)
+    brought(walk, merged)
+    for _ in range(30):
+        decision = walk.step()
+    assert walk.cluster.replaced == before
+    (verdict,) = {judged.verdict for judged in decision.judged.values() if judged.verdict.reason == "WouldRestart"}
+    assert '{"spec":{"handOver":"OwnConfiguration"}}' in verdict.unblocks
 
 
 def test_a_canary_that_does_not_come_back_on_kraft_is_the_last_to_go():
-    walk = Walk()
-    walk.until("HandOver")
+    walk = at_hand_over(**OWN)
     before = list(walk.cluster.replaced)
-    brought(walk)
+    brought(walk, merged=True)
     walk.cluster.kraft = False
     for _ in range(200):
         decision = walk.step()
@@ -496,7 +541,7 @@ def test_the_protocol_version_is_raised_before_there_is_anything_to_migrate_to()
     assert walk.cluster.claimed_by == UID
     walk.until()
     assert changes(walk.modes_seen) == ["AAA", "AAR", "ARR", "RRR", "BRR", "BBR", "BBB", "BBC", "BCC", "CCC"]
-    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, "kafka-2"])
+    assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, *PROOF])
 
 
 def test_a_version_that_will_do_is_left_alone(walked):
@@ -522,7 +567,7 @@ def test_an_older_kafka_is_upgraded_before_anything_else(protocol, modes):
     walk.until()
     assert changes(walk.modes_seen) == modes
     restarts = [*BROKERS] * ((len(modes) - 1) // 3)
-    assert sorted(walk.cluster.replaced) == sorted([*restarts, *CONTROLLERS, REHEARSED, "kafka-2"])
+    assert sorted(walk.cluster.replaced) == sorted([*restarts, *CONTROLLERS, REHEARSED, *PROOF])
 
 
 UPGRADING = {
@@ -659,8 +704,8 @@ def test_a_restart_with_zookeeper_back_proves_nothing_and_is_done_again():
     assert decision.note == "batch 1 is void: kafka-2 must be restarted again"
     assert all(record.settled for record in walk.position.nodes.values())
     walk.go(lambda: walk.position.finished)
-    assert walk.cluster.replaced[-2:] == ["kafka-2", "kafka-2"]
-    assert walk.position.batches_done == 1
+    assert walk.cluster.replaced[-3:] == ["kafka-2", *PROOF]
+    assert walk.position.batches_done == 2
 
 
 def test_it_is_void_in_a_pause_too():

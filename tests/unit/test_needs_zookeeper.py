@@ -29,6 +29,7 @@ def executing(*command):
      ("the entrypoint of container kafka (KAFKA_ZOOKEEPER_CONNECT)",)),
     (pod(image="confluentinc/cp-kafka:7.9.0", env=[*CONFLUENT, TLS]), ()),
     (pod(image="confluentinc/cp-kafka:7.9.0", env=[{"name": "KAFKA_PROCESS_ROLES", "value": "broker"}]), ()),
+    (pod(image="confluentinc/cp-kafka:7.9.0", env=[*CONFLUENT, {"name": "KAFKA_PROCESS_ROLES", "value": "broker"}]), ()),
     (pod(image="kafka:3.9", env=CONFLUENT), ()),
     ({"spec": {"containers": [], "initContainers": [
         {"name": "wait", "command": ["sh"], "args": ["-c", "until nc -z zk-0.zk.kafka.svc 2181; do sleep 1; done"]},

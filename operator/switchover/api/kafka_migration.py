@@ -112,6 +112,15 @@ class BrokerUpgrade(Model):
     """An image of Kafka 3.9 with the brokers' own layout. The protocol version stays as it is until the migration."""
 
 
+class HandOver(StrEnum):
+    """What the brokers run by in the end: their own configuration with the script's edits, which Git gets as `switchover
+    export` prints them, or their own configuration alone.
+    """
+
+    EXPORT = "Export"
+    OWN_CONFIGURATION = "OwnConfiguration"
+
+
 class KafkaMigrationGates(MigrationGates):
     """Thresholds of the gates."""
 
@@ -171,6 +180,10 @@ class KafkaMigrationSpec(MigrationSpec):
     """How long dual write runs with all brokers on KRaft before Finalize may start."""
     zookeeper_retention_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 604_800
     """How long ZooKeeper is kept after Finalize."""
+    hand_over: HandOver = HandOver.EXPORT
+    """Export: script and edits stay in the brokers' template, and Git gets what `switchover export` prints.
+    OwnConfiguration: the brokers' template is given KRaft settings by whoever keeps it (a chart's values, a manifest);
+    HandOver, once approved, takes what is Switchover's out of it and rolls the brokers to it."""
     backups: Backups | None = None
     """The backups that Finalize waits for; it does not begin without this."""
     gates: KafkaMigrationGates = KafkaMigrationGates()

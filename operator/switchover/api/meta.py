@@ -229,8 +229,8 @@ class MigrationSpec(Model):
 
 
 CHANGEABLE: Final = frozenset(
-    {"desired_state", "holds", "approvals", "accepted_risks", "backups", "windows", "gates", "rollout", "readiness_policy",
-     "on_failure"}
+    {"desired_state", "holds", "approvals", "accepted_risks", "backups", "hand_over", "windows", "gates", "rollout",
+     "readiness_policy", "on_failure"}
 )
 """Attributes of a spec that may change once a plan is on record."""
 

@@ -14,7 +14,7 @@ from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.core.kraft import listener, names
 from switchover.core.kraft.door import mount
 from switchover.core.kraft.door.brokers import Brokers, upgraded
-from switchover.core.kraft.door.layout import Layout, layout_of
+from switchover.core.kraft.door.layout import SKIPS, Layout, layout_of
 from switchover.core.kraft.facts import Address
 from switchover.core.kraft.modes import ControllerListener, Voters
 from switchover.core.kraft.template import mount_below
@@ -143,7 +143,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
         pod.pop(key, None)
     omitted = {*template.omit, mount.KEEPER}
     sidecars = [_without_host_ports(each) for each in pod["containers"] if each["name"] not in {brokers.container, *omitted}]
-    pod["containers"] = [_controller(spec, container, layout), *sidecars]
+    pod["containers"] = [_controller(spec, container, layout, brokers), *sidecars]
     alike = {**pod["containers"][0], "volumeMounts": container.get("volumeMounts") or ()}
     brokers_place = re.sub(rf"{re.escape(set_.name)}-\d+(?![\w.])", f"$({mount.POD_NAME})", brokers.log_dir)
     pod["initContainers"] = [
@@ -162,7 +162,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     return volume, {"metadata": {"labels": {**template.labels, **labels}, "annotations": annotations}, "spec": pod}
 
 
-def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Layout, brokers: Brokers) -> dict[str, Any]:
     """The container that runs Kafka."""
     template, port = spec.controllers.template, spec.controllers.listener.port
     return {
@@ -173,6 +173,7 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
             "SWITCHOVER_HEAP_OPTS": template.heap_options,      # the door's word against a command that sets its own
             "LOG_DIR": f"{mount.RUN}/logs",         # of Kafka's own scripts: on the metadata's volume they would fill it
             "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
+            **({SKIPS: "true"} if brokers.waits else {}),       # they start without ZooKeeper, too, once it is gone
         }),
         "ports": [{"name": "controller", "containerPort": port, "protocol": "TCP"}],
         "readinessProbe": {"exec": {"command": ["bash", "-c", READY, "ready", str(port)]}, "periodSeconds": 2,

@@ -6,7 +6,7 @@ Nothing here is evidence: no gate of health rests on it. The gate of the windows
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from switchover.api.kafka_migration import KafkaMigrationStep
+from switchover.api.kafka_migration import HandOver, KafkaMigrationStep
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.core.kraft import nodes
@@ -161,19 +161,29 @@ def _finalize(picture: Picture, slowest: bool) -> Iterator[Work]:
     yield Work("Finalize", left * restart_seconds(picture, "F", slowest), left, disrupts=not begun)
 
 
+def _hand_over(picture: Picture, slowest: bool) -> Iterator[Work]:
+    if picture.spec.hand_over is HandOver.OWN_CONFIGURATION:
+        yield from _batches(picture, "HandOver", "K", _left(picture, True, "K"), slowest)
+        yield Work("HandOver", restart_seconds(picture, "F", slowest), 1)
+
+
 def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
     at = picture.position
     stood = picture.now - at.opened if at.step == "ReleaseZooKeeper" and at.opened is not None else 0.0
     yield Work("ReleaseZooKeeper", max(0.0, picture.spec.zookeeper_retention_seconds - stood), disrupts=False)
-    proven = at.step == "ReleaseZooKeeper" and (at.batches_done > 0 or at.batch is not None)
-    if not (proven or picture.spec.zookeeper.shared):
+    restarted = at.batches_done + (at.batch is not None) if at.step == "ReleaseZooKeeper" else 0
+    if picture.spec.zookeeper.shared:
+        return
+    if restarted < 1:
         yield Work("ReleaseZooKeeper", restart_seconds(picture, "C", slowest) + _sizes(picture)[0].bake, 1)
+    if restarted < 2:
+        yield Work("ReleaseZooKeeper", restart_seconds(picture, "F", slowest), 1)
 
 
 WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {
     "UpgradeBrokers": _upgrade, "RaiseProtocolVersion": _raise, "ProvisionControllers": _provision,
     "EnableMigration": _enable, "CopyMetadata": _copy, "MoveBrokers": _move, "Soak": _soak, "Finalize": _finalize,
-    "ReleaseZooKeeper": _release}
+    "HandOver": _hand_over, "ReleaseZooKeeper": _release}
 """Steps that take longer than the moments their gates want."""
 
 

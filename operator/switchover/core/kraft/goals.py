@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from switchover.api.kafka_migration import HandOver
 from switchover.core.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
 from switchover.core.kraft import controllers, names, preflight, template
 from switchover.core.kraft.door import edits, mount
@@ -121,10 +122,14 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
 def hand_over(picture: Picture) -> tuple[Effect, ...]:
     """Give the update strategies back where no pod would restart by that, and when they are, the StatefulSets themselves.
 
-    Of brokers that run by a template of the user's own nothing of ours stays.
+    Of brokers that run by a configuration of the user's own nothing of ours stays; it goes out of the template first.
     """
     state = state_of(picture)
-    if state is None or _unsettled(picture, state):
+    if state is None:
+        return ()
+    if first := _take_ours_out(picture, state):
+        return first
+    if _unsettled(picture, state):
         return ()
     if first := restore_strategies(picture):
         return first
@@ -137,6 +142,23 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
             effects.append(Delete("apps/v1", "ControllerRevision", names.original(name, picture.position.attempt)))
         elif workload.claimed_by == picture.uid:
             effects.append(patch_stateful_set(name, template.release(workload), "claimed no longer"))
+    return tuple(effects)
+
+
+def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
+    """Leave the user's own templates, where the user has brought them."""
+    if picture.spec.hand_over is not HandOver.OWN_CONFIGURATION:
+        return ()
+    effects: list[Effect] = []
+    for name, workload in preflight.broker_workloads(state).items():
+        brokers = picture.broker_sets[name]
+        if template.is_untouched(workload, brokers) or not template.is_brought(workload, brokers, state.originals.get(name)):
+            continue
+        try:
+            operations = template.take_ours_out(workload, brokers)
+        except ContainerMissing:
+            continue                                   # the gate OnlyOursWouldRestart tells it
+        effects.append(patch_stateful_set(name, operations, "nothing of ours in it, pods replaced by eviction only"))
     return tuple(effects)
 
 

@@ -23,3 +23,16 @@ def short(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         return list(environment)
     longer = {"name": VARIABLE, "value": f"{own.get('value', '')} {OPTIONS}".strip()}
     return [longer if item is own else item for item in environment]
+
+
+def as_before(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What `short` was given."""
+    found: list[Mapping[str, Any]] = []
+    for item in environment:
+        own = item.get("value", "") if item["name"] == VARIABLE else ""
+        if OPTIONS in own:
+            left = own.replace(OPTIONS, "").strip()
+            found += [{"name": VARIABLE, "value": left}] if left else []
+        else:
+            found.append(item)
+    return found

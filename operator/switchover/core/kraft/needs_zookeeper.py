@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from switchover.api.kafka_migration import StartPreset
-from switchover.core.kraft.door.layout import preset_of
+from switchover.core.kraft.door.layout import waits_for_zookeeper
 from switchover.core.kraft.zookeeper_servers import hosts
 
 _TOOLS = r"zookeeper-shell|zkCli|zkServer|zk-ready|/brokers/ids|\bruok\b"
@@ -25,11 +24,8 @@ def users(template: Mapping[str, Any], connect: str) -> tuple[str, ...]:
 
 
 def _entrypoints(pod: Mapping[str, Any]) -> Iterator[str]:
-    """Confluent's waits for these servers at every start, unless it is to use TLS (docs/facts/real-charts.md)."""
     for container in pod.get("containers") or ():
-        variables = {item["name"]: item.get("value", "") for item in container.get("env") or ()}
-        skipped = variables.get("KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE") == "true"
-        if "KAFKA_ZOOKEEPER_CONNECT" in variables and not skipped and preset_of(container) is StartPreset.CONFLUENT:
+        if waits_for_zookeeper(container):
             yield f"the entrypoint of container {container['name']} (KAFKA_ZOOKEEPER_CONNECT)"
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 
+from switchover.api.kafka_migration import HandOver
 from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.kraft import coming_up, template
 from switchover.core.kraft.door.brokers import Brokers
@@ -116,6 +117,36 @@ def to_start_without_zookeeper(picture: Picture, mode: str) -> Observed[list[str
     return Known([least] if picture.position.nodes[least].assigned == mode else [], picture.now)
 
 
+def controller_to_start_without_zookeeper(picture: Picture) -> Observed[list[str]]:
+    """A follower, after the broker."""
+    if picture.position.batches_done != 1 or picture.spec.zookeeper.shared:
+        return Known([], picture.now)
+    return _follower(picture)
+
+
+def controller_to_start_anew(picture: Picture) -> Observed[list[str]]:
+    """A follower, where the brokers have gone over to the user's own configuration: the controllers' pods are a copy of what
+    the brokers' were, and name the ConfigMaps and Secrets that were changed for it. One that started since proves it."""
+    state, opened = picture.facts.kubernetes, picture.position.opened
+    if picture.spec.hand_over is not HandOver.OWN_CONFIGURATION or opened is None:
+        return Known([], picture.now)
+    if not isinstance(state, Known):
+        return state
+    pods = state.value.controllers.pods.values() if state.value.controllers is not None else ()
+    if any(pod.started_at is not None and pod.started_at > opened for pod in pods):
+        return Known([], state.at)
+    return _follower(picture)
+
+
+def _follower(picture: Picture) -> Observed[list[str]]:
+    """The first controller that does not lead; the leader where it is alone."""
+    quorum = picture.facts.quorum
+    if not isinstance(quorum, Known):
+        return quorum
+    ranked = sorted(picture.controllers, key=lambda name: (picture.controllers[name] == quorum.value.leader_id, name))
+    return Known(ranked[:1], quorum.at)
+
+
 def brokers_to_u(picture: Picture) -> Observed[list[str]]:
     """Brokers that run a Kafka older than 3.9."""
     return _those_that_must("U", picture, lambda brokers: brokers.image != "")
@@ -160,6 +191,8 @@ def brokers_to_k(picture: Picture) -> Observed[list[str]]:
         return left
     if not isinstance(state, Known):
         return state
+    if picture.spec.hand_over is not HandOver.OWN_CONFIGURATION:
+        return Known([], left.at)
     theirs = {name for name, workload in state.value.brokers.items() if workload is not None and template.is_users_new(
         workload, picture.broker_sets[name], state.value.originals.get(name))}
     return Known([name for name in left.value if name.rpartition("-")[0] in theirs], left.at)

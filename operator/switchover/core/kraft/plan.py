@@ -94,6 +94,16 @@ TO_K = brokers(
      groups.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=way_back.no_files)
 
+STARTED_ANEW = controllers(
+    "F", nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
+    before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED), after=AFTER_A_CONTROLLER)
+
+CONTROLLER_WITHOUT_ZOOKEEPER = controllers(
+    "F", nodes.controller_to_start_without_zookeeper, sizes=nodes.one_by_one, restart=True,
+    before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
+    after=(*AFTER_A_CONTROLLER, ending.ZOOKEEPER_STOPPED))
+
+
 def started_without_zookeeper(mode: str) -> Rollout[Picture]:
     """The restart of one broker that proves that brokers need ZooKeeper no more."""
     return Rollout(
@@ -212,11 +222,11 @@ PLAN: Plan[Picture] = Plan((
          begun=check_hand_over_begun,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
-             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_K,),
+             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_K, STARTED_ANEW),
              done=(workloads.NO_POD_WOULD_RESTART,))),
     Step("ReleaseZooKeeper", back=None, rests_on=RECORD,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
              void=(ending.ZOOKEEPER_STOPPED,),
-             rollouts=(started_without_zookeeper("C"), started_without_zookeeper("K")))),
+             rollouts=(started_without_zookeeper("C"), started_without_zookeeper("K"), CONTROLLER_WITHOUT_ZOOKEEPER))),
 ))

@@ -187,14 +187,14 @@ def _zookeeper_released(decision: Decision) -> bool:
 
 def _with_zookeeper_removable(conditions: tuple[Condition, ...], migration: KafkaMigration, picture: Picture,
                               released: bool, at: Position) -> tuple[Condition, ...]:
-    """True only with the record of a broker that was restarted while ZooKeeper was stopped."""
-    removable = released and at.batches_done > 0
+    """True only with the record of a broker and a controller that were restarted while ZooKeeper was stopped."""
+    removable = released and at.batches_done > 1
     reason, message = "NotYet", ""
     if removable:
-        reason, message = "Proven", ("a broker was restarted while ZooKeeper was stopped, and came back: ZooKeeper's"
-                                     " StatefulSet, Services and volume claims may be deleted")
+        reason, message = "Proven", ("a broker and a controller were restarted while ZooKeeper was stopped, and came"
+                                     " back: ZooKeeper's StatefulSet, Services and volume claims may be deleted")
     elif released:
-        reason, message = "NotProven", ("no broker was restarted while ZooKeeper was stopped: it is shared"
+        reason, message = "NotProven", ("no broker and controller were restarted while ZooKeeper was stopped: it is shared"
                                         " (spec.zookeeper.shared), or an older release of Switchover ended the migration")
     return set_condition(conditions, ConditionType.ZOOKEEPER_REMOVABLE, removable, reason, message,
                          datetime.fromtimestamp(picture.now, UTC), migration.metadata.generation)

@@ -12,6 +12,7 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft import disks, names
 from switchover.core.kraft.door import mount
 from switchover.core.kraft.door.brokers import KEPT, Brokers, upgraded
+from switchover.core.kraft.door.brokers import kept as brokers_kept
 from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.facts import Workload
 
@@ -144,8 +145,68 @@ def is_outdated(workload: Workload, brokers: BrokerSet, original: Mapping[str, A
 
 
 def is_users_new(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any] | None) -> bool:
-    """Whether the template is one that the user has brought since: nothing of ours is in it, nor is it what was kept."""
-    return original is not None and is_untouched(workload, brokers) and workload.template != original["template"]
+    """Whether the template is one that the user has brought since, and nothing of ours is in it."""
+    return is_untouched(workload, brokers) and is_brought(workload, brokers, original)
+
+
+def is_brought(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any] | None) -> bool:
+    """Whether the user has changed the template since it was kept, whatever of ours is in it.
+
+    An apply of a manifest, by Helm as by kubectl, changes what the manifest has and leaves what it has not: our volumes,
+    mounts and containers stay until we take them out (docs/facts/hand-over.md).
+    """
+    if original is None:
+        return False
+    kept = brokers_kept(original)
+    was = _with_image(original["template"], brokers, kept.image if kept is not None else "")
+    try:
+        return _compared(workload.template, brokers) != _compared(was, brokers)
+    except ContainerMissing:
+        return True
+
+
+def _with_image(template: Mapping[str, Any], brokers: BrokerSet, image: str) -> Mapping[str, Any]:
+    own = container_of(template, brokers)["name"]
+    containers = [upgraded(each, image) if each["name"] == own else each for each in template["spec"]["containers"]]
+    return {**template, "spec": {**template["spec"], "containers": containers}}
+
+
+def _compared(template: Mapping[str, Any], brokers: BrokerSet) -> Mapping[str, Any]:
+    """A template without ours, and without the variables that the layout wants, which `patch` puts in front."""
+    found = without_ours(template, brokers)
+    own = container_of(found, brokers)["name"]
+    containers = [_filled({**each, "env": [item for item in each.get("env") or ()
+                                           if item["name"] not in layout_of(each, brokers).environment]})
+                  if each["name"] == own else each for each in found["spec"]["containers"]]
+    return {**found, "spec": {**found["spec"], "containers": containers}}
+
+
+def without_ours(template: Mapping[str, Any], brokers: BrokerSet) -> dict[str, Any]:
+    """A template with nothing of what `patch` puts into it but the variables of the layout: its image wants those in KRaft
+    mode as well. Raises ContainerMissing."""
+    pod = template["spec"]
+    own = container_of(template, brokers)["name"]
+    return {**template, "spec": _filled({
+        **pod,
+        "volumes": mount.volumes_of_the_user(pod.get("volumes") or ()),
+        "initContainers": [each for each in pod.get("initContainers") or ()
+                           if each["name"] not in (mount.KEEPER, disks.CONTAINER)],
+        "containers": [_filled({**each, "volumeMounts": mount.of_the_user(each), "env": mount.environment_of_the_user(each)})
+                       if each["name"] == own else each for each in pod["containers"]]})}
+
+
+def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Without empty lists, which the API server does not keep."""
+    return {key: value for key, value in fields.items() if value != []}
+
+
+def take_ours_out(workload: Workload, brokers: BrokerSet) -> tuple[Mapping[str, Any], ...]:
+    """JSON patch that leaves the user's own template, to which pods are rolled by eviction only. Raises ContainerMissing."""
+    return (
+        _unchanged(workload),
+        {"op": "replace", "path": "/spec/template", "value": without_ours(workload.template, brokers)},
+        {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
+    )
 
 
 def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

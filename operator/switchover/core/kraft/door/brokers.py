@@ -10,7 +10,7 @@ from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft import modes
-from switchover.core.kraft.door.layout import container_of, layout_of
+from switchover.core.kraft.door.layout import container_of, layout_of, waits_for_zookeeper
 
 KEPT = "brokers"
 """The field of the ControllerRevision's data."""
@@ -22,7 +22,8 @@ class Brokers:
     """`script` is the start script in container `container`, `log_dir` the first log directory, `release` what controllers
     are formatted with, `raised` whether their own protocol version is too old for a migration, and `encrypted` the names of
     the listeners that encrypt. `image` is the one of Kafka 3.9 that they are upgraded to, "" where they run 3.9 already, and
-    `version` the protocol version that they run with until it is raised."""
+    `version` the protocol version that they run with until it is raised. `waits`: their image's entrypoint waits for
+    ZooKeeper at every start, which it is not to do in the controllers' pods."""
 
     container: str
     script: str
@@ -32,6 +33,7 @@ class Brokers:
     encrypted: tuple[str, ...]
     image: str = ""
     version: str = ""
+    waits: bool = False
 
     def data(self) -> dict[str, Any]:
         """As it is kept."""
@@ -55,7 +57,8 @@ def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str,
         raised=raised,
         encrypted=tuple(name.strip() for name, _, protocol in protocols if protocol.strip().upper().endswith("SSL")),
         image=image,
-        version=version)
+        version=version,
+        waits=waits_for_zookeeper(container))
 
 
 def upgraded(container: Mapping[str, Any], image: str) -> Mapping[str, Any]:

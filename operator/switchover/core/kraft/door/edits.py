@@ -12,6 +12,7 @@ from javaproperties import escape, unescape
 
 from switchover.core.kraft import modes
 from switchover.core.kraft.door.brokers import PROTOCOL_MAP, Brokers
+from switchover.core.kraft.door.layout import SKIPPED
 from switchover.core.kraft.door.scripts import DOOR
 from switchover.core.kraft.modes import Voters
 
@@ -56,7 +57,8 @@ def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluste
         case "P":
             # Controllers connect to ZooKeeper-mode brokers there; registration wants it named (KAFKA-16468).
             named = "copy inter.broker.listener.name security.inter.broker.protocol PLAINTEXT"
-            return ("mode P", *begun, named, *_drop((*modes.BROKER_ONLY, "security.inter.broker.protocol")), *own,
+            made = (SKIPPED,) if brokers.waits else ()                 # of the variable that the controllers' pod has for it
+            return ("mode P", *begun, named, *_drop((*modes.BROKER_ONLY, "security.inter.broker.protocol", *made)), *own,
                     _set(modes.MIGRATION_FLAG, "true"))
         case "F":
             return ("mode F", *begun, *_drop((*modes.BROKER_ONLY, *modes.MIGRATION_ONLY)), *own)

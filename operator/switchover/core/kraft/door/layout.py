@@ -79,6 +79,18 @@ def preset_of(container: Mapping[str, Any]) -> StartPreset:
     return next((preset for preset, mark in _MARKS.items() if mark.search(told)), StartPreset.APACHE)
 
 
+SKIPS = "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE"
+"""The variable with which Confluent's entrypoint does not wait for ZooKeeper; it makes a property of it as well."""
+SKIPPED = "zookeeper.ssl.client.enable"
+
+
+def waits_for_zookeeper(container: Mapping[str, Any]) -> bool:
+    """Whether the image's entrypoint does, at every start, and ends without it (docs/facts/real-charts.md)."""
+    variables = {item["name"]: item.get("value", "") for item in container.get("env") or ()}
+    return ("KAFKA_ZOOKEEPER_CONNECT" in variables and "KAFKA_PROCESS_ROLES" not in variables
+            and variables.get(SKIPS) != "true" and preset_of(container) is StartPreset.CONFLUENT)
+
+
 def _words(container: Mapping[str, Any]) -> Iterator[str]:
     for field_ in ("command", "args"):
         yield from map(str, container.get(field_) or ())

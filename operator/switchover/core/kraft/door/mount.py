@@ -26,10 +26,20 @@ _POD_NAME = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "f
 def volumes(secret: str, others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """A pod's volumes with ours in place of those that may be there already."""
     return [
-        *(volume for volume in others if volume["name"] not in (VOLUME, RUN_VOLUME)),
+        *volumes_of_the_user(others),
         {"name": VOLUME, "secret": {"secretName": secret, "defaultMode": EXECUTABLE}},
         {"name": RUN_VOLUME, "emptyDir": {}},
     ]
+
+
+def volumes_of_the_user(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A pod's volumes without ours."""
+    return [each for each in found if each["name"] not in (VOLUME, RUN_VOLUME)]
+
+
+def environment_of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A container's `env` without the pod's name, and with the name cache that it had."""
+    return name_cache.as_before([item for item in container.get("env") or () if item["name"] != POD_NAME])
 
 
 def of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:

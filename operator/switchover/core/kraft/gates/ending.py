@@ -63,7 +63,7 @@ def check_retained(picture: Picture) -> Verdict:
 
 
 def check_zookeeper_unused(picture: Picture) -> Verdict:
-    """G15: no client is connected to any ZooKeeper server, ourselves not counted, and no pod of a broker asks for one."""
+    """G15: no client is connected to any ZooKeeper server, ourselves not counted, and no node's pod asks for one."""
     for server, connections in sorted(picture.facts.zookeeper_connections.items()):
         if not isinstance(connections, Known):
             return unknown("ZooKeeperUnverified", connections.why, subject=server)
@@ -78,11 +78,16 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
     connect = picture.spec.zookeeper.connect
-    for name, workload in state.value.brokers.items():
+    controllers = picture.spec.controllers.name
+    for name, workload in {**state.value.brokers, controllers: state.value.controllers}.items():
         if workload is not None and (asking := ", ".join(needs_zookeeper.users(workload.template, connect))):
+            cure = "apply a template without it, and let the pods restart while ZooKeeper is still there"
+            if name == controllers:
+                cure = (f"take it out of the template: kubectl --namespace {picture.namespace} edit statefulset {name}; then"
+                        " delete its pods one at a time, the quorum's leader last, while ZooKeeper is still there")
             return wait("PodsNeedZooKeeper", f"{asking} of StatefulSet {name} asks for ZooKeeper: without it no pod of it"
                         " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
-                        unblocks="apply a template without it, and let the pods restart while ZooKeeper is still there")
+                        unblocks=cure)
     return passed("no client is connected to ZooKeeper")
 
 
@@ -99,10 +104,11 @@ def check_zookeeper_stopped(picture: Picture) -> Verdict:
     up = sorted(server for server, clients in asked.items() if isinstance(clients, Known) and clients.value is not None)
     if up:
         return _not_back(picture) or wait(
-            "ZooKeeperRuns", "nothing seems to use ZooKeeper any more; that is proved by a broker that starts while it is"
-            " stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections", threshold="none",
-            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_servers.stop(picture)}; then one broker is"
-                     " restarted. Where others use it too: spec.zookeeper.shared: true")
+            "ZooKeeperRuns", "nothing seems to use ZooKeeper any more; that is proved by a broker and a controller that"
+            " start while it is stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
+            threshold="none",
+            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_servers.stop(picture)}; then one broker and one"
+                     " controller are restarted. Where others use it too: spec.zookeeper.shared: true")
     for server, clients in sorted(asked.items()):
         if not isinstance(clients, Known):
             return unknown("ZooKeeperUnverified", clients.why, subject=server,
@@ -123,7 +129,7 @@ def _not_back(picture: Picture) -> Verdict | None:
 
 
 def check_back_without_zookeeper(picture: Picture) -> Verdict:
-    """The broker that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is put back first."""
+    """The node that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is put back first."""
     if not isinstance(picture.facts.kubernetes, Known):
         return unknown("NotObserved", picture.facts.kubernetes.why)
     for name in picture.batch:

@@ -1,14 +1,15 @@
 """What must hold of StatefulSets, pods and nodes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from switchover.api.kafka_migration import BrokerSet
+from switchover.api.kafka_migration import BrokerSet, HandOver
 from switchover.core import gitops
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft import names, template
 from switchover.core.kraft.door.layout import ContainerMissing, container_of
-from switchover.core.kraft.facts import Workload
+from switchover.core.kraft.facts import KubernetesState, Workload
 from switchover.core.kraft.gates.read import samples
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
@@ -182,16 +183,40 @@ def _has_the_image_of(workload: Workload, brokers: BrokerSet, original: Mapping[
 
 
 def check_only_ours_would_restart(picture: Picture) -> Verdict:
-    """Every pod has the update revision, but those of a template that the user has brought: these are rolled, one by one."""
-    state, found = picture.facts.kubernetes, check_no_pod_would_restart(picture)
-    if found.reason != "WouldRestart" or not isinstance(state, Known):
+    """Every pod has the update revision; or each template is one that the user has brought, to which they are rolled."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown("NotObserved", state.why)
+    if picture.spec.hand_over is HandOver.OWN_CONFIGURATION:
+        return _missing_template(picture, state.value) or passed("the brokers are rolled to their new templates")
+    found = check_no_pod_would_restart(picture)
+    if found.reason != "WouldRestart":
         return found
-    name = found.subject.rpartition("-")[0]
-    workload = state.value.brokers[name]
-    assert workload is not None, "one of its pods would restart"
-    if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
-        return passed(f"the brokers of StatefulSet {name} are rolled to its new template")
-    return found
+    return replace(found, unblocks=f"{found.unblocks}; or, where it is a template with KRaft settings of your own:"
+                                   f" {_to_own_configuration(picture)}")
+
+
+def _to_own_configuration(picture: Picture) -> str:
+    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name} --type merge --patch"
+            """ '{"spec":{"handOver":"OwnConfiguration"}}'""")
+
+
+def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | None:
+    """The StatefulSet that has no new template of the user's yet; None where all have."""
+    for name, workload in state.brokers.items():
+        if workload is None:
+            return _missing(name)
+        brokers = picture.broker_sets[name]
+        if not template.is_brought(workload, brokers, state.originals.get(name)):
+            return wait("TemplateNotBrought", f"the template of StatefulSet {name} is the one of before the migration, which"
+                        " says ZooKeeper: it has nothing yet to which its brokers could be rolled", subject=name,
+                        unblocks="give the chart's values or the manifest what `switchover export` prints, and apply it;"
+                                 " where the configuration is a file of its own, change an annotation of the template, too")
+        try:
+            container_of(workload.template, brokers)
+        except ContainerMissing as why:
+            return fail("ContainerMissing", f"StatefulSet {name}: {why}", subject=name, unblocks="correct the template")
+    return None
 
 
 def check_git_has_the_template(picture: Picture) -> Verdict:
@@ -199,13 +224,20 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
+    if picture.spec.hand_over is HandOver.OWN_CONFIGURATION:
+        return _missing_template(picture, state.value) or wait(
+            "OwnTemplate", f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
+            " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
+            " canary first, and must come back on KRaft", subject=next(iter(state.value.brokers)),
+            unblocks="see that its configuration says what `switchover export` prints, then approve HandOver")
     for name, workload in state.value.brokers.items():
         if workload is None:
             return _missing(name)
         if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
-            return wait("OwnTemplate", f"StatefulSet {name} has a template without Switchover's edits: once HandOver is"
-                        " approved, its brokers are rolled to it, canary first, and must come back on KRaft", subject=name,
-                        unblocks="see that its configuration says what `switchover export` prints, then approve HandOver")
+            return wait("OwnTemplate", f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
+                        " was replaced yet", subject=name,
+                        unblocks="where its configuration says what `switchover export` prints:"
+                                 f" {_to_own_configuration(picture)}")
         if not workload.applied_by:
             return wait("NotInGit", f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
                         " the next apply of the old one would take the brokers' edits away", subject=name,

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 
-from switchover.core.gate import Unseen, Verdict, fail, unknown, wait
+from switchover.api.kafka_migration import StartPreset
+from switchover.core.gate import Unseen, Verdict, fail, unknown, wait, warn
+from switchover.core.gitops import HELM
 from switchover.core.kraft import names
+from switchover.core.kraft.door.layout import ContainerMissing, container_of, preset_of
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preflight.reading import check, kubernetes, zookeeper
+from switchover.core.kraft.preflight.reading import check, kubernetes, workloads, zookeeper
 from switchover.core.observed import Known
 
 
@@ -47,7 +50,25 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
                        unblocks="rename or delete it")
 
 
+def find_names_of_charts(picture: Picture) -> Iterator[Verdict]:
+    """Bitnami's charts call what they render for controllers so once their values say KRaft, and Helm then refuses the
+    upgrade (docs/facts/hand-over.md); by then the name cannot be changed any more."""
+    controllers = picture.spec.controllers.name
+    for name, brokers, workload in workloads(picture):
+        theirs = f"{name.removesuffix('-broker')}-controller"
+        try:
+            preset = preset_of(container_of(workload.template, brokers))
+        except ContainerMissing:
+            continue
+        if HELM in workload.marks and preset is StartPreset.BITNAMI and controllers == theirs:
+            yield warn("NameOfTheChart", f"the chart of StatefulSet {name} has objects called {controllers} once its values"
+                       " say KRaft: Helm would refuse that upgrade, since Switchover's have the name",
+                       subject=f"StatefulSet {controllers}", observed=controllers, cure="set spec.controllers.name to"
+                       f" {name.removesuffix('-broker')}-kraft")
+
+
 CHECKS = (
     check("Residue", find_znodes, "nothing is left of an earlier attempt in ZooKeeper"),
     check("Names", find_objects, "no object stands where Switchover's will"),
+    check("NamesOfCharts", find_names_of_charts, "no chart has the controllers' name for objects to come"),
 )
