@@ -135,7 +135,7 @@ images-pipeline: images-groups ## and the pipeline's
 	sandbox/images/build pipeline
 
 images-worlds: images ## and Kafka as the images of other people have it
-	sandbox/images/build kafka-generated kafka-variables kafka-words
+	sandbox/images/build kafka-generated kafka-variables kafka-words kafka38
 
 sandbox: binaries ## a real Kubernetes on this machine; SANDBOX_NODES=3 (0: the control plane alone)
 	$(call say,sandbox)

@@ -16,13 +16,15 @@ from typing import Any
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
+from switchover.core.kraft import disks, reach
 from switchover.core.kraft.door import mount
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
 PROTECTION = "kubernetes.io/pvc-protection"
 
-DISKS = "disks 1 1 9 0 0\n"            # what every init container says: one log directory, nothing wrong with it
+REPORTS = {disks.CONTAINER: "disks 1 1 9 0 0\n", reach.CONTAINER: "reach 1 3\n"}
+"""What init containers say: nothing is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +209,9 @@ class Kubelet:
             edits = files.get(mount.EDITS, {}).get(name, "") if kept else ""
         self._running.add(name)
         state = {"name": container["name"], "state": {"running": {"startedAt": _time(now)}}}
-        ended = [{"name": each["name"], "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": DISKS}}}
-                 for each in pod["spec"].get("initContainers") or ()]
+        ended = [{"name": each["name"], "state": {"terminated": {
+            "exitCode": 0, "reason": "Completed", "message": REPORTS.get(each["name"], "")}}}
+            for each in pod["spec"].get("initContainers") or ()]
         self.api.edit("pods", name, lambda found: found.update(status={
             "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}], "podIPs": found["status"]["podIPs"],
             "initContainerStatuses": ended, "containerStatuses": [state]}))

@@ -119,11 +119,16 @@ def canary_first(memory: Memory, event: Event) -> Iterator[str]:
 
 
 def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
-    """K4: an unflagged controller needs the step, an approval for this very plan, and no broker on ZooKeeper."""
+    """K4: an unflagged controller needs the step, an approval for this very plan, and no broker on ZooKeeper.
+
+    One that is restarted afterwards, as a proof, was unflagged before.
+    """
     assert isinstance(event, Effect)
     standing, kind = memory.standing, memory.kind(event)
     assigned = standing.nodes.get(event.name, {}).get("assigned") if kind == "controller pod" else None
     if assigned != "F" and "F" not in (event.assigns or {}).values():
+        return
+    if memory.finalized and standing.place in ("HandOver>", "ReleaseZooKeeper>"):
         return
     if standing.place != "Finalize>":
         yield f"{event.name} is finalized in {standing.place}"

@@ -316,8 +316,9 @@ class MigrationWorld:
             "conditions": {each["type"]: each["status"] for each in self.status["conditions"]},
         }
         starts: dict[tuple[str, str], int] = {}
+        any_of = {"P": "kafka-controller", "F": "kafka-controller", "C": "kafka"}  # which of them is chance
         for (pod, mode), times in self.kafka.starts.items():
-            which = {"P": "kafka-controller", "C": "kafka"}.get(mode, pod)     # who leads what, and is restarted, is chance
+            which = any_of.get(mode, pod)
             starts[which, mode] = starts.get((which, mode), 0) + times
         return EndState(files, stateful_sets, others, starts, kafka, status)
 

@@ -282,7 +282,7 @@ class Cluster:
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
-                          None if node.mode == "A" else HEALTHY_DISKS, (f"data-{name}/1",))
+                          None if node.mode == "A" else HEALTHY_DISKS, (f"data-{name}/1",), unreached=())
                 for name, node in nodes.items()}
 
     def _revision(self) -> str:

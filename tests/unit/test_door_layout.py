@@ -176,7 +176,7 @@ def find(settings: dict[str, str], **fields: Any) -> Brokers:
 
 def test_what_is_found_of_the_demos_brokers():
     assert find(given()) == Brokers("kafka", "/opt/kafka/bin/kafka-server-start.sh", "/var/lib/kafka/data", "3.9", False, (),
-                                    "", "3.9")
+                                    "", "3.9", listener="INTERNAL")
     assert find(given("3.5")).raised
     assert find(given("3.5")).release == modes.RAISED
     assert find(given(), start={"script": "/x/y"}).script == "/x/y"

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.core.kraft import controllers, name_cache, names
-from switchover.core.kraft.door import brokers, mount
+from switchover.core.kraft import controllers, name_cache, names, needs_zookeeper, reach
+from switchover.core.kraft.door import brokers, edits, mount
 from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.door.scripts import GUARD
+from switchover.core.kraft.door.scripts import GUARD, REACH
+from switchover.core.kraft.facts import Address
+from switchover.core.kraft.modes import ControllerListener, Voters
 from unit.pictures import given, spec_of, stateful_set
 
 TRACKING = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance", "kustomize.toolkit.fluxcd.io/name",
@@ -602,3 +604,40 @@ def test_settings_on_the_brokers_command_line_reach_the_controllers():
 def test_manifests_are_plain_json_and_the_same_each_time():
     assert json.loads(json.dumps(manifests(template=everything()))) == manifests(template=everything())
     assert re.search(r"kafka-switchover\b", json.dumps(manifests())) is None, "the brokers' own Secret"
+
+
+# --- what its first start finds out, and what its later ones must not wait for ---------------------------------------------
+
+
+def test_it_tries_whether_brokers_take_its_connections():
+    source = template_with(securityContext={"runAsUser": 7})
+    told = ("kafka-0.kafka-headless.kafka.svc:9092", "[fd00::1]:9092")
+    own = spec_of()
+    made = controllers.manifests("to-kraft", own, own.brokers[0], {"template": source, "updateStrategy": {}}, ("data",),
+                                 known_of(source, own), told)
+    first, tries, last = made[-1]["spec"]["template"]["spec"]["initContainers"]
+    assert (first["name"], tries["name"], last["name"]) == (mount.KEEPER, reach.CONTAINER, mount.GUARDIAN)
+    assert tries["command"] == ["bash", "-c", REACH, reach.CONTAINER, *told]
+    assert (tries["securityContext"], tries["volumeMounts"]) == ({"runAsUser": 7}, [])
+
+
+CONFLUENT = {"image": "confluentinc/cp-kafka:7.9.0"}
+CONNECT = {"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper:2181"}
+SKIPPED = {"name": "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE", "value": "true"}
+VOTERS = Voters({3000: Address("c", 9093)}, ControllerListener("CONTROLLER", 9093, "PLAINTEXT", {}))
+
+
+@pytest.mark.parametrize(("of_container", "told"), [
+    ({**CONFLUENT, "env": [CONNECT]}, True),
+    ({**CONFLUENT, "env": [CONNECT, SKIPPED]}, False),                 # it is the user's: ZooKeeper is reached by TLS
+    ({"env": [CONNECT]}, False),
+])
+def test_an_entrypoint_that_waits_for_zookeeper_is_told_not_to(of_container, told):
+    """The property that the image makes of the variable is no setting of the controllers'."""
+    source = template_with(**of_container)
+    found = container(template=source)
+    assert (SKIPPED in found["env"]) == (SKIPPED in of_container["env"] or told)
+    assert needs_zookeeper.users({"spec": {"containers": [found]}}, "zookeeper:2181") == ()
+    own = spec_of()
+    directives = edits.controller("P", 3000, VOTERS, known_of(source, own), "cluster", "/data/kraft-controller")
+    assert ("drop zookeeper.ssl.client.enable" in directives) == told

@@ -16,7 +16,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.core.effects import WriteNodeFiles
 from switchover.core.gate import Gate, Verdict
-from switchover.core.kraft import gates, goals, preflight
+from switchover.core.kraft import gates, goals, preflight, reach
 from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.examination import Examination
 from switchover.core.kraft.facts import (
@@ -84,6 +84,15 @@ GATES = constants()
 
 def to_b() -> Picture:
     return moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE)
+
+
+def reaching(*unreached: str, reported: bool = True) -> Picture:
+    """ProvisionControllers, with controllers that have tried the brokers."""
+    picture = moment("ProvisionControllers", "AAA", "PPP", (), PRE)
+    state = value(picture.facts.kubernetes)
+    pods = {name: replace(pod, unreached=unreached if reported else None) for name, pod in state.controllers.pods.items()}
+    template = {"spec": {"initContainers": [{"name": reach.CONTAINER}], "containers": []}}
+    return spoil(picture, "kubernetes", controllers=replace(state.controllers, pods=pods, template=template))
 
 
 def claimed() -> Picture:
@@ -183,6 +192,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
     **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
+    "ControllersReachBrokers": reaching,
     "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
     "OriginalsKept": finalized,
     **dict.fromkeys(("UsersTemplateCanBe", "OnlyOursWouldRestart"), to_own),
@@ -650,6 +660,10 @@ FINDINGS = [
         p, template=workload_of(finalized()).template)), F, "RevertedByGitOps", "StatefulSet kafka"),
     Finding("UsersTemplateCanBe", "a strategy that replaces pods by itself", lambda p: spoil_workload(
         p, update_strategy={"type": "RollingUpdate"}), W, "TemplateNotHeld", "kafka"),
+    Finding("ControllersReachBrokers", "a network that lets brokers in alone", lambda _: reaching(
+        "kafka-0.kafka:9092", "kafka-1.kafka:9092"), W, "BrokersOutOfReach", "pod kafka-controller-0"),
+    Finding("ControllersReachBrokers", "a pod that starts still", lambda _: reaching(reported=False), U,
+            "ReachUnknown", "pod kafka-controller-0"),
     Finding("OnlyOursWouldRestart", "the one that it had on ZooKeeper", lambda p: spoil_workload(
         p, template=stateful_set()["spec"]["template"]), W, "TemplateNotBrought", "kafka"),
     Finding("OnlyOursWouldRestart", "a template of the user's own that nobody asked for", lambda _: users_new(), W,

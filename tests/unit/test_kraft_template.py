@@ -428,7 +428,8 @@ def test_the_original_is_kept_whole_and_owned_by_nobody():
     assert manifest["data"] == {
         "template": before.template, "updateStrategy": before.update_strategy,
         "brokers": {"container": "kafka", "script": APACHE, "log_dir": "/var/lib/kafka/data", "release": "3.9",
-                    "raised": False, "encrypted": [], "image": "", "version": "3.9", "waits": False}}
+                    "raised": False, "encrypted": [], "image": "", "version": "3.9", "waits": False,
+                    "listener": "INTERNAL"}}
     assert manifest["metadata"] == {"name": "kafka-before-switchover-2", "labels": names.labels("to-kraft")}
     assert manifest["revision"] == 2
 

@@ -8,8 +8,8 @@ from typing import Any
 from switchover.core.addresses import canonical
 from switchover.core.groups.facts import JobRun, JobState
 from switchover.core.groups.workloads import MemberPod
-from switchover.core.kraft import disks
-from switchover.core.kraft.facts import DiskReport, Pod, Reached, Stage
+from switchover.core.kraft import disks, reach
+from switchover.core.kraft.facts import Pod, Reached, Stage
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LAST_WORDS = 600
@@ -43,11 +43,12 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         started_at=_started_at(status),
         cordoned=None if cordoned is None else node in cordoned,
         trouble=_trouble(status, conditions),
-        disks=_disks(status),
+        disks=disks.parse(_report(status, disks.CONTAINER)),
         volumes=_volumes(pod["spec"], claims),
         ips=tuple(canonical(each["ip"]) for each in status.get("podIPs") or ()),
         host_ports=_host_ports(pod["spec"]),
         reached=_reached(pod["spec"], status, conditions),
+        unreached=reach.parse(_report(status, reach.CONTAINER)),
     )
 
 
@@ -99,13 +100,12 @@ def _started_at(status: Mapping[str, Any]) -> float | None:
     return max((datetime.fromisoformat(start).timestamp() for start in starts), default=None)
 
 
-def _disks(status: Mapping[str, Any]) -> DiskReport | None:
-    """What our init container left as its termination message; None while or where it did not."""
+def _report(status: Mapping[str, Any], name: str) -> str:
+    """What an init container of ours left as its termination message; "" while or where it did not."""
     for container in status.get("initContainerStatuses") or ():
-        if container["name"] == disks.CONTAINER:
-            terminated = (container.get("state") or {}).get("terminated") or {}
-            return disks.parse(terminated.get("message") or "")
-    return None
+        if container["name"] == name:
+            return ((container.get("state") or {}).get("terminated") or {}).get("message") or ""
+    return ""
 
 
 def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
-from switchover.core.kraft import listener, names
+from switchover.core.kraft import listener, names, reach
 from switchover.core.kraft.door import mount
 from switchover.core.kraft.door.brokers import Brokers, upgraded
 from switchover.core.kraft.door.layout import SKIPS, Layout, layout_of
@@ -68,16 +68,16 @@ def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
 
 
 def manifests(migration: str, spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
-              claims: Sequence[str], brokers: Brokers) -> tuple[dict[str, Any], ...]:
+              claims: Sequence[str], brokers: Brokers, told: Sequence[str] = ()) -> tuple[dict[str, Any], ...]:
     """Service, disruption budget and StatefulSet of the controllers.
 
     `original` is the template of the brokers' StatefulSet `set_` before it was changed, `claims` are the names of its volume
-    claim templates.
+    claim templates, `told` where brokers listen for controllers, as `host:port`.
     """
     name = spec.controllers.name
     selector = {names.CONTROLLERS_LABEL: name}
     labels = names.controller_labels(name, migration)
-    volume, pod = _pod(spec, set_, original, claims, brokers, labels)
+    volume, pod = _pod(spec, set_, original, claims, brokers, labels, told)
     return (
         {
             "apiVersion": "v1",
@@ -124,7 +124,7 @@ def _claim(spec: KafkaMigrationSpec, name: str, labels: Mapping[str, str]) -> di
 
 
 def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any], claims: Sequence[str], brokers: Brokers,
-         labels: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+         labels: Mapping[str, str], told: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """The name of the volume with the metadata log, and the pod.
 
     The brokers' other claims become empty directories: their paths exist, and nothing of a broker is on them.
@@ -149,6 +149,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     pod["initContainers"] = [
         mount.init_container(layout.script, alike),
         *(_without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
+        *([reach.init_container(told, alike)] if told else []),
         *([mount.guard(brokers_place, alike)] if below is not None else [])]
     pod["volumes"] = mount.volumes(names.node_files(spec.controllers.name), [
         *(each for each in pod.get("volumes") or () if each["name"] != volume),

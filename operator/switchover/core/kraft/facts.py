@@ -193,7 +193,8 @@ class Pod:
     `disks` is None where it has reported nothing: it started before the template was changed, or still starts. `volumes`
     are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
     addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
-    `host_ports` are reserved for it. None: all ports of its addresses are its own.
+    `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
+    that a controller's pod did not reach when it started; None where it has not reported.
     """
 
     name: str
@@ -210,6 +211,7 @@ class Pod:
     ips: tuple[str, ...] = ()
     host_ports: frozenset[int] | None = None
     reached: Reached = RUNS
+    unreached: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

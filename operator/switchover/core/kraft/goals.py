@@ -76,7 +76,18 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
     if state.controllers is not None or workload is None or original is None or not isinstance(brokers, Known):
         return ()
     return tuple(Apply(manifest) for manifest in controllers.manifests(
-        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value))
+        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, _told_by_controllers(picture)))
+
+
+def _told_by_controllers(picture: Picture) -> tuple[str, ...]:
+    """Where brokers listen for controllers, as they have registered; nothing of one that is not there at the moment."""
+    zookeeper, found = picture.facts.zookeeper, []
+    registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
+    for pod, broker_id in picture.brokers.items():
+        brokers, listeners = picture.brokers_of(pod.rpartition("-")[0]), registered.get(broker_id, {})
+        if isinstance(brokers, Known) and brokers.value.listener in listeners:
+            found.append(str(listeners[brokers.value.listener]))
+    return tuple(sorted(found))
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:

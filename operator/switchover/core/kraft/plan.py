@@ -14,6 +14,7 @@ from switchover.core.kraft.gates import (
     ending,
     groups,
     quorum,
+    reach,
     registration,
     replicas,
     volumes,
@@ -160,7 +161,7 @@ PLAN: Plan[Picture] = Plan((
              assigns=nodes.assign_controllers,
              watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision,
-             done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION)),
+             done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, reach.CONTROLLERS_REACH_BROKERS)),
          back=Leg(
              goal=way_back.remove_controllers, rollouts=(STOPPED,), done=(to_zookeeper.CONTROLLERS_GONE,),
              one_way=True, critical=way_back.is_critical)),

@@ -23,7 +23,8 @@ class Brokers:
     are formatted with, `raised` whether their own protocol version is too old for a migration, and `encrypted` the names of
     the listeners that encrypt. `image` is the one of Kafka 3.9 that they are upgraded to, "" where they run 3.9 already, and
     `version` the protocol version that they run with until it is raised. `waits`: their image's entrypoint waits for
-    ZooKeeper at every start, which it is not to do in the controllers' pods."""
+    ZooKeeper at every start, which it is not to do in the controllers' pods. `listener` is the one by which brokers and
+    controllers reach a broker, "" where it was not kept."""
 
     container: str
     script: str
@@ -34,6 +35,7 @@ class Brokers:
     image: str = ""
     version: str = ""
     waits: bool = False
+    listener: str = ""
 
     def data(self) -> dict[str, Any]:
         """As it is kept."""
@@ -58,7 +60,9 @@ def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str,
         encrypted=tuple(name.strip() for name, _, protocol in protocols if protocol.strip().upper().endswith("SSL")),
         image=image,
         version=version,
-        waits=waits_for_zookeeper(container))
+        waits=waits_for_zookeeper(container),
+        listener=(settings.get("inter.broker.listener.name") or settings.get("security.inter.broker.protocol")
+                  or "PLAINTEXT"))
 
 
 def upgraded(container: Mapping[str, Any], image: str) -> Mapping[str, Any]:

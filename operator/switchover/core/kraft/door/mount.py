@@ -69,7 +69,7 @@ def environment(layout: Layout, others: Sequence[Mapping[str, Any]],
 def init_container(script: str, container: Mapping[str, Any]) -> dict[str, Any]:
     """What keeps the start script that `container` would run: its image's or, where the user mounts one there, theirs."""
     known = [each for each in SCRIPTS if each != script]
-    return _beside(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, *known], [
+    return beside(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, *known], [
         *_below(container, script), {"name": RUN_VOLUME, "mountPath": RUN}])
 
 
@@ -78,7 +78,7 @@ def guard(log_dir: str, container: Mapping[str, Any]) -> dict[str, Any]:
 
     It may name the pod as $(SWITCHOVER_POD_NAME).
     """
-    found = _beside(container, GUARDIAN, ["bash", "-c", GUARD, GUARDIAN, log_dir], _below(container, log_dir))
+    found = beside(container, GUARDIAN, ["bash", "-c", GUARD, GUARDIAN, log_dir], _below(container, log_dir))
     return found | {"env": [_POD_NAME, *(item for item in found.get("env") or () if item["name"] != POD_NAME)]}
 
 
@@ -87,7 +87,7 @@ def _below(container: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
     return [mount for mount in of_the_user(container) if f"{path}/".startswith(f"{mount['mountPath'].rstrip('/')}/")]
 
 
-def _beside(container: Mapping[str, Any], name: str, command: Sequence[str],
+def beside(container: Mapping[str, Any], name: str, command: Sequence[str],
             mounted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """An init container with the image, resources and security of `container`: what admits that one admits this."""
     kept = ["imagePullPolicy", "securityContext", "resources"]

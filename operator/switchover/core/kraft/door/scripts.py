@@ -10,3 +10,5 @@ KEEP = _HERE.joinpath("keep.sh").read_text()
 """What an init container runs before it: it keeps that script."""
 GUARD = _HERE.joinpath("guard.sh").read_text()
 """What another runs in a controller's pod: no broker can start there."""
+REACH = _HERE.joinpath("reach.sh").read_text()
+"""What another runs there: whether brokers take connections from a controller's pod."""
