@@ -1,7 +1,6 @@
 """Observe: fill the facts of one KafkaMigration for one pass, concurrently, every failure becoming Unknown."""
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
@@ -18,7 +17,6 @@ from switchover.core.kraft.facts import (
     NOT_LISTENING,
     Address,
     Facts,
-    GroupSample,
     KubernetesState,
     NodeAnswer,
     Written,
@@ -26,7 +24,6 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.core.samples import keep, span
 from switchover.examine import Examiner
 from switchover.identify import identities
 from switchover.leftovers import leftovers
@@ -34,6 +31,7 @@ from switchover.metadata.parity import TreeReading
 from switchover.ports import (
     Access,
     Clock,
+    GroupOffsets,
     KafkaAdmin,
     KafkaNodes,
     NotListening,
@@ -43,6 +41,7 @@ from switchover.ports import (
     Workloads,
     ZooKeeper,
 )
+from switchover.watched_groups import WatchedGroups
 
 T = TypeVar("T")
 
@@ -52,13 +51,8 @@ MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
 EPOCH_SECONDS = 120.0
 """How long the states of all partitions may take; nothing else goes on meanwhile."""
-GROUP_SECONDS = 4.0
-"""How long a sweep over one group may take."""
 GONE_SECONDS = 20.0
 """How long it holds that nobody is at a server's address. The network says so only as often as its rate limit allows."""
-SAMPLE_SECONDS = 2.0
-"""Time between two sweeps over a group."""
-
 BROKER_SETTINGS_IN = ("Preflight", "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
 CHANGED_BROKERS_IN = ("CopyMetadata",)
 """Steps in which a broker may still run upgraded or with a raised protocol version, which its settings alone tell."""
@@ -79,6 +73,7 @@ class Clients:
     controllers: KafkaNodes
     admin: KafkaAdmin
     zookeeper: ZooKeeper
+    offsets: GroupOffsets
     encoder_secret: str | None = field(default=None, repr=False)
     """The brokers' `password.encoder.secret`, without which passwords in ZooKeeper cannot be compared."""
     unchecked: tuple[str, ...] = ()
@@ -120,7 +115,7 @@ class Observer:
         self._gone: dict[Address, float] = {}
         self._minima: Known[Mapping[str, int]] | None = None
         self._parity = ParityWatch(self._metadata, clock)
-        self._samples: dict[str, deque[GroupSample]] = {}
+        self._groups = WatchedGroups(clock)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -176,7 +171,7 @@ class Observer:
             settings = then.create_task(self._settings(
                 brokers if _tell_more(step, kubernetes.result()) else (),
                 NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
-            groups = then.create_task(self._groups(spec))
+            groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
             old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
             zookeeper_groups = then.create_task(self._if(old_groups, self.zookeeper.groups))
             group_migrations = then.create_task(self._if(old_groups, self._survey.group_migrations))
@@ -350,20 +345,6 @@ class Observer:
         found = await self._known(self._admin.min_insync_replicas(topics), READ_SECONDS)
         self._minima = found if isinstance(found, Known) else None
         return found
-
-    async def _groups(self, spec: KafkaMigrationSpec) -> dict[str, Observed[tuple[GroupSample, ...]]]:
-        groups = spec.gates.groups
-        found = await asyncio.gather(*(self._group(group.name, group.max_stall_seconds) for group in groups))
-        return dict(zip((group.name for group in groups), found, strict=True))
-
-    async def _group(self, name: str, max_stall: float) -> Observed[tuple[GroupSample, ...]]:
-        samples, now = self._samples.setdefault(name, deque()), self._clock.now()
-        if not samples or now - samples[-1].at >= SAMPLE_SECONDS:
-            sample = await self._known(self._admin.group_offsets(name), GROUP_SECONDS)
-            if not isinstance(sample, Known):
-                return replace(sample, why=f"group {name}: {sample.why}")
-            keep(samples, sample.value, span(max_stall))
-        return Known(tuple(samples), samples[-1].at)
 
     async def _controller(self, address: Address) -> NodeAnswer:
         try:

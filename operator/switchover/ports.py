@@ -17,7 +17,6 @@ from switchover.core.kraft.examination import BrokerExamination, StorageClasses,
 from switchover.core.kraft.facts import (
     Address,
     BrokerView,
-    GroupSample,
     LogImage,
     NodeAnswer,
     Quorum,
@@ -126,7 +125,6 @@ class KafkaAdmin(Protocol):
         """The live configuration of a broker; sensitive values are absent."""
         ...
 
-    async def group_offsets(self, group: str) -> GroupSample: ...
     async def close(self) -> None: ...
 
 

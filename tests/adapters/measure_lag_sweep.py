@@ -2,8 +2,7 @@
 
     PYTHONPATH=operator:tests .venv/bin/python -m adapters.measure_lag_sweep 200 50
 
-Each group has committed to one topic of 50 partitions, ten groups to the same. First WireOffsets with the verdicts, then a
-consumer for each group, the way of ConfluentKafkaAdmin.group_offsets.
+Each group has committed to one topic of 50 partitions, ten groups to the same. WireOffsets with the verdicts.
 """
 
 import asyncio
@@ -97,7 +96,6 @@ async def measure(servers: str, names: list[str], partitions: int) -> None:
 
     admin = ConfluentKafkaAdmin(Access(servers), seconds=60)
     await timed("members of all groups (AdminClient)", lambda: admin.memberships(names))
-    await timed("a consumer for each group", lambda: asyncio.gather(*(admin.group_offsets(name) for name in names)))
     await admin.close()
 
 

@@ -112,25 +112,6 @@ async def test_the_live_settings_of_a_broker(servers: str) -> None:
     assert all(isinstance(value, str) for value in settings.values())
 
 
-async def test_the_offsets_of_a_group(servers: str) -> None:
-    topic, group = created(servers, 3), uuid.uuid4().hex
-    filled(servers, topic, {0: 5, 1: 7})
-    committed(servers, group, [TopicPartition(topic, 0, 2), TopicPartition(topic, 1, 7)])
-    async with opened(servers) as admin:
-        sample = await admin.group_offsets(group)
-        assert sample.offsets == {(topic, 0): (2, 5), (topic, 1): (7, 7), (topic, 2): (None, 0)}
-        assert abs(sample.at - time.time()) < stretched(10)
-        assert (await admin.group_offsets("nobody-" + group)).offsets == {}
-
-
-async def test_offsets_of_a_topic_that_shrank_are_not_beautified(servers: str) -> None:
-    topic, group = created(servers), uuid.uuid4().hex
-    filled(servers, topic, {0: 3})
-    committed(servers, group, [TopicPartition(topic, 0, 9)])
-    async with opened(servers) as admin:
-        assert (await admin.group_offsets(group)).offsets == {(topic, 0): (9, 3)}
-
-
 # --- Faults -----------------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +148,7 @@ async def test_a_stopped_broker_is_unreachable_and_comes_back(
 
 async def assert_unreachable_in_time(admin: ConfluentKafkaAdmin, topic: str) -> None:
     started = time.monotonic()
-    calls = admin.min_insync_replicas([topic]), admin.broker_settings(1), admin.group_offsets("group")
+    calls = admin.min_insync_replicas([topic]), admin.broker_settings(1), admin.groups()
     for result in await asyncio.gather(*calls, return_exceptions=True):
         assert isinstance(result, Unreachable), result
     assert time.monotonic() - started < stretched(4)
@@ -182,7 +163,7 @@ async def test_nobody_listens() -> None:
     async with opened(str(loopback(9092)), seconds=1) as admin:
         started = time.monotonic()
         with pytest.raises(Unreachable):
-            await admin.group_offsets("group")
+            await admin.groups()
         assert time.monotonic() - started < stretched(2.5)
 
 
@@ -241,11 +222,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
 
 
 async def test_sasl_plain_and_its_rights(secured: SecuredBroker) -> None:
-    topic, group = created(str(secured.plain)), uuid.uuid4().hex
-    committed(str(secured.plain), group, [TopicPartition(topic, 0, 0)])
+    topic = created(str(secured.plain))
     async with opened(str(secured.sasl), sasl("PLAIN", "alice", "secret")) as admin:
         assert await admin.min_insync_replicas([topic]) == {topic: 1}
-        assert (await admin.group_offsets(group)).offsets == {(topic, 0): (0, 0)}
         with pytest.raises(Refused, match=r"broker 1: .*DESCRIBE_CONFIGS on the cluster"):
             await admin.broker_settings(1)
 
@@ -290,8 +269,6 @@ async def test_scram_without_rights(secured: SecuredBroker) -> None:
     async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"), seconds=stretched(3)) as admin:
         with pytest.raises(Refused, match=f"topic {topic}: .*it needs DESCRIBE and DESCRIBE_CONFIGS on it"):
             await admin.min_insync_replicas([topic])
-        with pytest.raises(Refused, match=r"group g: .*it needs DESCRIBE on it"):
-            await admin.group_offsets("g")
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])

@@ -17,15 +17,19 @@ from adapters.test_kafka import committed, created, filled
 from adapters.test_wire_faults import Node
 from adapters.test_wire_offsets import NO_WAIT, Watched, delete_records
 from patience import Patience, stretched
+from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_connection import connected
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.wire_security import security
 from switchover.adapters.wire_unreadable import unreadable
+from switchover.api.meta import GroupHealth
+from switchover.core.observed import Known
 from switchover.lag.group import TopicPartition as Named
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.window import Asked
 from switchover.ports import Access
+from switchover.watched_groups import WatchedGroups
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +79,23 @@ async def test_an_aborted_transaction_at_the_end_is_no_lag_and_one_record_behind
     filled(servers, topic, {0: 1})                                                   # 10
     assert (await reads.until(Verdict.STOPPED)).lag == 1
     assert await reached(servers, topic, 5) == 10
+
+
+async def test_a_kafka_migration_does_not_wait_for_a_group_to_commit_a_marker(servers: str) -> None:
+    """Its gate counts by commit and end alone; who has read all of a transactional topic stands one behind for ever."""
+    topic, name = created(servers), uuid.uuid4().hex
+    transaction(transactional(servers), topic, 3, commit=True)                       # 0-2, marker 3
+    committed(servers, name, [TopicPartition(topic, 0, 3)])
+    watched, offsets = WatchedGroups(WallClock()), WireOffsets(Access(servers), seconds=stretched(3))
+
+    async def left() -> tuple[int | None, int] | None:
+        seen = (await watched.seen([GroupHealth(name=name)], offsets))[name]
+        return seen.value[-1].offsets.get((topic, 0)) if isinstance(seen, Known) else None
+
+    assert await eventually(left, lambda found: found is not None) == (3, 4)
+    assert await eventually(left, lambda found: found != (3, 4)) == (3, 3)
+    filled(servers, topic, {0: 1})                                                   # 4
+    assert await eventually(left, lambda found: found != (3, 3)) == (3, 5)
 
 
 async def test_two_markers_at_the_end_are_no_lag_however_the_group_reads(servers: str) -> None:

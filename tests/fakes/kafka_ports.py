@@ -13,7 +13,6 @@ from switchover.core.kraft.examination import BrokerExamination, LogDirectory, Z
 from switchover.core.kraft.facts import (
     Address,
     BrokerView,
-    GroupSample,
     LogImage,
     NodeAnswer,
     Partition,
@@ -24,7 +23,9 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopics,
 )
 from switchover.core.zookeeper_groups import IdleGroups, ZooKeeperGroup
+from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.parity import TreeReading
+from switchover.partition import TopicPartition
 from switchover.ports import NotListening, Unreachable
 
 T = TypeVar("T")
@@ -175,19 +176,36 @@ class SimulatedAdmin:
 
         return await self._incarnation.call(answer)
 
-    async def group_offsets(self, group: str) -> GroupSample:
-        """A group that follows a topic of ten records a second, as long as its partitions have leaders."""
-        now = self._incarnation.api.now()
-        end = int(now * 10)
-        return await self._incarnation.call(lambda: self._serving(GroupSample(now, {("orders", 0): (end - 5, end)})))
-
     async def close(self) -> None:
         """Nothing is open."""
 
     def _serving(self, answer: T) -> T:
-        if not self._kafka.alive():
-            raise Unreachable("no broker answers")
-        return answer
+        return _serving(self._kafka, answer)
+
+
+def _serving(kafka: Kafka, answer: T) -> T:
+    if not kafka.alive():
+        raise Unreachable("no broker answers")
+    return answer
+
+
+class SimulatedOffsets:
+    """`ports.GroupOffsets`: each group follows a topic of ten records a second, as long as its partitions have leaders."""
+
+    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+        self._incarnation = incarnation
+        self._kafka = kafka
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        now = self._incarnation.api.now()
+        end = int(now * 10)
+        reading = Reading({TopicPartition("orders", 0): Offsets(round(now * 1000), end - 5, end, 0, end)},
+                          frozenset({"orders"}))
+        sweep = Sweep(dict.fromkeys(asked, reading), {"orders": 1})
+        return await self._incarnation.call(lambda: _serving(self._kafka, sweep))
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 class SimulatedZooKeeper:

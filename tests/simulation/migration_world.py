@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object, copied
 from fakes.incarnation import APPLIED, Incarnation, SimulatedApiServer, serve_kopf
-from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedZooKeeper
+from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedOffsets, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
 from invariants.jury import Jury
@@ -329,6 +329,7 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
         nodes=lambda _properties, _allowed: SimulatedNodes(incarnation, kafka),
         admin=lambda _: SimulatedAdmin(incarnation, kafka),
         zookeeper=lambda _: SimulatedZooKeeper(incarnation, kafka),
+        offsets=lambda _: SimulatedOffsets(incarnation, kafka),
     )
 
 

@@ -72,6 +72,7 @@ class SecuredWorld(MigrationWorld):
                     replace(access, properties=noted(access.properties, librdkafka.configuration))),
                 zookeeper=lambda access: inside.zookeeper(
                     replace(access, properties=noted(access.properties, zookeeper_security.credentials))),
+                offsets=inside.offsets,
             )
 
         monkeypatch.setattr(migration_world, "simulated", simulated)

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from switchover.adapters import librdkafka
-from switchover.core.kraft.facts import GroupSample
 from switchover.lag.group import TopicPartition as Named
 from switchover.lag.membership import Membership
 from switchover.ports import Access, Refused, Unreachable
@@ -67,7 +66,6 @@ class ConfluentKafkaAdmin:
         }
         self._bad_credentials = ""
         self._client: AdminClient | None = None
-        self._readers: dict[str, Consumer] = {}
         self._connected()           # refuses what librdkafka does not accept
 
     async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
@@ -98,40 +96,6 @@ class ConfluentKafkaAdmin:
         if isinstance(settings, KafkaError):
             raise self._error(settings, f"broker {broker_id}")
         return {name: entry.value for name, entry in settings.items() if entry.value is not None}
-
-    async def group_offsets(self, group: str) -> GroupSample:
-        """Every partition of the topics that the group has committed to; a group that does not exist has none.
-
-        Committed offsets are read before end offsets, so that lag is negative only when a log really shrank. `at` is
-        when the end offsets were asked for.
-        """
-        deadline = time.monotonic() + self._seconds
-        client = self._connected()
-        try:
-            committed = await asyncio.to_thread(self._committed, group, deadline)
-        except KafkaException as error:
-            raise self._error(error.args[0], f"group {group}") from error
-        offsets: dict[tuple[str, int], int | None] = {}
-        for partition in committed:
-            if partition.error is not None and partition.error.code() not in _GONE:
-                raise self._error(partition.error, f"group {group}, {partition.topic}-{partition.partition}")
-            offsets[partition.topic, partition.partition] = partition.offset if partition.offset >= 0 else None
-        topics = {topic for (topic, _), offset in offsets.items() if offset is not None}
-        partitions = [TopicPartition(topic, number) for topic, number in offsets if topic in topics]
-        at = time.time()
-        if not partitions:
-            return GroupSample(at, {})
-        ends = client.list_offsets(
-            {partition: OffsetSpec.latest() for partition in partitions},     # type: ignore[no-untyped-call]
-            request_timeout=_left(deadline))
-        sample = {}
-        for partition, end in (await self._settled(client, deadline, ends)).items():
-            key = (partition.topic, partition.partition)
-            if not isinstance(end, KafkaError):
-                sample[key] = (offsets.get(key), end.offset)
-            elif end.code() not in _GONE:
-                raise self._error(end, f"{partition.topic}-{partition.partition}")
-        return GroupSample(at, sample)
 
     async def groups(self) -> Sequence[str]:
         """Every consumer group that the brokers show to our user."""
@@ -164,31 +128,6 @@ class ConfluentKafkaAdmin:
     async def close(self) -> None:
         """Forget the clients; librdkafka's threads end with them."""
         self._client = None
-        self._readers.clear()
-
-    def _committed(self, group: str, deadline: float) -> list[TopicPartition]:
-        """The group's offsets of every partition there is; blocks. Raises KafkaException.
-
-        Read by a consumer that never subscribes, so it is no member. AdminClient.list_consumer_group_offsets would do in
-        one call, but kills the process when the group's coordinator has moved: librdkafka 2.16 then asks the consumer
-        group of its handle for a new coordinator (rd_kafka_handle_OffsetFetch), and an AdminClient has none.
-        """
-        reader = self._readers.get(group)
-        if reader is None:
-            reader = Consumer({**self._configuration, "group.id": group, "enable.auto.commit": False})
-            self._readers[group] = reader
-        try:
-            topics = reader.list_topics(timeout=_left(deadline)).topics.values()
-            partitions = [TopicPartition(topic.topic, number) for topic in topics for number in topic.partitions]
-            # A user without rights sees no topic at all: asking for any one lets the broker say which right is missing.
-            wanted = partitions or [TopicPartition("__consumer_offsets", 0)]
-            return list(reader.committed(wanted, timeout=_left(deadline)))
-        except KafkaException:
-            self._readers.pop(group, None)          # a new one knows nothing but the bootstrap servers
-            told = reader.poll(0)                   # why no coordinator was found is told here, and only here
-            if told is not None and (why := told.error()) is not None and why.code() in _RIGHTS:
-                raise KafkaException(why) from None
-            raise
 
     def _connected(self) -> AdminClient:
         if self._client is None:

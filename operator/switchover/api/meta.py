@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -185,6 +185,8 @@ class GroupHealth(Model):
     """Largest lag of one partition, in records."""
     max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 30
     """Longest time in which a partition that has lag may stand without a new committed offset."""
+    isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
+    """How the members read. Of ReadCommitted what an open transaction holds back, or was aborted, is no lag."""
 
 
 class MigrationGates(Model):

@@ -52,6 +52,7 @@ class Adapters:
     nodes: Callable[[Mapping[str, str], AllowedServers], KafkaNodes] = KafkaWire
     admin: Callable[[Access], KafkaAdmin] = ConfluentKafkaAdmin
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
+    offsets: Callable[[Access], GroupOffsets] = WireOffsets
 
 
 REAL = Adapters()
@@ -158,13 +159,14 @@ class Credentialed:
             self._kept.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
             self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
         to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
-        open_admin, open_zookeeper = self._adapters.admin, self._adapters.zookeeper
+        open_admin, open_zookeeper, open_offsets = self._adapters.admin, self._adapters.zookeeper, self._adapters.offsets
         brokers = self._kept.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
             controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
             admin=self._kept.get("admin", kafka, lambda with_: open_admin(with_.to(spec.kafka.bootstrap_servers))),
             zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
+            offsets=self._kept.get("offsets", kafka, lambda with_: open_offsets(with_.to(spec.kafka.bootstrap_servers))),
             encoder_secret=zookeeper.properties.get(ENCODER_SECRET),
             unchecked=_unchecked(kafka, zookeeper),
         )

@@ -1,0 +1,124 @@
+"""The groups that must stay healthy while brokers are replaced: what is sampled, and what counts as left to consume."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from switchover.api.meta import GroupHealth
+from switchover.core.kraft.facts import GroupSample
+from switchover.core.observed import Known, Observed, Unknown
+from switchover.lag.samples import NONE
+from switchover.lag.unreadable import Stretch
+from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.partition import TopicPartition
+from switchover.ports import Unreachable
+from switchover.watched_groups import SAMPLE_SECONDS, WatchedGroups
+
+ORDERS = TopicPartition("orders", 0)
+GROUP, PAYMENTS = GroupHealth(name="orders"), GroupHealth(name="payments")
+
+
+@dataclass
+class Cluster:
+    """`GroupOffsets` and `Clock` in one. `record` is where the next record behind the commit is, None for none."""
+
+    offsets: dict[TopicPartition, Offsets] = field(default_factory=lambda: {ORDERS: Offsets(0, 5, 9, 0, 9)})
+    record: int | None = None
+    failed: dict[TopicPartition | str, str] = field(default_factory=dict)
+    why: str = ""
+    deaf: bool = False
+    at: float = 1_000_000.0
+    asked: list[Mapping[str, Asked]] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.at
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        self.asked.append(asked)
+        if self.deaf:
+            raise Unreachable("no bootstrap server answers")
+        now = round(self.at * 1000)
+        found = {each: told._replace(time=now) for each, told in self.offsets.items()}
+        return Sweep({name: Reading(found, frozenset({"orders"}), self.failed, self.why, self._looked(wanted))
+                      for name, wanted in asked.items()}, {"orders": len(found)})
+
+    def _looked(self, asked: Asked) -> dict[TopicPartition, Stretch]:
+        return {each: stretch._replace(end=self.offsets[each].end if self.record is None else self.record)
+                for each, stretch in asked.looks.items()}
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class Story:
+    def __init__(self, cluster: Cluster, *groups: GroupHealth) -> None:
+        self.cluster, self.groups = cluster, groups or (GROUP,)
+        self.watched = WatchedGroups(cluster)
+
+    async def goes_on(
+        self, sweeps: int = 1, seconds: float = SAMPLE_SECONDS,
+    ) -> dict[str, Observed[tuple[GroupSample, ...]]]:
+        for _ in range(sweeps):
+            self.cluster.at += seconds
+            found = await self.watched.seen(self.groups, self.cluster)
+        return found
+
+    async def left(self, sweeps: int = 10) -> tuple[int | None, int]:
+        """Commit and end of the one partition, as the gate gets them."""
+        found = (await self.goes_on(sweeps))["orders"]
+        assert isinstance(found, Known)
+        assert found.at == self.cluster.at
+        return found.value[-1].offsets[ORDERS]
+
+
+async def test_what_no_member_can_consume_is_not_left() -> None:
+    """Markers at the end of a transactional topic, an aborted transaction, compaction: no record is behind the commit."""
+    assert await Story(Cluster()).left() == (5, 5)
+    assert await Story(Cluster(record=7)).left() == (5, 9)
+    assert await Story(Cluster({ORDERS: Offsets(0, 5, 9, 9, 9)})).left() == (5, 5)          # the log was emptied
+    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 9, 9, 9)})).left() == (None, 0)
+
+
+async def test_what_is_left_is_left_until_somebody_has_looked() -> None:
+    assert await Story(Cluster()).left(2) == (5, 9)
+
+
+async def test_a_marker_at_the_end_is_forgiven_who_reads_committed_records() -> None:
+    reads = GROUP.model_copy(update={"isolation": "ReadCommitted"})
+    cluster = Cluster(record=7)
+    assert await Story(cluster, reads).left() == (5, 8)
+    assert all(asked["orders"].read_committed for asked in cluster.asked)
+    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 0, 0, 0)}), reads).left() == (None, 0)
+
+
+async def test_all_groups_are_one_sweep_and_that_no_more_often_than_need_be() -> None:
+    cluster = Cluster()
+    story = Story(cluster, GROUP, PAYMENTS)
+    await story.goes_on(6, seconds=SAMPLE_SECONDS / 2)
+    assert len(cluster.asked) == 3
+    assert all(asked.keys() == {"orders", "payments"} for asked in cluster.asked)
+    story.groups = (GROUP,)
+    assert (await story.goes_on(seconds=0.0)).keys() == {"orders"}
+    assert await Story(cluster, *()).watched.seen((), cluster) == {}
+
+
+async def test_what_cannot_be_read_is_unknown_and_names_the_group() -> None:
+    for cluster, words in (
+            (Cluster(why="it is not allowed"), "group orders: it is not allowed"),
+            (Cluster(failed={TopicPartition("orders", 3): "no leader"}), "group orders: orders-3: no leader"),
+            (Cluster(failed={"orders": "not allowed"}), "group orders: orders: not allowed"),
+            (Cluster(deaf=True), "group orders: no bootstrap server answers")):
+        found = (await Story(cluster).goes_on())["orders"]
+        assert isinstance(found, Unknown)
+        assert found.why == words
+
+
+async def test_a_reading_that_failed_leaves_the_samples_and_is_tried_again() -> None:
+    cluster = Cluster()
+    story = Story(cluster)
+    await story.goes_on(3)
+    cluster.why = "its coordinator moves"
+    assert isinstance((await story.goes_on())["orders"], Unknown)
+    cluster.why = ""
+    found = (await story.goes_on())["orders"]
+    assert isinstance(found, Known)
+    assert len(found.value) == 4
