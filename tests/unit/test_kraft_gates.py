@@ -1255,6 +1255,16 @@ def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_co
                              " come up")
 
 
+def test_a_voter_is_judged_by_when_the_leader_was_asked():
+    """With ZooKeeper gone a pass takes 5 s: every other one found each voter silent, and the gate never held for 10 s."""
+    fetched = voter(3002, last_fetch_ms=int((NOW - 1) * 1000))(moment("ReleaseZooKeeper", "CCC", "FFF", (), POST))
+    slow = replace(fetched, now=NOW + 5)
+    assert check_quorum_up(slow).outcome is Outcome.PASS
+    later = replace(slow, facts=replace(slow.facts, quorum=Known(value(slow.facts.quorum), NOW + 3)))
+    assert check_quorum_up(later).reason == "VoterBehind"
+
+
+
 def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> None:
     def behind(change: Callable[[Picture], Picture]) -> Verdict:
         picture = moment("ProvisionControllers", "AAA", "PPP", state=PRE)

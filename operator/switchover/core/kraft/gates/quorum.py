@@ -30,10 +30,12 @@ def check_quorum_up(picture: Picture) -> Verdict:
 
 
 def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] = frozenset()) -> Verdict:
+    """By when the leader was asked: what else is looked at in a pass may take longer than a follower may be silent."""
+    asked = picture.facts.quorum.at if isinstance(picture.facts.quorum, Known) else picture.now
     for node_id, voter in sorted(quorum.voters.items()):
         if node_id == quorum.leader_id or node_id in spared:
             continue
-        age = picture.now - voter.last_fetch_ms / 1000
+        age = asked - voter.last_fetch_ms / 1000
         behind = quorum.high_watermark - voter.log_end_offset
         if behind > CAUGHT_UP_RECORDS or age > FETCHED_SECONDS:
             phase = phases_of_controllers(picture).get(node_id)
