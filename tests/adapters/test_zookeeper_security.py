@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss
+from kazoo.protocol.states import KeeperState
 from kazoo.security import make_acl
 
 from adapters.certificates import Certificates
 from adapters.servers import ZooKeeperServer
+from patience import until
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
@@ -87,6 +90,18 @@ async def test_a_wrong_sasl_password_is_refused_without_being_told(secured: Secu
         with pytest.raises(Refused, match=r"refused the credentials of zookeeper\.sasl") as refused:
             await zookeeper.state()
     assert "s3cret" not in str(refused.value)
+
+
+async def test_a_refusal_is_one_although_a_call_was_told_of_a_lost_connection(secured: SecuredZooKeeper) -> None:
+    """The session is closed a moment after; a starved call hears of that alone."""
+    async with opened(secured.plain, {"zookeeper.sasl.jaas.config": SASL.replace("ru=m", "s3cret")}) as zookeeper:
+        def late(deadline: float) -> None:
+            client = zookeeper._connected(deadline)
+            until(lambda: client.client_state == KeeperState.CLOSED, lambda: f"closed, but {client.client_state}")
+            raise ConnectionLoss
+
+        with pytest.raises(Refused, match=r"refused the credentials of zookeeper\.sasl"):
+            await zookeeper._call(late)
 
 
 async def test_sasl_inside_of_tls(secured: SecuredZooKeeper) -> None:

@@ -119,5 +119,5 @@ async def test_what_the_brokers_were_is_kept_word_for_word(workloads: Kubernetes
     assert kept == manifest["data"]
     assert kept is not None
     assert brokers.kept(kept) == found == brokers.Brokers("kafka", START, "/data/one", "3.9", True, ("INTERNAL",), "",
-                                                           "3.5-IV2")
+                                                           "3.5-IV2", listener="PLAINTEXT")
     assert template.is_restored(before, kept)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
@@ -20,6 +21,7 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.hosts import collect_hosts
+from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
 from switchover.adapters import znode_rights
@@ -61,6 +63,7 @@ class ZooKeeperSession:
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
         self._too_large = ""                # what the server said, when it was too much
+        self._refused = False               # whether it refused the credentials, whatever a call under way was told
         self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
@@ -113,10 +116,10 @@ class ZooKeeperSession:
         while True:
             try:
                 return function(deadline)
-            except AuthFailedError as error:
-                self._discard()
-                raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
-            except (ConnectionLoss, ConnectionClosedError, SessionExpiredError, KazooTimeoutError) as error:
+            except (AuthFailedError, ConnectionLoss, ConnectionClosedError, SessionExpiredError, KazooTimeoutError) as error:
+                if self._refused or isinstance(error, AuthFailedError):
+                    self._discard()
+                    raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
                 if self._too_large:                 # and will be the next time
                     self._discard()
                     raise Refused(f"ZooKeeper at {self._named}: {self._too_large}") from error
@@ -134,18 +137,24 @@ class ZooKeeperSession:
     def _connected(self, deadline: float) -> KazooClient:
         """The client once it has a session; it goes on connecting when this call has given up."""
         if self._client is None:
-            self._handler, self._too_large = TlsHandler(self._tls), ""
+            self._handler, self._too_large, self._refused = TlsHandler(self._tls), "", False
             self._client = KazooClient(
                 hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
             limit(self._client, self._remember)
+            self._client.add_listener(partial(self._heard, self._client))
             self._live = self._client.start_async()
         if not self._live.wait(left(deadline)):
             if distrust := self._too_large or self._handler.distrust:
                 raise Refused(f"ZooKeeper at {self._named}: {distrust}")
             raise KazooTimeoutError("no connection")
         return self._client
+
+    def _heard(self, client: KazooClient, _: object) -> None:
+        """Of a session's end, on kazoo's thread: it is closed a moment later, and by then tells no more why."""
+        refused = client.client_state == KeeperState.AUTH_FAILED
+        self._refused = self._refused or (refused and client is self._client)
 
     def _remember(self, words: str) -> None:
         self._too_large = words
