@@ -36,9 +36,7 @@ class LagCollector:
             found = await self._offsets.sweep(asked)
         except (Unreachable, Refused) as error:
             found = Sweep({group: Reading(why=str(error)) for group in asked})
-        self._watches = {
-            group: self._watches.get(group) or Watch(self._thresholds, read_committed=wanted.read_committed)
-            for group, wanted in asked.items()}
+        self._watches = {group: self._watch(group, wanted.read_committed) for group, wanted in asked.items()}
         for group, watch in self._watches.items():
             watch.add(found.readings[group])
         return found
@@ -52,9 +50,16 @@ class LagCollector:
             looks[name][partition] = watches[name].look(partition)
         return {name: replace(wanted, looks=looks[name]) for name, wanted in asked.items()}
 
-    def exhausted(self, name: str) -> frozenset[TopicPartition]:
-        """The partitions of a group in which no record is left behind the commit, wherever the log ends."""
-        return self._watches[name].exhausted()
+    def _watch(self, name: str, read_committed: bool) -> Watch:
+        """The one that there is; another when the group is read in another way by now."""
+        kept = self._watches.get(name)
+        if kept is not None and kept.read_committed == read_committed:
+            return kept
+        return Watch(self._thresholds, read_committed=read_committed)
+
+    def left(self, name: str) -> dict[TopicPartition, tuple[int | None, int]]:
+        """Commit and end of each partition of a group of the last sweep, as `Watch.left` has them."""
+        return self._watches[name].left()
 
     def assess(self, name: str, group: Group, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge a group of the last sweep now, by what is usual for it where that is known.

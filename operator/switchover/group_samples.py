@@ -18,10 +18,8 @@ from switchover.core.samples import keep, span
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
-from switchover.lag.samples import NONE
 from switchover.lag.watch import Assessment
-from switchover.lag.window import Asked, Sweep
-from switchover.partition import TopicPartition
+from switchover.lag.window import Asked
 from switchover.ports import Clock, GroupOffsets, ZooKeeperGroups
 
 READ_SECONDS = 10.0
@@ -80,8 +78,7 @@ class GroupSamples:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(sweep.value, name, epoch, now, limits.marker_slack if read_committed else 0, picture.spec.gates,
-                   self._collector.exhausted(name))
+        self._keep(GroupSample(now, epoch, self._collector.left(name)), picture.spec.gates)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -91,18 +88,11 @@ class GroupSamples:
             name, own, None if opened is None else round(opened * 1000),
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
-    def _keep(
-        self, sweep: Sweep, name: str, epoch: int, now: float, markers: int, gates: ConsumerGroupMigrationGates,
-        exhausted: frozenset[TopicPartition],
-    ) -> None:
-        found: dict[TopicPartition, tuple[int | None, int]] = {}
-        for partition, each in sweep.readings[name].offsets.items():
-            committed = None if each.committed == NONE else each.committed
-            found[partition] = committed, (committed or 0) if partition in exhausted else each.end - markers
-        keep(self._samples, GroupSample(now, epoch, found), span(gates.max_stall_seconds))
+    def _keep(self, sample: GroupSample, gates: ConsumerGroupMigrationGates) -> None:
+        keep(self._samples, sample, span(gates.max_stall_seconds))
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
-            while len(self._stores) > 2 and now - self._stores[1].at >= gates.quiet_seconds:
+            while len(self._stores) > 2 and sample.at - self._stores[1].at >= gates.quiet_seconds:
                 self._stores.popleft()
 
 

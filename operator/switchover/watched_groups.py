@@ -9,7 +9,6 @@ from switchover.collector import LagCollector
 from switchover.core.kraft.facts import GroupSample
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.samples import keep, span
-from switchover.lag.samples import NONE
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.window import Asked, Reading, Sweep
 from switchover.ports import Clock, GroupOffsets
@@ -55,16 +54,10 @@ class WatchedGroups:
         self._swept = await known(self._collector.sweep(asked), SWEEP_SECONDS, self._clock)
 
     def _keep(self, name: str, now: float, seconds: float) -> None:
-        if not isinstance(self._swept, Known) or _why_not(reading := self._swept.value.readings[name]):
+        if not isinstance(self._swept, Known) or _why_not(self._swept.value.readings[name]):
             return
         assert self._collector is not None, "it has swept"
-        exhausted = self._collector.exhausted(name)
-        markers = THRESHOLDS.marker_slack if self._asked[name].read_committed else 0
-        found: dict[tuple[str, int], tuple[int | None, int]] = {}
-        for partition, each in reading.offsets.items():
-            committed = None if each.committed == NONE else each.committed
-            found[partition] = committed, (committed or 0) if partition in exhausted else max(0, each.end - markers)
-        keep(self._samples.setdefault(name, deque()), GroupSample(now, found), seconds)
+        keep(self._samples.setdefault(name, deque()), GroupSample(now, self._collector.left(name)), seconds)
 
     def _told(self, name: str) -> Observed[tuple[GroupSample, ...]]:
         if not isinstance(self._swept, Known):
@@ -76,9 +69,4 @@ class WatchedGroups:
 
 def _why_not(reading: Reading) -> str:
     """Why a reading does not tell all of a group; "" where it does."""
-    return reading.why or next((f"{_named(each)}: {why}" for each, why in sorted(
-        reading.failed.items(), key=lambda item: str(item[0]))), "")
-
-
-def _named(read: object) -> str:
-    return "-".join(map(str, read)) if isinstance(read, tuple) else str(read)
+    return reading.why or min((f"{each}: {why}" for each, why in reading.failed.items()), default="")

@@ -70,6 +70,7 @@ from switchover.core.kraft.plan import PLAN
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord, Position
 from switchover.core.zookeeper_groups import IdleGroups
+from switchover.partition import TopicPartition
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 UID = "5f0c7a9e-uid-of-the-migration"
@@ -81,6 +82,7 @@ SOAKING_SINCE = NOW - 3700
 OFFSET = 500
 """The high watermark of the metadata log is one more."""
 HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
+ORDERS = TopicPartition("orders", 0)
 
 # API keys by kind of node, as measured on Kafka 3.9 (feasibility-kraft.md 3.2).
 ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {
@@ -231,8 +233,8 @@ class Cluster:
             examination=self._examination(),
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
-            groups={"orders": self._known((GroupSample(self.now - 1, {("orders", 0): (90, 100)}),
-                                           GroupSample(self.now, {("orders", 0): (100, 110)})))},
+            groups={"orders": self._known((GroupSample(self.now - 1, {ORDERS: (90, 100)}),
+                                           GroupSample(self.now, {ORDERS: (100, 110)})))},
         )
 
     def _level(self) -> int:

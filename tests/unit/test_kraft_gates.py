@@ -48,11 +48,13 @@ from switchover.core.times import utc
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.cluster import Difference
+from switchover.partition import TopicPartition
 from unit.limits import largest
 from unit.pictures import (
     BROKERS,
     NOW,
     OFFSET,
+    ORDERS,
     SOAKING_SINCE,
     answer,
     moment,
@@ -423,7 +425,7 @@ def samples(*sweeps: GroupSample) -> Callable[[Picture], Picture]:
 
 
 def sweep(ago: float, committed: int | None, end: int) -> GroupSample:
-    return GroupSample(NOW - ago, {("orders", 0): (committed, end)})
+    return GroupSample(NOW - ago, {ORDERS: (committed, end)})
 
 
 def pod(name: str, **changes: object) -> Callable[[Picture], Picture]:
@@ -991,7 +993,7 @@ def test_a_group_stands_still_only_since_there_is_something_to_commit():
 
 
 def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
-    partly = GroupSample(NOW, {("orders", 0): (99, 100), ("orders", 1): (None, 0)})
+    partly = GroupSample(NOW, {ORDERS: (99, 100), TopicPartition("orders", 1): (None, 0)})
     assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
 
 

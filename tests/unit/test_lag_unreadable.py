@@ -72,7 +72,7 @@ async def test_what_stands_for_two_polls_behind_the_end_is_looked_at_and_never_j
     assert found == ["UNKNOWN"] * 8 + ["IDLE"] * 32
     assert story.found.gate.effect is Effect.PASS
     assert story.cluster.looked == [(4, A0, Stretch(5, 5))]
-    assert story.collector.exhausted("g") == {A0}
+    assert story.collector.left("g") == {A0: (5, 5)}
 
 
 @pytest.mark.parametrize("offsets", [
@@ -105,7 +105,7 @@ async def test_a_record_is_found_once_a_minute_and_its_lag_counts_from_there() -
     assert story.found.lag == 3
     await story.goes_on(11)
     assert story.cluster.looked == [(4, A0, Stretch(5, 5)), *((at, A0, Stretch(5, 7)) for at in range(5, 21, MINUTE))]
-    assert story.collector.exhausted("g") == frozenset()
+    assert story.collector.left("g") == {A0: (5, 9)}, "but for the one marker that is forgiven"
 
 
 async def test_an_answer_that_could_not_be_had_leaves_the_verdict() -> None:

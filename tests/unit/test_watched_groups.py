@@ -90,6 +90,13 @@ async def test_a_marker_at_the_end_is_forgiven_who_reads_committed_records() -> 
     assert await Story(Cluster({ORDERS: Offsets(0, NONE, 0, 0, 0)}), reads).left() == (None, 0)
 
 
+async def test_a_group_that_is_read_in_another_way_is_watched_anew() -> None:
+    story = Story(Cluster(record=7))
+    assert await story.left() == (5, 9)
+    story.groups = (GROUP.model_copy(update={"isolation": "ReadCommitted"}),)
+    assert await story.left() == (5, 8)
+
+
 async def test_all_groups_are_one_sweep_and_that_no_more_often_than_need_be() -> None:
     cluster = Cluster()
     story = Story(cluster, GROUP, PAYMENTS)

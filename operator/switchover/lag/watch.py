@@ -9,7 +9,7 @@ import numpy as np
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Evaluation, Group, TopicPartition, evaluate
 from switchover.lag.hysteresis import State, fold
-from switchover.lag.samples import Ints
+from switchover.lag.samples import NONE, Ints
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.unreadable import Doubt, Stretch
 from switchover.lag.verdicts import Judged, Verdict, judge
@@ -68,7 +68,7 @@ class Watch:
 
     def __init__(self, thresholds: Thresholds, *, read_committed: bool = False) -> None:
         self._thresholds = thresholds
-        self._read_committed = read_committed
+        self.read_committed = read_committed
         self._gate = State()
         self._config = f"{thresholds} {read_committed}"
         self._window = Window(thresholds.window // thresholds.poll)
@@ -81,16 +81,28 @@ class Watch:
 
     def doubts(self) -> list[Doubt]:
         """The partitions to look at in the next sweep: what is behind the commit has stood there for two polls."""
-        return self._window.doubts(
-            2 * self._thresholds.poll, self._thresholds.marker_slack if self._read_committed else 0)
+        return self._window.doubts(2 * self._thresholds.poll, self._slack)
 
     def look(self, partition: TopicPartition) -> Stretch:
         """Note that one of them is looked at: the stretch to prolong."""
         return self._window.look(partition)
 
-    def exhausted(self) -> frozenset[TopicPartition]:
-        """The partitions in which no record is left behind the commit, wherever the log ends."""
-        return self._window.exhausted()
+    def left(self) -> dict[TopicPartition, tuple[int | None, int]]:
+        """Of each partition of the last reading its commit, None without one, and the end of what is behind it to consume.
+
+        Where no record is left that is the commit itself, wherever the log ends.
+        """
+        exhausted, slack = self._window.exhausted(), self._slack
+        found: dict[TopicPartition, tuple[int | None, int]] = {}
+        for partition, each in self._reading.offsets.items():
+            committed = None if each.committed == NONE else each.committed
+            found[partition] = committed, (committed or 0) if partition in exhausted else each.end - slack
+        return found
+
+    @property
+    def _slack(self) -> int:
+        """Offsets at the end of a partition that are markers, and never committed."""
+        return self._thresholds.marker_slack if self.read_committed else 0
 
     def assess(self, group: Group, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge the window that ends at `now` and move the gate.
@@ -100,7 +112,7 @@ class Watch:
         """
         partitions = self._window.partitions
         baseline = None if usual is None else usual.at(now, partitions)
-        judged = judge(self._window.samples(read_committed=self._read_committed), now, self._thresholds, baseline=baseline,
+        judged = judge(self._window.samples(read_committed=self.read_committed), now, self._thresholds, baseline=baseline,
                        since=since)
         config = blake2b(f"{self._config} {usual and usual.digest}".encode(), digest_size=6).hexdigest()
         evaluation = evaluate(partitions, judged, group, now, config)

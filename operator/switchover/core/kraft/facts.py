@@ -16,6 +16,7 @@ from switchover.metadata.image import BrokerRegistration as BrokerRegistration
 from switchover.metadata.image import LogImage as LogImage
 from switchover.metadata.image import MigrationState as MigrationState
 from switchover.metadata.parity import Parity as Parity
+from switchover.partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +275,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class GroupSample:
-    """One sweep over a group: (topic, partition) -> (committed offset or None, end offset)."""
+    """One sweep over a group: partition -> (committed offset or None, end of what is left to consume)."""
 
     at: float
-    offsets: Mapping[tuple[str, int], tuple[int | None, int]]
+    offsets: Mapping[TopicPartition, tuple[int | None, int]]
 
 
 @dataclass(frozen=True, slots=True)

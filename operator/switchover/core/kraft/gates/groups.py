@@ -4,6 +4,7 @@ from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.facts import GroupSample
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.partition import TopicPartition
 
 
 def check_groups_healthy(picture: Picture) -> Verdict:
@@ -22,33 +23,33 @@ def _group_trouble(name: str, samples: tuple[GroupSample, ...], max_lag: int, ma
     if not newest.offsets:
         return wait("GroupHasNoCommits", f"group {name} has no committed offset", subject=name,
                     unblocks="the group consumes and commits")
-    for (topic, partition), (committed, end) in sorted(newest.offsets.items()):
-        subject = f"{name} {topic}-{partition}"
+    for partition, (committed, end) in sorted(newest.offsets.items()):
+        subject = f"{name} {partition}"
         if committed is None:
             if end == 0:
                 continue
-            return wait("GroupNeverCommitted", f"group {name} has never committed on {topic}-{partition}, which has records",
+            return wait("GroupNeverCommitted", f"group {name} has never committed on {partition}, which has records",
                         subject=subject, observed="no commit", threshold="a commit",
                         unblocks="the group consumes and commits there too")
         if end - committed > max_lag:
-            return wait("GroupLag", f"group {name} is behind on {topic}-{partition}", subject=subject,
+            return wait("GroupLag", f"group {name} is behind on {partition}", subject=subject,
                         observed=f"{end - committed} records", threshold=f"{max_lag} records",
                         unblocks="the group catches up")
-        stalled = _stalled_seconds(samples, (topic, partition), committed, end)
+        stalled = _stalled_seconds(samples, partition, committed, end)
         if stalled > max_stall:
-            return wait("GroupStalled", f"group {name} has not committed on {topic}-{partition}", subject=subject,
+            return wait("GroupStalled", f"group {name} has not committed on {partition}", subject=subject,
                         observed=f"{stalled:.0f} s", threshold=f"{max_stall:.0f} s", unblocks="the group commits again")
     return None
 
 
-def _stalled_seconds(samples: tuple[GroupSample, ...], key: tuple[str, int], committed: int, end: int) -> float:
+def _stalled_seconds(samples: tuple[GroupSample, ...], partition: TopicPartition, committed: int, end: int) -> float:
     """Seconds in which the committed offset stood still although there was something to commit."""
     if committed >= end:
         return 0.0
     newest = samples[-1].at
     start = newest
     for sample in reversed(samples):
-        before = sample.offsets.get(key)
+        before = sample.offsets.get(partition)
         if before is None or before[0] != committed or before[1] <= committed:
             break
         start = sample.at
