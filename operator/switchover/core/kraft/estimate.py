@@ -6,7 +6,7 @@ Nothing here is evidence: no gate of health rests on it. The gate of the windows
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from switchover.api.kafka_migration import HandOver, KafkaMigrationStep
+from switchover.api.kafka_migration import KafkaMigrationStep
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.core.kraft import nodes
@@ -162,7 +162,7 @@ def _finalize(picture: Picture, slowest: bool) -> Iterator[Work]:
 
 
 def _hand_over(picture: Picture, slowest: bool) -> Iterator[Work]:
-    if picture.spec.hand_over is HandOver.OWN_CONFIGURATION:
+    if picture.own_configuration:
         yield from _batches(picture, "HandOver", "K", _left(picture, True, "K"), slowest)
         yield Work("HandOver", restart_seconds(picture, "F", slowest), 1)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 
-from switchover.api.kafka_migration import HandOver
 from switchover.core.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
 from switchover.core.kraft import controllers, names, preflight, template
 from switchover.core.kraft.door import edits, mount
@@ -158,7 +157,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
 
 def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     """Leave the user's own templates, where the user has brought them."""
-    if picture.spec.hand_over is not HandOver.OWN_CONFIGURATION:
+    if not picture.own_configuration:
         return ()
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():

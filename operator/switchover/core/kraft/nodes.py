@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 
-from switchover.api.kafka_migration import HandOver
 from switchover.core.effects import DeletePod, Effect, Evict
 from switchover.core.kraft import coming_up, template
 from switchover.core.kraft.door.brokers import Brokers
@@ -128,7 +127,7 @@ def controller_to_start_anew(picture: Picture) -> Observed[list[str]]:
     """A follower, where the brokers have gone over to the user's own configuration: the controllers' pods are a copy of what
     the brokers' were, and name the ConfigMaps and Secrets that were changed for it. One that started since proves it."""
     state, opened = picture.facts.kubernetes, picture.position.opened
-    if picture.spec.hand_over is not HandOver.OWN_CONFIGURATION or opened is None:
+    if not picture.own_configuration or opened is None:
         return Known([], picture.now)
     if not isinstance(state, Known):
         return state
@@ -191,7 +190,7 @@ def brokers_to_k(picture: Picture) -> Observed[list[str]]:
         return left
     if not isinstance(state, Known):
         return state
-    if picture.spec.hand_over is not HandOver.OWN_CONFIGURATION:
+    if not picture.own_configuration:
         return Known([], left.at)
     theirs = {name for name, workload in state.value.brokers.items() if workload is not None and template.is_users_new(
         workload, picture.broker_sets[name], state.value.originals.get(name))}

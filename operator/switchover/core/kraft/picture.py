@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.api.kafka_migration import BrokerSet, HandOver, KafkaMigrationSpec
 from switchover.core.credentials import Unusable
 from switchover.core.kraft import controllers, identity, modes, names
 from switchover.core.kraft.door import brokers, edits
@@ -178,6 +178,11 @@ class Picture:
             return Known("U", settings.at)
         return Unknown(f"broker {node_id} runs with {modes.PROTOCOL_VERSION} {live}, and ran with {brokers.version} before"
                        " its upgrade")
+
+    @property
+    def own_configuration(self) -> bool:
+        """Whether HandOver is to bring the brokers to a configuration of the user's own."""
+        return self.spec.hand_over is HandOver.OWN_CONFIGURATION
 
     @property
     def new_image(self) -> str:

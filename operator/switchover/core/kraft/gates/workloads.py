@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from switchover.api.kafka_migration import BrokerSet, HandOver
+from switchover.api.kafka_migration import BrokerSet
 from switchover.core import gitops
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft import names, template
@@ -187,7 +187,7 @@ def check_only_ours_would_restart(picture: Picture) -> Verdict:
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
-    if picture.spec.hand_over is HandOver.OWN_CONFIGURATION:
+    if picture.own_configuration:
         return _missing_template(picture, state.value) or passed("the brokers are rolled to their new templates")
     found = check_no_pod_would_restart(picture)
     if found.reason != "WouldRestart":
@@ -224,7 +224,7 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
-    if picture.spec.hand_over is HandOver.OWN_CONFIGURATION:
+    if picture.own_configuration:
         return _missing_template(picture, state.value) or wait(
             "OwnTemplate", f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
             " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
