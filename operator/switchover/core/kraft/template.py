@@ -5,7 +5,7 @@ Nothing of the user's goes but what is in its way: the update strategy gives way
 traps), the JVM's name cache is cut short, and an init container reports what only the disk tells.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
@@ -17,6 +17,8 @@ from switchover.core.kraft.door.layout import ContainerMissing, container_of, la
 from switchover.core.kraft.facts import Workload
 
 ON_DELETE = {"type": "OnDelete"}
+OWN = (mount.KEEPER, disks.CONTAINER)
+"""Our init containers, in a broker's pod."""
 
 
 def mount_below(container: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
@@ -98,10 +100,9 @@ def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapp
         "env": mount.environment(layout, container.get("env") or ()),
         **({"image": image} if image else {}),
     }
-    own = (mount.KEEPER, disks.CONTAINER)
     init_containers = [
         mount.init_container(layout.script, container),
-        *(item for item in pod.get("initContainers") or () if item["name"] not in own),
+        *_of_the_user(pod),
         disks.init_container(pod, {**container, "volumeMounts": mount.of_the_user(container)}),
     ]
     volumes = mount.volumes(names.node_files(workload.name), pod.get("volumes") or ())
@@ -135,7 +136,7 @@ def is_restored(workload: Workload, original: Mapping[str, Any] | None) -> bool:
 def is_untouched(workload: Workload, brokers: BrokerSet) -> bool:
     """Whether nothing of ours is in the template: neither the volume nor a container of ours."""
     pod = workload.template["spec"]
-    own = {each["name"] for each in pod.get("initContainers") or ()} & {mount.KEEPER, disks.CONTAINER}
+    own = any(each["name"] in OWN for each in pod.get("initContainers") or ())
     return not own and {"volumes", "mounts"} <= {*changed_back(workload, brokers)}
 
 
@@ -158,41 +159,44 @@ def is_brought(workload: Workload, brokers: BrokerSet, original: Mapping[str, An
     if original is None:
         return False
     kept = brokers_kept(original)
-    was = _with_image(original["template"], brokers, kept.image if kept is not None else "")
+    image = kept.image if kept is not None else ""
+    was = _with_container(original["template"], brokers, lambda container: upgraded(container, image))
     try:
         return _compared(workload.template, brokers) != _compared(was, brokers)
     except ContainerMissing:
         return True
 
 
-def _with_image(template: Mapping[str, Any], brokers: BrokerSet, image: str) -> Mapping[str, Any]:
-    own = container_of(template, brokers)["name"]
-    containers = [upgraded(each, image) if each["name"] == own else each for each in template["spec"]["containers"]]
+def _compared(template: Mapping[str, Any], brokers: BrokerSet) -> Mapping[str, Any]:
+    """A template without ours, and without the variables that the layout wants, which `patch` puts in front."""
+    def without_layout(container: Mapping[str, Any]) -> Mapping[str, Any]:
+        wanted = layout_of(container, brokers).environment
+        return _filled({**container, "env": [each for each in container.get("env") or () if each["name"] not in wanted]})
+
+    return _with_container(without_ours(template, brokers), brokers, without_layout)
+
+
+def without_ours(template: Mapping[str, Any], brokers: BrokerSet) -> Mapping[str, Any]:
+    """A template with nothing of what `patch` puts into it but the variables of the layout: its image wants those in KRaft
+    mode as well. Raises ContainerMissing."""
+    theirs = _with_container(template, brokers, lambda container: _filled({
+        **container, "volumeMounts": mount.of_the_user(container), "env": mount.environment_of_the_user(container)}))
+    pod = theirs["spec"]
+    return {**theirs, "spec": _filled({
+        **pod, "volumes": mount.volumes_of_the_user(pod.get("volumes") or ()), "initContainers": _of_the_user(pod)})}
+
+
+def _with_container(template: Mapping[str, Any], brokers: BrokerSet,
+                    change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A template with another container in place of the one that runs Kafka. Raises ContainerMissing."""
+    own = container_of(template, brokers)
+    containers = [change(each) if each is own else each for each in template["spec"]["containers"]]
     return {**template, "spec": {**template["spec"], "containers": containers}}
 
 
-def _compared(template: Mapping[str, Any], brokers: BrokerSet) -> Mapping[str, Any]:
-    """A template without ours, and without the variables that the layout wants, which `patch` puts in front."""
-    found = without_ours(template, brokers)
-    own = container_of(found, brokers)["name"]
-    containers = [_filled({**each, "env": [item for item in each.get("env") or ()
-                                           if item["name"] not in layout_of(each, brokers).environment]})
-                  if each["name"] == own else each for each in found["spec"]["containers"]]
-    return {**found, "spec": {**found["spec"], "containers": containers}}
-
-
-def without_ours(template: Mapping[str, Any], brokers: BrokerSet) -> dict[str, Any]:
-    """A template with nothing of what `patch` puts into it but the variables of the layout: its image wants those in KRaft
-    mode as well. Raises ContainerMissing."""
-    pod = template["spec"]
-    own = container_of(template, brokers)["name"]
-    return {**template, "spec": _filled({
-        **pod,
-        "volumes": mount.volumes_of_the_user(pod.get("volumes") or ()),
-        "initContainers": [each for each in pod.get("initContainers") or ()
-                           if each["name"] not in (mount.KEEPER, disks.CONTAINER)],
-        "containers": [_filled({**each, "volumeMounts": mount.of_the_user(each), "env": mount.environment_of_the_user(each)})
-                       if each["name"] == own else each for each in pod["containers"]]})}
+def _of_the_user(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A pod's init containers without ours."""
+    return [each for each in pod.get("initContainers") or () if each["name"] not in OWN]
 
 
 def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
