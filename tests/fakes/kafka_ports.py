@@ -162,7 +162,7 @@ class SimulatedAdmin:
 
     async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
         wanted = tuple(topics)
-        return await self._incarnation.call(lambda: self._serving(dict.fromkeys(wanted, 2)))
+        return await self._incarnation.call(lambda: _serving(self._kafka, dict.fromkeys(wanted, 2)))
 
     async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
         where = Address(address(f"kafka-{broker_id - 1}", "kafka"), BROKER_PORT)
@@ -178,9 +178,6 @@ class SimulatedAdmin:
 
     async def close(self) -> None:
         """Nothing is open."""
-
-    def _serving(self, answer: T) -> T:
-        return _serving(self._kafka, answer)
 
 
 def _serving(kafka: Kafka, answer: T) -> T:

@@ -55,16 +55,18 @@ def find_names_of_charts(picture: Picture) -> Iterator[Verdict]:
     upgrade (docs/facts/hand-over.md); by then the name cannot be changed any more."""
     controllers = picture.spec.controllers.name
     for name, brokers, workload in workloads(picture):
-        theirs = f"{name.removesuffix('-broker')}-controller"
+        release = name.removesuffix("-broker")
+        if HELM not in workload.marks or controllers != f"{release}-controller":
+            continue
         try:
             preset = preset_of(container_of(workload.template, brokers))
         except ContainerMissing:
-            continue
-        if HELM in workload.marks and preset is StartPreset.BITNAMI and controllers == theirs:
+            continue                                   # told by its own reason
+        if preset is StartPreset.BITNAMI:
             yield warn("NameOfTheChart", f"the chart of StatefulSet {name} has objects called {controllers} once its values"
                        " say KRaft: Helm would refuse that upgrade, since Switchover's have the name",
-                       subject=f"StatefulSet {controllers}", observed=controllers, cure="set spec.controllers.name to"
-                       f" {name.removesuffix('-broker')}-kraft")
+                       subject=f"StatefulSet {controllers}", observed=controllers,
+                       cure=f"set spec.controllers.name to {release}-kraft")
 
 
 CHECKS = (
