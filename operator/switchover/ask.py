@@ -13,6 +13,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 READ_SECONDS = 10.0
 """How long a reading may take that asks more than one node."""
+LARGEST_TREE_SECONDS = 300.0
+"""How long the reading of a whole tree of ZooKeeper's may take."""
 DEFECTS: set[str] = set()
 """Where an answer met an error that nobody expected; each place is logged once."""
 
@@ -53,3 +55,31 @@ class Cached(Generic[T]):
         if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= self._seconds:
             self._value = await known(read(), READ_SECONDS, self._clock)
         return self._value
+
+
+class Background(Generic[T]):
+    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`."""
+
+    def __init__(self, what: str, seconds: float, clock: Clock) -> None:
+        self._being_read = Unknown(f"{what} being read")
+        self._seconds = seconds
+        self._clock = clock
+        self._read: Observed[T] = self._being_read
+        self._reading: asyncio.Task[Observed[T]] | None = None
+
+    def forget(self) -> None:
+        """End what is under way."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading, self._read = None, self._being_read
+
+    async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        """The newest reading; the first one is waited for a little."""
+        age = self._clock.now() - self._read.at if isinstance(self._read, Known) else self._seconds
+        if self._reading is None and age >= self._seconds:
+            self._reading = asyncio.create_task(known(read(), LARGEST_TREE_SECONDS, self._clock))
+        if self._reading is not None:
+            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
+            if self._reading.done():
+                self._read, self._reading = self._reading.result(), None
+        return self._read

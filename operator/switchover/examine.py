@@ -1,11 +1,11 @@
 """Examine: fill the facts that Preflight alone asks for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Mapping
+from typing import TypeVar
 
-from switchover.ask import READ_SECONDS, Cached, known
-from switchover.core.kraft import names, template
+from switchover.ask import READ_SECONDS, Background, Cached, known
+from switchover.core.kraft import names, rehearsal, template
 from switchover.core.kraft.door.layout import ContainerMissing
 from switchover.core.kraft.examination import BrokerExamination, Examination, TemplateChange
 from switchover.core.kraft.facts import Address, KubernetesState
@@ -26,35 +26,6 @@ TREE_SECONDS = 20.0
 """How old the reading of the whole tree may be before the next one begins."""
 IDLE_GROUPS_SECONDS = 60.0
 """The same of the sweep over groups without members."""
-LARGEST_TREE_SECONDS = 300.0
-
-
-class _Background(Generic[T]):
-    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`."""
-
-    def __init__(self, what: str, seconds: float, clock: Clock) -> None:
-        self._being_read = Unknown(f"{what} being read")
-        self._seconds = seconds
-        self._clock = clock
-        self._read: Observed[T] = self._being_read
-        self._reading: asyncio.Task[Observed[T]] | None = None
-
-    def forget(self) -> None:
-        """End what is under way."""
-        if self._reading is not None:
-            self._reading.cancel()
-        self._reading, self._read = None, self._being_read
-
-    async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
-        """The newest reading; the first one is waited for a little."""
-        age = self._clock.now() - self._read.at if isinstance(self._read, Known) else self._seconds
-        if self._reading is None and age >= self._seconds:
-            self._reading = asyncio.create_task(known(read(), LARGEST_TREE_SECONDS, self._clock))
-        if self._reading is not None:
-            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
-            if self._reading.done():
-                self._read, self._reading = self._reading.result(), None
-        return self._read
 
 
 class Examiner:
@@ -67,8 +38,8 @@ class Examiner:
         self._clock = clock
         self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
         self._clocks: Cached[float] = Cached(clock, CLOCKS_SECONDS)
-        self._malformed: _Background[Mapping[str, str]] = _Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
-        self._idle: _Background[IdleGroups] = _Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
+        self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
+        self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
     def forget(self) -> None:
         """End what is read in the background: nobody asks any more."""
@@ -153,4 +124,5 @@ def _reserved(picture: Picture) -> tuple[tuple[str, str, str], ...]:
         ("v1", "Service", controllers),
         ("policy/v1", "PodDisruptionBudget", controllers),
         *(("v1", "Secret", name) for name in _own_secrets(picture)),
+        *([("batch/v1", "Job", rehearsal.job_name(picture.name))] if picture.spec.rehearsal.enabled else []),
     )

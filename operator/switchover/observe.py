@@ -40,7 +40,9 @@ from switchover.ports import (
     Unreachable,
     Workloads,
     ZooKeeper,
+    ZooKeeperTree,
 )
+from switchover.rehearsals import Rehearsals
 from switchover.watched_groups import WatchedGroups
 
 T = TypeVar("T")
@@ -74,6 +76,7 @@ class Clients:
     admin: KafkaAdmin
     zookeeper: ZooKeeper
     offsets: GroupOffsets
+    tree: ZooKeeperTree
     encoder_secret: str | None = field(default=None, repr=False)
     """The brokers' `password.encoder.secret`, without which passwords in ZooKeeper cannot be compared."""
     unchecked: tuple[str, ...] = ()
@@ -116,6 +119,7 @@ class Observer:
         self._minima: Known[Mapping[str, int]] | None = None
         self._parity = ParityWatch(self._metadata, clock)
         self._groups = WatchedGroups(clock)
+        self._rehearsals = Rehearsals(workloads, clock)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -178,6 +182,8 @@ class Observer:
             examination = then.create_task(
                 self._examination(picture, kubernetes.result(), brokers, clients.value.encoder_secret))
             markers = then.create_task(self._markers(picture, brokers))
+            rehearsal = then.create_task(
+                self._rehearsals.seen(picture, clients.value.tree, clients.value.encoder_secret))
         seen = views.result()
         told = [view.value for view in seen.values() if isinstance(view, Known)]
         topics = {partition.topic for view in told for partition in view.partitions} if told else None
@@ -203,6 +209,8 @@ class Observer:
             groups=groups.result(),
             zookeeper_groups=zookeeper_groups.result(),
             group_migrations=group_migrations.result(),
+            rehearsal=rehearsal.result()[0],
+            exported=rehearsal.result()[1],
             examination=examination.result(),
         )
 
@@ -216,7 +224,8 @@ class Observer:
     def _take(self, clients: Clients) -> None:
         if clients == self._clients:
             return
-        self._parity.forget()                               # it may read through a client that is closed soon
+        self._parity.forget()                               # they may read through a client that is closed soon
+        self._rehearsals.forget()
         self._clients = clients
         self._brokers_client, self._controllers_client = clients.brokers, clients.controllers
         self._admin, self.zookeeper = clients.admin, clients.zookeeper

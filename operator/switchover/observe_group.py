@@ -13,9 +13,10 @@ from switchover.core.effects import Effect, RemoveGuards, SetMode
 from switchover.core.groups import audit
 from switchover.core.groups.change import original_name
 from switchover.core.groups.clone import clone_name
-from switchover.core.groups.facts import BrokerGroups, Group, GroupState, JobRun, OffsetsTopic, Readiness
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
+from switchover.core.jobs import JobRun
 from switchover.core.kraft.facts import Address
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.group_samples import GroupSamples

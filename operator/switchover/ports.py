@@ -3,7 +3,7 @@
 Every method has a time limit of its own and raises one of the three errors below, never a client library's.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,13 +11,16 @@ from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.core.figures import Figure
-from switchover.core.groups.facts import BrokerGroups, Group, JobRun, OffsetsTopic, Readiness
+from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.jobs import JobRun
 from switchover.core.kraft.examination import BrokerExamination, StorageClasses, TemplateChange, ZooKeeperRights
 from switchover.core.kraft.facts import (
     Address,
     BrokerView,
+    ControllerNode,
     LogImage,
+    MigrationNode,
     NodeAnswer,
     Quorum,
     Workload,
@@ -29,6 +32,8 @@ from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Sweep
 from switchover.metadata.parity import TreeReading
 from switchover.partition import TopicPartition
+from switchover.rehearsal.settings import Command
+from switchover.rehearsal.tree import Tree
 
 
 class Unreachable(Exception):
@@ -391,6 +396,71 @@ class Survey(Protocol):
 
     async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
         """The ConsumerGroupMigrations in our namespace with coordination to Kafka, by the group that they move."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaNodes:
+    """How far a replica's controller has got, by the nodes that it writes; None for one that is not there."""
+
+    controller_epoch: int | None
+    controller: ControllerNode | None
+    migration: MigrationNode | None
+
+
+class ZooKeeperTree(Protocol):
+    """The whole tree of Kafka's metadata in ZooKeeper, node by node."""
+
+    async def export(self) -> Tree:
+        """What may be read of it; nothing is written."""
+        ...
+
+    async def close(self) -> None: ...
+
+class ReplicaTree(Protocol):
+    """The ZooKeeper of a rehearsal's replica; a tree lies below a chroot of its own."""
+
+    async def load(self, chroot: str, nodes: Mapping[str, bytes | None]) -> None:
+        """Create it. Refused where something is there already: no other ZooKeeper is ever written to."""
+        ...
+
+    async def export(self, chroot: str) -> Tree: ...
+    async def replica_nodes(self, chroot: str) -> ReplicaNodes: ...
+    async def delete(self, chroot: str, path: str, version: int, controller_epoch: int) -> None:
+        """As `ZooKeeper.delete`, which a rollback uses."""
+        ...
+
+
+class ReplicaProcesses(Protocol):
+    """The processes of a rehearsal's replica, by name; of each name one runs at a time."""
+
+    def start(self, name: str, command: Command) -> None:
+        """Start it, once the one of that name has ended."""
+        ...
+
+    def exit_code(self, name: str) -> int | None:
+        """Of the newest of that name; None while it runs."""
+        ...
+
+    def log(self, name: str) -> Iterator[str]:
+        """The lines of the newest of that name."""
+        ...
+
+    def stop(self, name: str) -> None:
+        """Ask it to end; SIGKILL after 10 s."""
+        ...
+
+    def data_directory(self, path: str, files: Mapping[str, str]) -> None:
+        """Make a directory with these files, in which every process may write."""
+        ...
+
+
+class Registrar(Protocol):
+    """Registers brokers with a replica's controller."""
+
+    async def __call__(self, controller: Address, brokers: Iterable[int], cluster_id: str, level: int,
+                       seconds: float) -> Mapping[int, str]:
+        """Kafka's errors for those that it refuses."""
         ...
 
 

@@ -26,6 +26,7 @@ class Settings:
     identity: str
     kubeconfig: str
     allow: Policy
+    image: str
     probe_port: int
     metrics_port: int
     log_level: str
@@ -42,6 +43,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | KINDS        | the resources that it serves, separated by commas  | both    |
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
+    | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
     | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
     | PROBE_PORT   | port of the liveness probe                         | 8080    |
     | METRICS_PORT | port of the Prometheus metrics                     | 9090    |
@@ -54,6 +56,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         identity=_needed(environment, "POD_NAME"),
         kubeconfig=environment.get("KUBECONFIG", ""),
         allow=Policy(_several(environment, "ALLOW_IMAGES"), _several(environment, "ALLOW_CLAIMS")),
+        image=environment.get("IMAGE", "").strip(),
         probe_port=_port(environment, "PROBE_PORT", 8080),
         metrics_port=_port(environment, "METRICS_PORT", 9090),
         log_level=_choice(environment, "LOG_LEVEL", "INFO", LOG_LEVELS),

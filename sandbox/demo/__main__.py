@@ -12,6 +12,7 @@ import time
 from demo import migration, proofs, rollback, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.kill import MOMENTS, Killer
+from demo.planted import Planted
 from demo.progress import Resource, picture
 from demo.run import BUILD, run
 from demo.screen import Screen
@@ -47,14 +48,18 @@ def tell(cluster: Cluster, killer: Killer, screen: Screen) -> Summary:
         say(f"plain rolling restart {number} of {PLAIN_RESTARTS} took {windows[-1][1] - windows[-1][0]:.0f} s")
     plain = [traffic.gaps(cluster, *window) for window in windows]
 
+    planted = Planted(cluster)
+    say(planted.plant())
     migration.install_operator(cluster)
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
     run = migration.Run()
     try:
-        migration.follow(cluster, run, migration.manifest(), screen.show, say, [killer, portrait])
+        migration.follow(cluster, run, migration.manifest(), screen.show, say, [planted, killer, portrait])
     finally:
         screen.close()
         (OUTPUT / "migration.json").write_text(json.dumps(run.resource, indent=2) + "\n")
+    if not planted.said:
+        raise migration.MigrationFailed("the rehearsal did not name the node that was planted")
     if killer.missed:
         raise migration.MigrationFailed(f"the operator was not killed at: {', '.join(m.words for m in killer.missed)}")
     world.await_in_sync(cluster)

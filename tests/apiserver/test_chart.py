@@ -24,7 +24,7 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
 from switchover.core import launch
-from switchover.core.groups.facts import JobState
+from switchover.core.jobs import JobState
 from switchover.ports import Fenced, Refused
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]

@@ -202,6 +202,7 @@ class FakeApi:
     def _insert(self, plural: str, fresh: Object) -> Object:
         self._uids += 1
         fresh["metadata"] |= {"namespace": NAMESPACE, "uid": f"uid-{self._uids}"}
+        fresh["metadata"].setdefault("creationTimestamp", f"{datetime.fromtimestamp(self.now(), UTC):%Y-%m-%dT%H:%M:%SZ}")
         if plural not in _WITHOUT_GENERATION:
             fresh["metadata"]["generation"] = 1
         return self._save("ADDED", plural, fresh)

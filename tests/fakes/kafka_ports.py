@@ -27,6 +27,7 @@ from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.parity import TreeReading
 from switchover.partition import TopicPartition
 from switchover.ports import NotListening, Unreachable
+from switchover.rehearsal.tree import Tree
 
 T = TypeVar("T")
 
@@ -151,6 +152,24 @@ class SimulatedNodes:
         return LogImage(log.offset - 1, log.epoch, log.state, self._kafka.metadata_version, dict(log.controllers),
                         dict(log.brokers), log.transaction, 0, replace(as_metadata(log.metadata),
                                                     epochs=dict.fromkeys(self._kafka.tree.states, EPOCH)))
+
+
+class SimulatedTree:
+    """`ports.ZooKeeperTree`: what of the tree a rehearsal is told."""
+
+    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+        self._incarnation = incarnation
+        self._kafka = kafka
+
+    async def export(self) -> Tree:
+        def nodes() -> Tree:
+            written = {f"/{name}": value.encode() for name, value in self._kafka.tree.metadata.items()}
+            return Tree({"/cluster/id": CLUSTER_ID.encode(), **written})
+
+        return await self._incarnation.call(nodes)
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 class SimulatedAdmin:

@@ -16,10 +16,14 @@ from typing import Any
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
+from switchover.adapters.pods import JOB_POD
 from switchover.core.kraft import disks, reach
 from switchover.core.kraft.door import mount
+from switchover.rehearsal.pack import unpacked
+from switchover.rehearsal.report import Report, as_message
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
+REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/facts/rehearsal.md)
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
 PROTECTION = "kubernetes.io/pvc-protection"
 
@@ -46,7 +50,7 @@ class Kubelet:
     """Looked after by `tick`; `report` is how a process says that it is ready or has crashed.
 
     `ends_in` gives the seconds for which a pod's process will go on ending once it is asked to; `rolled` is told of every
-    pod that a StatefulSet replaces by itself.
+    pod that a StatefulSet replaces by itself. `rehearsed` gives what a rehearsal leaves, a report that it found nothing.
     """
 
     api: FakeApi
@@ -55,9 +59,11 @@ class Kubelet:
     rolled: Callable[[str], None] = lambda pod: None
     held: set[str] = field(default_factory=set)        # claims that somebody else's finalizer keeps
     stuck: set[str] = field(default_factory=set)       # pods whose first init container does not end
+    rehearsed: Callable[[Report], str] = as_message
     started: list[Container] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     _due: dict[tuple[str, int], float] = field(default_factory=dict)
+    _jobs: dict[str, float] = field(default_factory=dict)
     _running: set[str] = field(default_factory=set)
     _ending: dict[str, float] = field(default_factory=dict)
     _restarts: dict[str, float] = field(default_factory=dict)
@@ -70,13 +76,15 @@ class Kubelet:
 
     def tick(self, now: float) -> None:
         """What controllers and kubelets would have done until now."""
-        for pod in list(self.api.of("pods")):
+        for pod in self._pods():
             if "deletionTimestamp" in pod["metadata"]:
                 self._end(pod["metadata"]["name"], now)
         for stateful_set in list(self.api.of("statefulsets")):
             self._control(stateful_set, now)
+        for job in list(self.api.of("jobs")):
+            self._run(job, now)
         self._collect_garbage()
-        for pod in list(self.api.of("pods")):
+        for pod in self._pods():
             name = pod["metadata"]["name"]
             again = self._restarts.get(name)
             if name in self.stuck and name not in self._running and name not in self._ending:
@@ -112,11 +120,35 @@ class Kubelet:
             self._addresses += [each["ip"] for each in self.api.objects["pods", name]["status"].get("podIPs", ())]
             self.api.gone("pods", name)
 
+    def _pods(self) -> list[Object]:
+        """Those of StatefulSets."""
+        return [pod for pod in self.api.of("pods") if JOB_POD not in pod["metadata"]["labels"]]
+
+    def _run(self, job: Object, now: float) -> None:
+        """A rehearsal that finds nothing, of the tree that its pod is told."""
+        name = job["metadata"]["name"]
+        volumes = {each["name"]: each for each in job["spec"]["template"]["spec"]["volumes"]}
+        parts = [self.api.objects.get(("configmaps", source["configMap"]["name"]))
+                 for source in volumes["tree"]["projected"]["sources"]]
+        due = self._jobs.setdefault(job["metadata"]["uid"], now + REHEARSAL_SECONDS)
+        if job.get("status") or now < due or any(part is None for part in parts):
+            return
+        tree = unpacked([part["data"]["part"] for part in parts if part is not None])
+        message = self.rehearsed(Report(tree.digest, (), len(tree.nodes), len(tree.topics), {"all": REHEARSAL_SECONDS}))
+        ended = {"name": "rehearsal", "state": {"terminated": {"exitCode": 0, "message": message}}}
+        self.api.add("v1", "Pod", "pods", f"{name}-pod", spec={"containers": []},
+                     metadata={"labels": {JOB_POD: name}, "creationTimestamp": _time(now),
+                               "ownerReferences": [{"uid": job["metadata"]["uid"], "kind": "Job", "name": name}]},
+                     status={"phase": "Succeeded", "containerStatuses": [ended]})
+        self.api.edit("jobs", name, lambda found: found.update(
+            status={"conditions": [{"type": "Complete", "status": "True"}]}))
+
     def _collect_garbage(self) -> None:
         """Pods whose StatefulSet is gone or goes in the foreground; claims that were deleted and are not used any more."""
         sets = {found["metadata"]["uid"]: found for found in self.api.of("statefulsets")}
+        self._collect_rehearsals()
         owners = set()
-        for pod in list(self.api.of("pods")):
+        for pod in self._pods():
             for owner in pod["metadata"].get("ownerReferences", ()):
                 owners.add(owner["uid"])
                 found = sets.get(owner["uid"])
@@ -131,6 +163,19 @@ class Kubelet:
             used = any(name.endswith(f"-{pod['metadata']['name']}") for pod in self.api.of("pods"))
             if "deletionTimestamp" in claim["metadata"] and not used and name not in self.held:
                 self.api.gone("persistentvolumeclaims", name)
+
+    def _collect_rehearsals(self) -> None:
+        """A Job whose migration is gone, and the pods and ConfigMaps of one that is."""
+        for kind, plural, owned in (("KafkaMigration", "kafkamigrations", ("jobs",)),
+                                    ("Job", "jobs", ("pods", "configmaps"))):
+            living = {found["metadata"]["uid"] for found in self.api.of(plural)}
+            for each in owned:
+                for found in list(self.api.of(each)):
+                    owners = found["metadata"].get("ownerReferences", ())
+                    if any(owner["kind"] == kind and owner["uid"] not in living for owner in owners):
+                        self.api.remove(each, found["metadata"]["name"])
+                        if each == "pods":
+                            self.api.gone(each, found["metadata"]["name"])
 
     def _control(self, stateful_set: Object, now: float) -> None:
         name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]

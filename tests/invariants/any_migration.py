@@ -34,6 +34,7 @@ PLACES = {
     "service": {"ProvisionControllers>", "ProvisionControllers<"},
     "budget": {"ProvisionControllers>", "ProvisionControllers<"},
     "claim": {"ProvisionControllers<"},
+    "rehearsal": {"Rehearse>", "CopyMetadata>"},
     "znode": {"EnableMigration<", "ProvisionControllers<"},
 }
 """Where an effect on each kind of thing belongs: `>` forward, `<` on the way back."""
@@ -93,7 +94,8 @@ def intent_comes_first(memory: Memory, event: Event) -> Iterator[str]:
     if standing.place not in PLACES[kind]:
         yield f"{what} in {standing.place or 'no step'}, and belongs to {', '.join(sorted(PLACES[kind]))}"
         return
-    if kind != "broker brake" and (not standing.opened or standing.finished):     # a brake takes back what others did
+    if kind not in ("broker brake", "rehearsal") and (not standing.opened or standing.finished):
+        # a brake takes back what others did; a rehearsal comes before the step that it is for
         yield f"{what} while {standing.place} is not open"
     if kind.endswith(" pod") and event.name not in standing.batch_nodes:
         yield f"{what}, but the batch on record is {list(standing.batch_nodes)}"

@@ -20,7 +20,7 @@ from invariants.events import (
 
 OUR_KINDS = {"controllerrevisions": "original", "services": "service", "poddisruptionbudgets": "budget",
              "persistentvolumeclaims": "claim", "leases": "lease", "events": "event", "znodes": "znode",
-             "kafkamigrations": "migration"}
+             "kafkamigrations": "migration", "jobs": "rehearsal", "configmaps": "rehearsal"}
 
 
 @dataclass
@@ -160,7 +160,8 @@ class Memory:
         suffixes = {"pods": ("pod", name.rpartition("-")[0]), "statefulsets": (sort, name),
                     "secrets": ("files", name.removesuffix("-switchover"))}
         if effect.resource not in suffixes:
-            own = effect.resource in ("leases", "events", "znodes", "kafkamigrations") or any(
+            known = OUR_KINDS.get(effect.resource) == "rehearsal" and "-rehearsal" in name
+            own = known or effect.resource in ("leases", "events", "znodes", "kafkamigrations") or any(
                 owner and owner in name for owner in owners)
             return OUR_KINDS.get(effect.resource, "") if own else ""
         what, owner = suffixes[effect.resource]

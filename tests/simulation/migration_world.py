@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object, copied
 from fakes.incarnation import APPLIED, Incarnation, SimulatedApiServer, serve_kopf
-from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedOffsets, SimulatedZooKeeper
+from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
 from invariants.jury import Jury
@@ -329,6 +329,7 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
         nodes=lambda _properties, _allowed: SimulatedNodes(incarnation, kafka),
         admin=lambda _: SimulatedAdmin(incarnation, kafka),
         zookeeper=lambda _: SimulatedZooKeeper(incarnation, kafka),
+        tree=lambda _: SimulatedTree(incarnation, kafka),
         offsets=lambda _: SimulatedOffsets(incarnation, kafka),
     )
 
@@ -345,7 +346,7 @@ async def operate(
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
-        KafkaMigrations(NOTHING_MORE), NAMESPACE, identity, measured, workloads, connections, timeline,
+        KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,
         metrics.migrations("KafkaMigration"))
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)

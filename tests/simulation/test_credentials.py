@@ -72,6 +72,7 @@ class SecuredWorld(MigrationWorld):
                     replace(access, properties=noted(access.properties, librdkafka.configuration))),
                 zookeeper=lambda access: inside.zookeeper(
                     replace(access, properties=noted(access.properties, zookeeper_security.credentials))),
+                tree=inside.tree,
                 offsets=inside.offsets,
             )
 

@@ -19,8 +19,6 @@ from switchover.core.groups.facts import (
     GroupSample,
     GroupState,
     GroupType,
-    JobRun,
-    JobState,
     Member,
     MemberProtocol,
     OffsetsTopic,
@@ -29,6 +27,7 @@ from switchover.core.groups.facts import (
 from switchover.core.groups.gates.lag import thresholds
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.core.jobs import JobRun, JobState
 from switchover.core.observed import Known
 from switchover.core.position import NodeRecord, Position
 from switchover.lag.group import Group as LagGroup

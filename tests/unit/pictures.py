@@ -30,6 +30,7 @@ from switchover.core.effects import (
     RaiseVersions,
     WriteNodeFiles,
 )
+from switchover.core.jobs import JobRun, JobState
 from switchover.core.kraft import modes, names, template
 from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.examination import (
@@ -47,6 +48,7 @@ from switchover.core.kraft.facts import (
     BrokerView,
     ControllerNode,
     DiskReport,
+    Export,
     Facts,
     GroupSample,
     KubernetesState,
@@ -71,6 +73,7 @@ from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord, Position
 from switchover.core.zookeeper_groups import IdleGroups
 from switchover.partition import TopicPartition
+from switchover.rehearsal.report import Report, as_message
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 UID = "5f0c7a9e-uid-of-the-migration"
@@ -83,6 +86,10 @@ OFFSET = 500
 """The high watermark of the metadata log is one more."""
 HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
 ORDERS = TopicPartition("orders", 0)
+EXPORT = Export("digest-of-tree", ("1 digest part",))
+REHEARSED = JobRun("to-kraft-rehearsal", JobState.SUCCEEDED, as_message(Report(EXPORT.digest, topics=1)), uid="uid-of-job",
+                   created=NOW - 60)
+OPERATOR_IMAGE = "switchover:1"
 
 # API keys by kind of node, as measured on Kafka 3.9 (feasibility-kraft.md 3.2).
 ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {
@@ -231,6 +238,8 @@ class Cluster:
                 for name, node in self.brokers.items()},
             markers={BROKERS[name]: self._known(node.marker) for name, node in self.brokers.items()},
             examination=self._examination(),
+            rehearsal=self._known(REHEARSED),
+            exported=self._known(EXPORT),
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
             groups={"orders": self._known((GroupSample(self.now - 1, {ORDERS: (90, 100)}),
@@ -473,7 +482,8 @@ class Cluster:
     def picture(self, position: Position, spec: KafkaMigrationSpec | None = None) -> Picture:
         seen = OFFSET + 1 if self.state is MigrationState.MIGRATION else -1
         return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, seen,
-                       {"Soak": SOAKING_SINCE}, {}, {name: (f"data-{name}/1",) for name in position.nodes})
+                       {"Soak": SOAKING_SINCE}, {}, {name: (f"data-{name}/1",) for name in position.nodes},
+                       operator_image=OPERATOR_IMAGE)
 
 
 def _address(pod: str) -> Address:

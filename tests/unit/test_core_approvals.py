@@ -23,6 +23,7 @@ CLUSTER: dict[str, Any] = {
     "upgrade": {"image": "kafka:3.9"}, "handOver": "OwnConfiguration",
     "brokers": [{"name": "other", "configuration": {"configMapRef": {"name": "kafka-config"}}}],
     "controllers": {"storage": {"size": "2Gi"}}, "soakSeconds": 1, "zookeeperRetentionSeconds": 1,
+    "rehearsal": {"enabled": False},
 }
 """Another value for every part of a KafkaMigration's spec than `pictures.spec_of()` has."""
 GROUP: dict[str, Any] = {

@@ -26,7 +26,6 @@ from switchover.core.groups.facts import (
     GroupSample,
     GroupState,
     GroupType,
-    JobState,
     OffsetsTopic,
     Readiness,
 )
@@ -37,6 +36,7 @@ from switchover.core.groups.plan import plan_of
 from switchover.core.groups.preflight.size import conversion_bytes
 from switchover.core.groups.refusals import POLICY
 from switchover.core.groups.workloads import Autoscaler
+from switchover.core.jobs import JobState
 from switchover.core.observed import Known, Unknown
 from switchover.core.policy import Policy
 from switchover.core.samples import keep, span

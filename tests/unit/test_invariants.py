@@ -84,8 +84,8 @@ LAWFUL: dict[str, tuple[Event, ...]] = {
                      cluster(14, "BBB", "SSS", quorum=False, leader="")),
     "the end": (APPROVED, cluster(1, "CCC", leader=CONTROLLERS[1], **KRAFT), FINALIZING, evict(11, "kafka-controller-0"),
                 cluster(20, "CCC", "FPP", leader=CONTROLLERS[1], **KRAFT)),
-    "turned and finished": (wanted(), at_step(1, "Preflight>"), at_step(2, "UpgradeBrokers>", opened=False),
-                            at_step(3, "UpgradeBrokers<", opened=False), at_step(4, "UpgradeBrokers<"),
+    "turned and finished": (wanted(), at_step(1, "Preflight>"), at_step(2, "Rehearse>", opened=False),
+                            at_step(3, "Rehearse<", opened=False), at_step(4, "Rehearse<"),
                             at_step(5, "Preflight<", opened=False), at_step(6, "Preflight<"),
                             at_step(7, "Preflight<", done=True), at_step(8, "Preflight>", opened=False, attempt=2)),
 }
@@ -94,7 +94,7 @@ BROKEN: dict[str, tuple[str, tuple[Event, ...]]] = {
     # O1
     "a step is jumped over": ("O1", (at_step(1, "Preflight>"), at_step(2, "EnableMigration>", opened=False))),
     "a step is left before it began": ("O1", (
-        at_step(1, "Preflight>", opened=False), at_step(2, "UpgradeBrokers>", opened=False))),
+        at_step(1, "Preflight>", opened=False), at_step(2, "Rehearse>", opened=False))),
     "turned after the point of no return": ("O1", (at_step(1, "Finalize>"), at_step(2, "Finalize<", opened=False))),
     "a new attempt in the middle": ("O1", (at_step(1, "Soak>"), at_step(2, "Soak>", attempt=2, opened=False))),
     "observedGeneration goes back": ("O1", (at_step(1, "Soak>", observedGeneration=3), at_step(40, "Soak>"))),

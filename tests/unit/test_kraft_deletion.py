@@ -68,7 +68,7 @@ def deleted(step: str, direction: Direction = FORWARD, complete: bool = False, *
 
 def test_it_may_go_when_nothing_was_touched_when_it_ended_and_when_it_is_abandoned():
     may = {step.name for step in PLAN.steps if may_go(deleted(step.name))}
-    assert may == {"Preflight", "HandOver", "ReleaseZooKeeper"}
+    assert may == {"Preflight", "Rehearse", "HandOver", "ReleaseZooKeeper"}
     assert may_go(deleted(""))
     for step in PLAN.steps:
         assert may_go(deleted(step.name, BACKWARD, complete=True))

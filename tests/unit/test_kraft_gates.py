@@ -12,10 +12,12 @@ import pytest
 
 from switchover.api.kafka_migration import HandOver, KafkaMigrationGates
 from switchover.api.meta import GroupHealth
+from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.core.effects import WriteNodeFiles
 from switchover.core.gate import Gate, Verdict
+from switchover.core.jobs import JobState
 from switchover.core.kraft import gates, goals, preflight, reach
 from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.examination import Examination
@@ -24,6 +26,7 @@ from switchover.core.kraft.facts import (
     BrokerRegistration,
     ControllerNode,
     DiskReport,
+    Export,
     Facts,
     GroupSample,
     MigrationNode,
@@ -49,12 +52,15 @@ from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
 from switchover.metadata.cluster import Difference
 from switchover.partition import TopicPartition
+from switchover.rehearsal import report
+from switchover.rehearsal.report import Report, as_message
 from unit.limits import largest
 from unit.pictures import (
     BROKERS,
     NOW,
     OFFSET,
     ORDERS,
+    REHEARSED,
     SOAKING_SINCE,
     answer,
     moment,
@@ -95,6 +101,14 @@ def reaching(*unreached: str, reported: bool = True) -> Picture:
     pods = {name: replace(pod, unreached=unreached if reported else None) for name, pod in state.controllers.pods.items()}
     template = {"spec": {"initContainers": [{"name": reach.CONTAINER}], "containers": []}}
     return spoil(picture, "kubernetes", controllers=replace(state.controllers, pods=pods, template=template))
+
+
+FOUND = report.Finding(report.Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "nothing would be copied", "/config/users/evil")
+
+
+def rehearsed(picture: Picture, **changes: object) -> Picture:
+    """The rehearsal's Job, changed."""
+    return with_fact(picture, "rehearsal", Known(replace(REHEARSED, **changes), NOW))
 
 
 def claimed() -> Picture:
@@ -187,6 +201,8 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
                      "ModesOnRecord", "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
     "StartedByItsEdits": lambda: started(to_b()),
+    "Rehearsed": lambda: moment("Rehearse"),
+    "RehearsedAgain": lambda: moment("CopyMetadata", "BBA", "PPP", (), PRE, opened=None),
     **dict.fromkeys(("ClaimFollowsRegistration", "CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced", "Parity"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
@@ -662,6 +678,22 @@ FINDINGS = [
         p, template=workload_of(finalized()).template)), F, "RevertedByGitOps", "StatefulSet kafka"),
     Finding("UsersTemplateCanBe", "a strategy that replaces pods by itself", lambda p: spoil_workload(
         p, update_strategy={"type": "RollingUpdate"}), W, "TemplateNotHeld", "kafka"),
+    Finding("Rehearsed", "no Job yet", lambda p: with_fact(p, "rehearsal", Known(None, NOW)), W, "RehearsalRunning",
+            "Job to-kraft-rehearsal"),
+    Finding("Rehearsed", "a replica that works", lambda p: rehearsed(
+        p, state=JobState.RUNNING, message="", words="pod a: Pending"), W, "RehearsalRunning"),
+    Finding("Rehearsed", "a replica that did not start", lambda p: rehearsed(
+        p, state=JobState.FAILED, message="", words="deadline exceeded"), F, "RehearsalFailed"),
+    Finding("Rehearsed", "what is no report", lambda p: rehearsed(p, message="Traceback"), F, "RehearsalFailed"),
+    Finding("Rehearsed", "an operator that does not know its image", lambda p: replace(p, operator_image=""), U,
+            "RehearsalUnknown", "IMAGE"),
+    Finding("Rehearsed", "a node that ends the controller", lambda p: rehearsed(p, message=as_message(Report("digest", (
+        replace(FOUND, reason="NodeWouldBeDeleted", severity=Severity.INFO), FOUND)))), F, "CopyWouldFail",
+            "/config/users/evil"),
+    Finding("Rehearsed", "more than the report has room for", lambda p: rehearsed(
+        p, message=as_message(Report("digest", more=1))), F, "RehearsalIncomplete"),
+    Finding("RehearsedAgain", "another tree by now", lambda p: rehearsed(
+        with_fact(p, "exported", Known(Export("other", ()), NOW)), created=NOW - 3600), W, "RehearsalRunning"),
     Finding("ControllersReachBrokers", "a network that lets brokers in alone", lambda _: reaching(
         "kafka-0.kafka:9092", "kafka-1.kafka:9092"), W, "BrokersOutOfReach", "pod kafka-controller-0"),
     Finding("ControllersReachBrokers", "a pod that starts still", lambda _: reaching(reported=False), U,

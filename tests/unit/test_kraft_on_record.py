@@ -42,7 +42,7 @@ from unit.small_plan import BACKWARD, FORWARD, intent
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 NAMES = {PRE: "PRE", ACTIVE: "MIGRATION", POST: "POST"}
-BROKERS_IN = {"UpgradeBrokers": "AAA", "RaiseProtocolVersion": "AAA", "ProvisionControllers": "AAA",
+BROKERS_IN = {"Rehearse": "AAA", "UpgradeBrokers": "AAA", "RaiseProtocolVersion": "AAA", "ProvisionControllers": "AAA",
               "EnableMigration": "BAA", "CopyMetadata": "BBB", "DualWrite": "BBB",
               "MoveBrokers": "CBB", "Soak": "CCC", "Finalize": "CCC", "HandOver": "CCC",
               "ReleaseZooKeeper": "CCC"}

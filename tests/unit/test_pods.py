@@ -1,12 +1,12 @@
 """Label selectors and the kubelet's words, as the Kubernetes API writes them."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from switchover.adapters.pods import read_job, read_pod
-from switchover.core.groups.facts import JobRun, JobState
+from switchover.core.jobs import JobRun, JobState
 from switchover.core.kraft.facts import Reached, Stage
 from switchover.core.selectors import selects
 
@@ -156,8 +156,11 @@ def test_on_the_nodes_network_only_named_ports_are_a_pods_own() -> None:
     assert read_pod(found, None, {}).host_ports is None
 
 
+CREATED = datetime(2026, 11, 21, 20, tzinfo=UTC).timestamp()
+
+
 def job(**conditions: str) -> dict[str, Any]:
-    return {"metadata": {"name": "audit"}, "status": {
+    return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"}, "status": {
         "conditions": [{"type": kind, "status": "True", "message": words} for kind, words in conditions.items()]}}
 
 
@@ -171,8 +174,10 @@ def left(message: str) -> dict[str, Any]:
 
 def test_a_job_is_told_with_what_its_newest_pod_left() -> None:
     pods = [job_pod("b", "2026-11-21T20:01:00Z", **left("second")), job_pod("a", "2026-11-21T20:00:00Z", **left("first"))]
-    assert read_job(job(SuccessCriteriaMet="", Complete=""), pods) == JobRun("audit", JobState.SUCCEEDED, "second")
-    assert read_job(job(Failed="deadline exceeded"), pods) == JobRun("audit", JobState.FAILED, "second", "deadline exceeded")
+    assert read_job(job(SuccessCriteriaMet="", Complete=""), pods) == JobRun(
+        "audit", JobState.SUCCEEDED, "second", "", "u", CREATED)
+    assert read_job(job(Failed="deadline exceeded"), pods) == JobRun(
+        "audit", JobState.FAILED, "second", "deadline exceeded", "u", CREATED)
 
 
 def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
@@ -180,4 +185,4 @@ def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
         container(waiting={"reason": "ErrImagePull", "message": "no such image"})])
     assert read_job(job(), [waiting]).words == "pod a: container kafka: ErrImagePull: no such image"
     assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).words == "pod a: Running"
-    assert read_job(job(), []) == JobRun("audit", JobState.RUNNING)
+    assert read_job(job(), []) == JobRun("audit", JobState.RUNNING, "", "", "u", CREATED)

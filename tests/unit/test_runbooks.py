@@ -8,6 +8,7 @@ from pathlib import Path
 from switchover.core.groups import preflight as groups
 from switchover.core.groups.gates import membership
 from switchover.core.groups.gates.protocol import check_plain_assignments
+from switchover.rehearsal import judge
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
@@ -30,6 +31,16 @@ def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
             yield str(reason.value)
 
 
+def rehearsed() -> Iterator[tuple[str, str]]:
+    """Of everything that a rehearsal can find, the reason and how its severity is written."""
+    yield from ((reason, "BLOCKER") for _, reason, _ in judge.ENDS.values())
+    for node in ast.walk(ast.parse(inspect.getsource(judge))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+            _, reason, severity, *_ = node.args
+            if isinstance(reason, ast.Constant):
+                yield str(reason.value), ast.unparse(severity)
+
+
 POLICY = frozenset(reason for file in ("policy.py", "credentials.py")
                    for reason in reasons_in((SOURCE / "core" / file).read_text(), FINDINGS, file))
 """What both kinds of Preflight find of images and credentials."""
@@ -37,7 +48,7 @@ POLICY = frozenset(reason for file in ("policy.py", "credentials.py")
 
 def test_reasons_and_runbooks_are_the_same() -> None:
     pages = {path.stem for path in RUNBOOKS.glob("*.md")} - {"README"}
-    assert pages == set(reasons())
+    assert pages == {*reasons(), *(reason for reason, severity in rehearsed() if severity not in ("WARNING", "INFO"))}
 
 
 def test_the_index_lists_every_page() -> None:
@@ -60,6 +71,11 @@ def listed(lines: Iterable[str]) -> list[str]:
 def test_the_table_of_preflight_lists_every_finding() -> None:
     lines = (ROOT / "docs" / "preflight.md").read_text().splitlines()
     assert listed(lines) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS), *POLICY})
+
+
+def test_the_table_of_the_rehearsal_lists_every_finding() -> None:
+    lines = (ROOT / "docs" / "rehearsal.md").read_text().splitlines()
+    assert listed(line for line in lines if line.count("|") == 4) == sorted({reason for reason, _ in rehearsed()})
 
 
 def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_other_gates_wait_for() -> None:

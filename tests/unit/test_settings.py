@@ -11,7 +11,7 @@ NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
         namespace="kafka", kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}), identity="switchover-1",
-        kubeconfig="", allow=Policy(), probe_port=8080, metrics_port=9090,
+        kubeconfig="", allow=Policy(), image="", probe_port=8080, metrics_port=9090,
         log_level="INFO", json_logs=True)
 
 

@@ -21,7 +21,7 @@ from switchover.core.policy import Policy
 
 HERE = Path(__file__).parent / "last_release"
 KINDS: dict[str, Any] = {
-    "kafkamigration": KafkaMigrations(Policy()), "consumergroupmigration": ConsumerGroupMigrations(Policy())}
+    "kafkamigration": KafkaMigrations(Policy(), "switchover:1"), "consumergroupmigration": ConsumerGroupMigrations(Policy())}
 STEPS = {"kafkamigration": "MoveBrokers", "consumergroupmigration": "Rollout"}
 NOW = 1_790_000_500.0
 each_kind = pytest.mark.parametrize("name", KINDS)

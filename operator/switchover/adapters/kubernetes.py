@@ -15,8 +15,8 @@ from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, F
 from switchover.adapters.applied import applied_by
 from switchover.adapters.member_workloads import read_member_workloads
 from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod
-from switchover.core.groups.facts import JobRun
 from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.jobs import JobRun
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Workload
 from switchover.core.selectors import selects

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from switchover.core.addresses import canonical
-from switchover.core.groups.facts import JobRun, JobState
 from switchover.core.groups.workloads import MemberPod
+from switchover.core.jobs import JobRun, JobState
 from switchover.core.kraft import disks, reach
 from switchover.core.kraft.facts import Pod, Reached, Stage
 
@@ -193,4 +193,6 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRu
         status = newest[-1].get("status") or {}
         conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
         words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status, conditions) or status.get('phase', 'Pending')}"
-    return JobRun(job["metadata"]["name"], state, messages[-1] if messages else "", words)
+    metadata = job["metadata"]
+    return JobRun(metadata["name"], state, messages[-1] if messages else "", words, metadata.get("uid", ""),
+                  datetime.fromisoformat(metadata["creationTimestamp"]).timestamp(), metadata.get("annotations") or {})

@@ -25,6 +25,8 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("policy", "poddisruptionbudgets"): ("get", "list", "create", "patch", "delete"),
     ("", "persistentvolumeclaims"): ("get", "list", "delete"),
     ("", "secrets"): ("get", "create", "patch", "delete"),
+    ("batch", "jobs"): ("get", "create", "patch", "delete"),
+    ("", "configmaps"): ("create", "patch"),
 }
 """What a KafkaMigration does with whom: the chart's Role grants it, and a test compares the two."""
 GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {

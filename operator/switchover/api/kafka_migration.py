@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from switchover.api.controllers import ControllersSpec
+from switchover.api.controllers import ControllersSpec, ResourceRequirements
 from switchover.api.meta import (
     API_VERSION,
     HOST_PORTS,
@@ -26,6 +26,7 @@ class KafkaMigrationStep(StrEnum):
     """The steps of the plan, in their order."""
 
     PREFLIGHT = "Preflight"
+    REHEARSE = "Rehearse"
     UPGRADE_BROKERS = "UpgradeBrokers"
     RAISE_PROTOCOL_VERSION = "RaiseProtocolVersion"
     PROVISION_CONTROLLERS = "ProvisionControllers"
@@ -121,6 +122,15 @@ class HandOver(StrEnum):
     OWN_CONFIGURATION = "OwnConfiguration"
 
 
+class RehearsalSpec(Model):
+    """The rehearsal of claim, copy, rollback and end on a throwaway replica, by Kafka's own code."""
+
+    enabled: bool = True
+    """False: what Kafka's migration makes of the metadata is seen first after the claim."""
+    resources: ResourceRequirements = ResourceRequirements()
+    """Of each container of the replica's pod. Absent: 1.7 GiB requested and at most 3.8 GiB used by all four together."""
+
+
 class KafkaMigrationGates(MigrationGates):
     """Thresholds of the gates."""
 
@@ -164,7 +174,7 @@ class Backups(Model):
 class KafkaMigrationSpec(MigrationSpec):
     """What the user wants."""
 
-    holds: Annotated[tuple[KafkaMigrationStep, ...], Field(max_length=12), Unique()] = (KafkaMigrationStep.FINALIZE,)
+    holds: Annotated[tuple[KafkaMigrationStep, ...], Field(max_length=13), Unique()] = (KafkaMigrationStep.FINALIZE,)
     """Steps that wait for an approval. Finalize always does."""
     zookeeper: ZooKeeperEnsemble
     """The ZooKeeper ensemble."""
@@ -176,6 +186,8 @@ class KafkaMigrationSpec(MigrationSpec):
     """Absent: the brokers must run Kafka 3.9 already."""
     controllers: ControllersSpec
     """The controllers that Switchover creates."""
+    rehearsal: RehearsalSpec = RehearsalSpec()
+    """The rehearsal, before anything is touched and again before the copy where the metadata has changed."""
     soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 86_400
     """How long dual write runs with all brokers on KRaft before Finalize may start."""
     zookeeper_retention_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 604_800

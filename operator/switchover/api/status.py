@@ -192,8 +192,10 @@ class Transition(Model):
 
 
 class Finding(Model):
-    """Something that Preflight found."""
+    """Something that Preflight or the rehearsal found."""
 
+    gate: Name = ""
+    """The gate that found it."""
     code: Annotated[str, Clipped(64)]
     """The check, such as G0.4, or its CamelCase name."""
     severity: Annotated[Severity, Told(Severity.WARNING)]
@@ -241,6 +243,6 @@ class MigrationStatus(Model):
     history: Annotated[tuple[Transition, ...], Field(max_length=50)] = ()
     """The last 50 moves."""
     findings: Annotated[tuple[Finding, ...], Field(max_length=100)] = ()
-    """What Preflight found."""
+    """What Preflight and the rehearsal found."""
     conditions: Conditions = ()
     """Kubernetes conditions, clean for kstatus."""

@@ -12,6 +12,7 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_offsets import WireOffsets
+from switchover.adapters.znode_copy import KazooTree
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
@@ -33,7 +34,18 @@ from switchover.core.kraft.facts import Address
 from switchover.metadata.passwords import ENCODER_SECRET
 from switchover.observe import Clients, Observer
 from switchover.observe_group import GroupClients, GroupObserver
-from switchover.ports import Access, Clock, GroupOffsets, Groups, KafkaAdmin, KafkaNodes, Refused, ZooKeeper, ZooKeeperGroups
+from switchover.ports import (
+    Access,
+    Clock,
+    GroupOffsets,
+    Groups,
+    KafkaAdmin,
+    KafkaNodes,
+    Refused,
+    ZooKeeper,
+    ZooKeeperGroups,
+    ZooKeeperTree,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +64,7 @@ class Adapters:
     nodes: Callable[[Mapping[str, str], AllowedServers], KafkaNodes] = KafkaWire
     admin: Callable[[Access], KafkaAdmin] = ConfluentKafkaAdmin
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
+    tree: Callable[[Access], ZooKeeperTree] = KazooTree
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
 
 
@@ -160,6 +173,7 @@ class Credentialed:
             self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
         to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
         open_admin, open_zookeeper, open_offsets = self._adapters.admin, self._adapters.zookeeper, self._adapters.offsets
+        open_tree = self._adapters.tree
         brokers = self._kept.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
@@ -167,6 +181,7 @@ class Credentialed:
             admin=self._kept.get("admin", kafka, lambda with_: open_admin(with_.to(spec.kafka.bootstrap_servers))),
             zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
             offsets=self._kept.get("offsets", kafka, lambda with_: open_offsets(with_.to(spec.kafka.bootstrap_servers))),
+            tree=self._kept.get("tree", zookeeper, lambda with_: open_tree(with_.to(spec.zookeeper.connect))),
             encoder_secret=zookeeper.properties.get(ENCODER_SECRET),
             unchecked=_unchecked(kafka, zookeeper),
         )

@@ -48,6 +48,48 @@ def plan(name: str) -> None:
         _give_up(str(error))
 
 
+@app.command()
+def rehearse(
+    file: Annotated[str, typer.Option("--file", "-f", help="A KafkaMigration's manifest; - for standard input.")],
+    release: Annotated[str, typer.Option(help="The brokers' inter.broker.protocol.version, 3.6 to 3.9.")] = "3.9",
+    output: Annotated[Path | None, typer.Option(help="The report for a change ticket, as .json or .md.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the Job for an hour, to look at.")] = False,
+) -> None:
+    """Rehearse a migration on a throwaway replica of the cluster's metadata; the cluster is not changed.
+
+    Exit code: 0 it would go through; 1 it would not; 2 it could not be rehearsed.
+    """
+    import sys
+
+    from switchover.cli.rehearse import rehearse as rehearsed
+    from switchover.cli.rehearse import written
+    from switchover.ports import Fenced, Refused, Unreachable
+    from switchover.rehearsal.report import lines
+
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        found = asyncio.run(rehearsed(read_settings(os.environ), text, release, keep=keep, told=typer.echo))
+        for line in lines(found):
+            typer.echo(line)
+        if output is not None:
+            written(found, file, output)
+    except Fenced as error:
+        _give_up(f"{error}: another rehearsal is under way")
+    except (BadSettings, Refused, Unreachable, OSError, UnicodeDecodeError) as error:
+        _give_up(str(error))
+    raise typer.Exit(0 if found.passed else 1)
+
+
+@app.command(hidden=True)
+def rehearse_replica(tree: Path, replica: Path, release: str) -> None:
+    """In the pod of a replica: conduct the rehearsal of the tree whose parts are files in TREE."""
+    from switchover.cli.rehearse_replica import MESSAGE, conduct
+    from switchover.rehearsal.settings import Place
+
+    if not conduct(tree, Place(str(replica)), release, MESSAGE, typer.echo):
+        raise typer.Exit(1)
+
+
 class Secrets(StrEnum):
     """What an export does with Secrets."""
 

@@ -52,7 +52,7 @@ async def explain(name: str, namespace: str, migrations: Migrations, connect: Co
     Gates that want several passes in a row have had only one here; they are told as passing, not as open.
     """
     migration = await read_migration(name, migrations)
-    kind = KafkaMigrations(Policy(images=("*",)))           # what the chart allows is not known here
+    kind = KafkaMigrations(Policy(images=("*",)), "*")      # what the chart allows and names is not known here
     observer = await connect(migration)
     try:
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")

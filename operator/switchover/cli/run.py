@@ -52,7 +52,7 @@ async def run_operator(settings: Settings) -> None:
         register(registry, (GROUP, VERSION, plural), loops)
 
     if "KafkaMigration" in settings.kinds:
-        add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow),
+        add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
             Connections(settings.namespace, workloads, KubernetesSurvey(server), clock))
     if "ConsumerGroupMigration" in settings.kinds:
         add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),

@@ -65,7 +65,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     old, at, before, now = migration.status, decision.position, picture.position, picture.now
     waiting = () if at.finished and decision.stalled is None else fold.waiting_of(decision.judged)
     first = waiting[0] if waiting else None
-    findings = fold.findings_of(decision.judged) if before.step == PREFLIGHT else old.findings
+    findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
     back = outlook.can_go_back
     return {
         "observed_generation": migration.metadata.generation,

@@ -142,11 +142,16 @@ def streaks_of(judged: Mapping[str, Judgement]) -> tuple[GateStreak, ...]:
     )
 
 
-def findings_of(judged: Mapping[str, Judgement]) -> tuple[Finding, ...]:
-    """What the gates found that may find several things (those of Preflight), the gravest first."""
-    findings = [
-        Finding(code=item.reason, severity=item.severity, subject=item.subject, message=item.message, cure=item.unblocks)
-        for judgement in judged.values() for item in judgement.verdict.findings if item.severity is not None
+def findings_of(judged: Mapping[str, Judgement], before: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+    """What the gates found that may find several things (those of Preflight and of the rehearsal), the gravest first.
+
+    What gates found before that are not judged in this pass stays.
+    """
+    findings = [finding for finding in before if finding.gate not in judged]
+    findings += [
+        Finding(gate=gate, code=item.reason, severity=item.severity, subject=item.subject, message=item.message,
+                cure=item.unblocks)
+        for gate, judgement in judged.items() for item in judgement.verdict.findings if item.severity is not None
     ]
     return tuple(sorted(findings, key=lambda item: _WEIGHT[item.severity])[:FINDINGS_KEPT])
 

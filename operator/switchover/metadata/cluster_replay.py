@@ -151,10 +151,10 @@ class ClusterReplay:
     def _acl(self, fields: Mapping[str, Any], offset: int) -> None:
         self._acls[fields["id"]] = Acl(
             principal=fields["principal"], host=fields["host"],
-            permission=_word(ACL_PERMISSIONS, fields["permission_type"]),
-            operation=_word(ACL_OPERATIONS, fields["operation"]),
-            resource=_word(RESOURCE_TYPES, fields["resource_type"]),
-            pattern=_word(PATTERN_TYPES, fields["pattern_type"]),
+            permission=_shown(ACL_PERMISSIONS, fields["permission_type"]),
+            operation=_shown(ACL_OPERATIONS, fields["operation"]),
+            resource=_shown(RESOURCE_TYPES, fields["resource_type"]),
+            pattern=_shown(PATTERN_TYPES, fields["pattern_type"]),
             name=fields["resource_name"],
         )
 
@@ -187,6 +187,11 @@ def _word(names: Mapping[int, str], code: int) -> str:
         return names[code]
     except KeyError:
         raise _UnknownCode(f"unknown code {code}, known are {', '.join(names.values())}") from None
+
+
+def _shown(names: Mapping[int, str], code: int) -> str:
+    """A word of an ACL. Kafka copies one that it does not know as UNKNOWN, and goes on (AclEntry, SecurityUtils)."""
+    return names.get(code, f"Unknown ({code})")
 
 
 def _change(outer: dict[Any, dict[str, Any]], owner: object, key: str, value: Any) -> None:

@@ -39,6 +39,8 @@ PRODUCER_IDS = "/latest_producer_id_block"
 FEATURE = "/feature"
 """Nothing of it is metadata that is compared; a broker of either mode reads it when it starts."""
 
+UNSTARTABLE = "and no broker starts"
+"""Of a topic's setting that a controller copies as it is."""
 _DEFAULT = "<default>"
 _CONTROLLER = -1                                # who KRaft's controllers say they are in PRODUCER_IDS
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
@@ -142,7 +144,7 @@ def _config(data: bytes) -> Mapping[str, str]:
 def _topic_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     for key, value in config.items():
         if key in TOPIC_SETTINGS and (why := why_not(TOPIC_SETTINGS[key], value)):
-            raise ValueError(f"{key} {why}, and no broker starts with it")
+            raise ValueError(f"{key} {why}, {UNSTARTABLE} with it")
     return config
 
 

@@ -140,25 +140,6 @@ class Readiness:
     assignors: tuple[str, ...] = ()
 
 
-class JobState(StrEnum):
-    """How far a Job of Kubernetes is."""
-
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-
-
-@dataclass(frozen=True, slots=True)
-class JobRun:
-    """A Job. `message` is the termination message of its newest pod that ended; `words` say what it waits for or why it
-    failed, as Kubernetes has it."""
-
-    name: str
-    state: JobState
-    message: str = ""
-    words: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class GroupSample:
     """One sweep over a group's offsets: the offset committed, None for none, and up to where its members are to commit.

@@ -24,7 +24,6 @@ from switchover.core.groups.facts import (
     BrokerGroups,
     Group,
     GroupSample,
-    JobRun,
     Member,
     MemberProtocol,
     OffsetsTopic,
@@ -32,6 +31,7 @@ from switchover.core.groups.facts import (
     StoreSample,
 )
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.core.jobs import JobRun
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.policy import NOTHING_MORE, Policy
 from switchover.core.position import Position

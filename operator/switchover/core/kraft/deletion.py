@@ -14,7 +14,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.plan import Intent
 
-UNTOUCHED = ("", "Preflight")
+UNTOUCHED = ("", "Preflight", "Rehearse")
 UNCLAIMED = (*UNTOUCHED, "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
 SUCCEEDED = ("HandOver", "ReleaseZooKeeper")
 

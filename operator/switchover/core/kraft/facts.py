@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from switchover.core.jobs import JobRun
 from switchover.core.kraft.examination import Examination
 from switchover.core.observed import NOT_ASKED, Observed
 from switchover.core.workloads import Manager
@@ -282,6 +283,14 @@ class GroupSample:
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    """ZooKeeper's tree as it was read last, masked: its digest, and its parts for a replica."""
+
+    digest: str
+    parts: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All that was observed in one pass, each item known or unknown."""
 
@@ -306,4 +315,6 @@ class Facts:
     groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
     zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
     group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
+    rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job, while it goes on and before the copy
+    exported: Observed[Export] = NOT_ASKED                 # the tree that it is to have
     examination: Examination = field(default_factory=Examination)                             # in Preflight only

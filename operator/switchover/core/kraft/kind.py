@@ -25,8 +25,9 @@ from switchover.core.status import entered_of, position_of
 class KafkaMigrations:
     """`core.kind.Kind` of KafkaMigration: every question goes to the room that knows."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, image: str) -> None:
         self._policy = policy
+        self._image = image
 
     def read(self, raw: Mapping[str, Any]) -> KafkaMigration:
         return KafkaMigration.model_validate(raw)
@@ -37,7 +38,7 @@ class KafkaMigrations:
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
-            self._policy)
+            self._policy, self._image)
 
     def plan(self, _: Picture) -> Plan[Picture]:
         return PLAN

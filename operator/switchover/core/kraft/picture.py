@@ -42,6 +42,7 @@ class Picture:
     paces: Mapping[str, Pace] = field(default_factory=dict)
     volumes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     policy: Policy = NOTHING_MORE
+    operator_image: str = ""
 
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from switchover.core.effects import Effect
 from switchover.core.gate import Gate
-from switchover.core.kraft import goals, nodes, preflight, way_back
+from switchover.core.kraft import goals, nodes, preflight, rehearsal, way_back
 from switchover.core.kraft.gates import (
     backups,
     credentials,
@@ -24,6 +24,7 @@ from switchover.core.kraft.gates import (
 from switchover.core.kraft.gates import way_back as to_zookeeper
 from switchover.core.kraft.gates.on_record import RECORD_HOLDS, check_finalize_begun, check_hand_over_begun
 from switchover.core.kraft.gates.parity import PARITY
+from switchover.core.kraft.gates.rehearsal import REHEARSED, REHEARSED_AGAIN
 from switchover.core.kraft.gates.windows import WITHIN_WINDOW
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Observed
@@ -80,8 +81,8 @@ TO_C = brokers(
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
 HANDED_ON = controllers("P", way_back.to_hand_on, before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,),
                         sizes=nodes.one_by_one, restart=True)
-REHEARSED = controllers(
-    "P", way_back.to_rehearse, sizes=nodes.one_by_one, restart=True,
+FAILED_OVER = controllers(
+    "P", way_back.to_fail_over, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
     after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
 TO_F = controllers(
@@ -137,6 +138,8 @@ GIVEN_BACK: Leg[Picture] = Leg(
 
 PLAN: Plan[Picture] = Plan((
     Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
+    Step("Rehearse", rests_on=RECORD,
+         forward=Leg(goal=rehearsal.rehearse, done=(REHEARSED,)), back=Leg(one_way=True)),
     Step("UpgradeBrokers", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
@@ -178,7 +181,7 @@ PLAN: Plan[Picture] = Plan((
              one_way=True, critical=way_back.is_critical)),
     Step("CopyMetadata", rests_on=RECORD,
          forward=Leg(
-             enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK),
+             enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=rehearsal.rehearse_again,
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
              keep=goals.keep_on_delete,
              rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
@@ -206,7 +209,7 @@ PLAN: Plan[Picture] = Plan((
              watch=(dual_write.DUAL_WRITE_ALIVE, *DRIVER, workloads.TEMPLATE_IS_OURS, *KEPT),
              rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
              keep=goals.keep_on_delete,
-             rollouts=(REHEARSED,),
+             rollouts=(FAILED_OVER,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
     Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,

@@ -108,7 +108,7 @@ def to_hand_on(picture: Picture) -> Observed[list[str]]:
     return Known([leader] if old else [], quorum.at)
 
 
-def to_rehearse(picture: Picture) -> Observed[list[str]]:
+def to_fail_over(picture: Picture) -> Observed[list[str]]:
     """The leader of this moment, once in the soak."""
     quorum = picture.facts.quorum
     if picture.position.batches_done:

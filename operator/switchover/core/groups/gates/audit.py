@@ -2,8 +2,8 @@
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.groups.audit import told
-from switchover.core.groups.facts import JobState
 from switchover.core.groups.picture import Picture
+from switchover.core.jobs import JobState
 from switchover.core.observed import Known
 
 AGAIN = "delete the Job, and it is made anew"

@@ -9,6 +9,7 @@ from switchover.core.kraft import names
 from switchover.core.kraft.door.layout import ContainerMissing, container_of, preset_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, kubernetes, workloads, zookeeper
+from switchover.core.kraft.rehearsal import job_name
 from switchover.core.observed import Known
 
 
@@ -39,13 +40,13 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
     reserved = picture.facts.examination.objects
     if not isinstance(reserved, Known):
         raise Unseen(unknown("NotObserved", reserved.why, subject="objects with the controllers' names"))
-    own = {names.node_files(brokers) for brokers in picture.broker_sets}
+    own = {*(f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets), f"Job {job_name(picture.name)}"}
     for found, manager in sorted(reserved.value.items()):
-        if found.removeprefix("Secret ") not in own:
+        if found not in own:
             yield fail("Residue", f"{found} exists already", subject=found,
                        unblocks="delete it, or choose another spec.controllers.name")
         elif manager != names.MANAGER:
-            yield fail("NameTaken", f"{found} exists and is not Switchover's: the brokers' files would be written over it",
+            yield fail("NameTaken", f"{found} exists and is not Switchover's, which would write over it or have it replaced",
                        subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,
                        unblocks="rename or delete it")
 

@@ -1,0 +1,126 @@
+"""`switchover rehearse`: the rehearsal of a manifest, without a migration."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from switchover.adapters.api_server import connect
+from switchover.adapters.clock import WallClock
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.cli.connections import REAL, Credentialed
+from switchover.core.jobs import JobRun
+from switchover.core.kraft import rehearsal
+from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
+from switchover.core.kraft.modes import METADATA_LEVELS
+from switchover.ports import Refused
+from switchover.rehearsal.mask import masked
+from switchover.rehearsal.pack import packed
+from switchover.rehearsal.report import Report
+from switchover.settings import Settings
+
+POLL_SECONDS = 1.0
+
+
+def read_manifest(text: str, namespace: str) -> KafkaMigration:
+    """The KafkaMigration in a file. Raises Refused in words."""
+    try:
+        raw = yaml.safe_load(text)
+        if not isinstance(raw, dict) or raw.get("kind") != "KafkaMigration":
+            raise Refused("the file must hold one KafkaMigration")
+        metadata = {"namespace": namespace, "uid": "", "resourceVersion": "", "generation": 1, **(raw.get("metadata") or {})}
+        return KafkaMigration.model_validate({**raw, "metadata": metadata, "status": {}})
+    except yaml.YAMLError as error:
+        raise Refused(f"the file is no YAML: {error}") from None
+    except ValidationError as error:
+        found = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+        raise Refused(found) from None
+
+
+async def rehearse(settings: Settings, text: str, release: str, *, keep: bool, told: Callable[[str], None]) -> Report:
+    """Rehearse what a manifest says. Raises Refused and Unreachable when it could not come to its end."""
+    if not settings.image:
+        raise Refused("IMAGE is not set: the replica's pod needs the operator's image")
+    if release not in METADATA_LEVELS:
+        raise Refused(f"--release {release} is none of {', '.join(METADATA_LEVELS)}")
+    migration = read_manifest(text, settings.namespace)
+    server = await connect(settings.namespace, settings.kubeconfig)
+    workloads = KubernetesWorkloads(server, WallClock())
+    clients = Credentialed(migration, workloads, REAL)
+    try:
+        found = await _rehearse(settings, migration, release, workloads, clients, keep, told)
+        return found.at(migration.spec.zookeeper.connect)
+    finally:
+        await clients.close()
+        await server.close()
+
+
+async def _rehearse(settings: Settings, migration: KafkaMigration, release: str, workloads: KubernetesWorkloads,
+                    clients: Credentialed, keep: bool, told: Callable[[str], None]) -> Report:
+    own, wanted = migration.spec.brokers[0], migration.spec.rehearsal
+    workload = await workloads.stateful_set(own.name)
+    if workload is None:
+        raise Refused(f"StatefulSet {own.name} does not exist in namespace {settings.namespace}")
+    try:
+        container = container_of(workload.template, own)
+    except ContainerMissing as error:
+        raise Refused(f"StatefulSet {own.name}: {error}") from None
+    if migration.spec.upgrade is not None:
+        container = {**container, "image": migration.spec.upgrade.image}
+    told("reading ZooKeeper")
+    found = await clients.clients(controllers=False)
+    tree = await found.tree.export()
+    tree = replace(tree, nodes=masked(tree.nodes, found.encoder_secret))
+    parts = packed(tree)
+    told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
+    name = rehearsal.job_name(f"{migration.metadata.name[:48]}-try")
+    await workloads.create(rehearsal.job(name, wanted, workload.template["spec"], container,
+                                         layout_of(container, own).script, release, settings.image, len(parts)))
+    try:
+        job = await _there(workloads, name)
+        for part in rehearsal.config_maps(name, job.uid, parts):
+            await workloads.apply(part)
+        return await _ended(workloads, name, told)
+    finally:
+        if keep:
+            told(f"kept for {rehearsal.KEPT_SECONDS // 60} minutes: kubectl logs job/{name} -c {rehearsal.CONDUCTOR}")
+        else:
+            await workloads.delete_object("batch/v1", "Job", name)
+
+
+async def _there(workloads: KubernetesWorkloads, name: str) -> JobRun:
+    job = await workloads.job(name)
+    if job is None:
+        raise Refused(f"Job {name} was deleted")
+    return job
+
+
+async def _ended(workloads: KubernetesWorkloads, name: str, told: Callable[[str], None]) -> Report:
+    words = ""
+    while True:
+        job = await _there(workloads, name)
+        if job.message or job.ended:
+            found = rehearsal.told(job)
+            if isinstance(found, str):
+                raise Refused(f"the rehearsal did not come to its end: {found}")
+            return found
+        if job.words != words:
+            told(words := job.words)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def written(found: Report, name: str, output: Path) -> None:
+    """The report for a change ticket, as its name says: .json or .md."""
+    from switchover.rehearsal import report as reports
+
+    match output.suffix:
+        case ".json":
+            output.write_text(reports.as_json(found) + "\n")
+        case ".md":
+            output.write_text(reports.as_markdown(found, name))
+        case other:
+            raise Refused(f"--output {output}: {other or 'no ending'} is neither .json nor .md")

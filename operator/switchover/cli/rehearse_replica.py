@@ -1,0 +1,54 @@
+"""What runs in a replica's pod beside its processes: it conducts the rehearsal, and leaves the report."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from switchover.adapters.replica import SharedDirectory
+from switchover.adapters.wire import KafkaWire
+from switchover.adapters.wire_registration import register
+from switchover.adapters.znode_copy import KazooTree
+from switchover.ports import Access, Refused, Unreachable
+from switchover.rehearsal import report as reports
+from switchover.rehearsal.pack import unpacked
+from switchover.rehearsal.report import Report
+from switchover.rehearsal.settings import Place
+from switchover.rehearsal.tree import Tree
+from switchover.rehearse import NoReplica, Parts, Rehearsal
+
+MESSAGE = Path("/dev/termination-log")
+ANSWER_SECONDS = 30.0
+"""A replica has what the nodes have to spare."""
+
+
+def conduct(tree: Path, place: Place, release: str, message: Path, told: Callable[[str], None]) -> bool:
+    """Rehearse the tree whose parts are files, at a place that the processes' containers share.
+
+    The report goes to `told`, on one line, and to the termination message, or in its place why there is none. False then.
+    """
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
+    processes = SharedDirectory(Path(place.directory))
+    try:
+        parts = [part.read_text() for part in sorted(tree.iterdir()) if part.is_file()]
+        found = asyncio.run(_rehearsed(unpacked(parts), place, processes, release, told))
+    except (NoReplica, Refused, Unreachable, ValueError, OSError) as error:
+        message.write_text(str(error)[:reports.LARGEST])
+        told(f"it did not come to its end: {error}")
+        return False
+    finally:
+        processes.end()
+    message.write_text(reports.as_message(found))
+    for line in (*reports.lines(found), reports.as_json(found)):
+        told(line)
+    return True
+
+
+async def _rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str,
+                     told: Callable[[str], None]) -> Report:
+    zookeeper = KazooTree(Access(f"{place.host}:{place.zookeeper}"), seconds=ANSWER_SECONDS)
+    try:
+        return await Rehearsal(tree, release, Parts(
+            place, processes, zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register), told).run()
+    finally:
+        await zookeeper.close()

@@ -1,0 +1,132 @@
+"""What a rehearsal found, as people and the operator read it: it names nodes and keys, and shows no value."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from switchover import documents
+from switchover.api.status import Severity
+
+LARGEST = 4096
+"""Bytes that a kubelet keeps of a termination message."""
+VERSION = 1
+
+
+class Stage(StrEnum):
+    """Of a rehearsal, in the order in which findings are told."""
+
+    EXPORT = "Export"
+    BROKERS = "Brokers"
+    CLAIM = "Claim"
+    COPY = "Copy"
+    SYNC = "Sync"
+    IMAGE = "Image"
+    CANARY = "Canary"
+    ROLLBACK = "Rollback"
+    FINALIZE = "Finalize"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the migration would meet. `reason` has a runbook, `subject` is the znode, where one is known."""
+
+    stage: Stage
+    reason: str
+    severity: Severity
+    message: str
+    subject: str = ""
+    cure: str = ""
+
+
+ZOOKEEPER = "ZOOKEEPER_CONNECT"
+"""Stands in a cure for the brokers' zookeeper.connect, which a replica does not know."""
+
+
+def delete(path: str) -> str:
+    """The command that deletes a node."""
+    return f"zookeeper-shell.sh {ZOOKEEPER} delete {shlex.quote(path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result. `digest` is that of the tree, `seconds` what each part took, `more` how many findings were left out."""
+
+    digest: str
+    findings: tuple[Finding, ...] = ()
+    znodes: int = 0
+    topics: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    more: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing stands in the way of the migration."""
+        return not self.more and all(finding.severity is not Severity.BLOCKER for finding in self.findings)
+
+    def at(self, connect: str) -> "Report":
+        """The report with commands for the ensemble that it is about."""
+        return replace(self, findings=tuple(
+            replace(finding, cure=finding.cure.replace(ZOOKEEPER, connect)) for finding in self.findings))
+
+
+def as_json(report: Report) -> str:
+    """The whole report, on one line."""
+    return json.dumps({"version": VERSION, **asdict(report)}, separators=(",", ":"))
+
+
+def as_message(report: Report) -> str:
+    """The report in as many bytes as a termination message has: the last findings go first."""
+    kept = list(report.findings)
+    while True:
+        text = as_json(Report(report.digest, tuple(kept), report.znodes, report.topics, report.seconds,
+                              report.more + len(report.findings) - len(kept)))
+        if len(text.encode()) <= LARGEST or not kept:
+            return text
+        kept.pop()
+
+
+def read(text: str) -> Report:
+    """A report as `as_json` writes it. Raises ValueError for what is none."""
+    try:
+        fields: dict[str, Any] = documents.parsed(text)
+        if fields.pop("version") != VERSION:
+            raise ValueError("of another version")
+        findings = tuple(Finding(**{**each, "stage": Stage(each["stage"]), "severity": Severity(each["severity"])})
+                         for each in fields.pop("findings"))
+        return Report(findings=findings, **fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError("not a report of a rehearsal") from error
+
+
+def as_markdown(report: Report, name: str) -> str:
+    """The report for a change ticket."""
+    seconds = ", ".join(f"{part} {taken:.1f} s" for part, taken in report.seconds.items())
+    lines = [
+        f"# Rehearsal of the migration of {name}", "",
+        f"**{'Passed' if report.passed else 'Not passed'}.** {report.topics} topics, {report.znodes} znodes,"
+        f" digest {report.digest}. {seconds}.", ""]
+    if report.findings:
+        lines += ["| Stage | Finding | Weight | What | Node | What to do |", "|---|---|---|---|---|---|"]
+        lines += [f"| {each.stage} | {each.reason} | {each.severity} | {_cell(each.message)} | {_cell(each.subject)}"
+                  f" | {_cell(each.cure)} |" for each in report.findings]
+    return "\n".join([*lines, ""])
+
+
+def lines(report: Report) -> Sequence[str]:
+    """The report for a terminal."""
+    told = [f"{'passed' if report.passed else 'NOT PASSED'}: {report.topics} topics, {report.znodes} znodes,"
+            f" digest {report.digest}"]
+    told += [f"  {part}: {taken:.1f} s" for part, taken in report.seconds.items()]
+    for each in report.findings:
+        told.append(f"{each.severity}: {each.reason} ({each.stage}): {each.message}")
+        told += [f"  {label}: {text}" for label, text in (("node", each.subject), ("to do", each.cure)) if text]
+    if report.more:
+        told.append(f"and {report.more} more")
+    return told
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")

@@ -1,0 +1,64 @@
+"""Rehearsals on processes of this machine: what runs in a pod's containers runs here under bash."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from adapters.servers import KAFKA, free_port, libraries, loopback
+from switchover.adapters.replica import SharedDirectory
+from switchover.adapters.wire import KafkaWire
+from switchover.adapters.wire_registration import register
+from switchover.adapters.znode_copy import KazooTree
+from switchover.cli.rehearse_replica import ANSWER_SECONDS
+from switchover.core.kraft.rehearsal import PROCESSES
+from switchover.ports import Access
+from switchover.rehearsal.report import Report
+from switchover.rehearsal.scripts import RUN
+from switchover.rehearsal.settings import Place
+from switchover.rehearsal.tree import Tree
+from switchover.rehearse import Parts, Rehearsal
+
+ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG")
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[Place]:
+    """A replica's place, with what runs its processes."""
+    host = loopback(2181).host
+    environment = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ} | {"KAFKA_LIBS": str(libraries())}
+    (directory / "commands").mkdir()
+    run_class = directory / "bin" / "kafka-run-class.sh"
+    run_class.parent.mkdir()
+    # Java ends with the runner that started it, and that with pytest, however either ends.
+    run_class.write_text(f'#!/bin/sh\nexec setpriv --pdeathsig KILL -- {KAFKA / "bin" / "kafka-run-class.sh"} "$@"\n')
+    run_class.chmod(0o755)
+    runners = [subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory),
+         str(run_class.with_name("kafka-server-start.sh"))], env=environment, start_new_session=True) for name in PROCESSES]
+    try:
+        yield Place(str(directory), host, broker=free_port(), controller=free_port(), zookeeper=free_port())
+    finally:
+        (directory / "commands" / "end").touch()
+        for runner in runners:
+            runner.wait(60)
+
+
+def pids(directory: Path, name: str) -> list[int]:
+    """The Java processes of a replica whose configuration is called so."""
+    command = ["pgrep", "-f", f"^java .*{directory}/commands/{name}"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+async def rehearsed(directory: Path, nodes: Mapping[str, bytes | None], release: str = "3.9") -> Report:
+    """The report of a whole rehearsal of this tree."""
+    with running(directory) as place:
+        zookeeper = KazooTree(Access(f"{place.host}:{place.zookeeper}"), seconds=ANSWER_SECONDS)
+        try:
+            parts = Parts(
+                place, SharedDirectory(directory), zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register)
+            return await Rehearsal(Tree(nodes), release, parts, print).run()
+        finally:
+            await zookeeper.close()

@@ -1,0 +1,182 @@
+"""Rehearsals with Kafka's own ZooKeeper, controller and broker: what they say of trees with and without faults."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.security import make_acl, make_digest_acl
+
+from adapters.rehearsals import pids, rehearsed, running
+from adapters.servers import ZooKeeperServer
+from fakes.planted_trees import FAULTS, Nodes, clean, planted
+from switchover.adapters.znode_copy import KazooTree
+from switchover.api.status import Severity
+from switchover.cli.rehearse_replica import conduct
+from switchover.ports import Access, Refused
+from switchover.rehearsal import pack
+from switchover.rehearsal import report as reports
+from switchover.rehearsal.log import LOG4J
+from switchover.rehearsal.mask import masked
+from switchover.rehearsal.report import Report
+from switchover.rehearsal.tree import Tree, to_create
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def told(found: Report) -> set[tuple[str, str]]:
+    print(*reports.lines(found), sep="\n")
+    return {(each.reason, each.subject) for each in found.findings}
+
+
+def tree_files(directory: Path, nodes: Nodes) -> Path:
+    directory.mkdir()
+    for index, part in enumerate(pack.packed(Tree(masked(nodes, None)))):
+        (directory / f"{index:04}").write_text(part)
+    return directory
+
+
+def test_a_clean_tree_in_the_pods_own_command_and_no_credential_comes_to_it(tmp_path: Path) -> None:
+    lines: list[str] = []
+    files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
+    replica.mkdir()
+    with running(replica) as place:
+        assert conduct(files, place, "3.9", message, lines.append), lines
+    found = reports.read(message.read_text())
+    assert (found.passed, found.findings, found.topics) == (True, (), 8), found
+    assert reports.read(lines[-1]) == found
+    assert found.digest == Tree(masked(clean(), None)).digest
+    keys = json.loads(clean()["/config/users/alice"] or b"")["config"]["SCRAM-SHA-512"].split(",")
+    secrets = [key.partition("=")[2].encode() for key in keys[:3]]
+    everywhere = [file for file in replica.rglob("*") if file.is_file()]
+    assert len(everywhere) > 10
+    assert [file for file in everywhere if any(secret in file.read_bytes() for secret in secrets)] == []
+
+
+async def test_what_passes_is_told_for_what_dual_write_would_make_of_it(tmp_path: Path) -> None:
+    found = await rehearsed(tmp_path, planted(
+        "user not sanitized", "settings of a topic that is gone", "ACLs without entries", "topic marked for deletion",
+        "two topics with one id", "quota of a host that is none", "partition without a state", "unknown setting"))
+    assert told(found) == {
+        ("NodeWouldBeCreated", "/config/users/CN%3Dx%2CO%3Dy"), ("NodeWouldBeDeleted", "/config/topics/gone"),
+        ("NodeWouldBeDeleted", "/kafka-acl/Topic/evil"), ("TopicWouldGo", "/brokers/topics/topic-7"),
+        ("TopicWouldVanish", next(iter(vanished(found)))), ("BrokersWouldComplain", "/config/ips/no-such-host.invalid")}
+    assert vanished(found) < {"/brokers/topics/topic-3", "/brokers/topics/topic-4"}
+
+
+def vanished(found: Report) -> set[str]:
+    return {each.subject for each in found.findings if each.reason == "TopicWouldVanish"}
+
+
+async def test_several_faults_that_each_end_it_are_found_in_one_rehearsal(tmp_path: Path) -> None:
+    """In production each of them would be met after the one before it was mended."""
+    found = await rehearsed(tmp_path, planted(
+        "replica on a broker that is gone", "producer ids empty", "unknown quota", "setting no broker starts with"))
+    assert told(found) >= {
+        ("DeadBrokerInAssignment", "/brokers/ids"), ("CopyWouldFail", "/latest_producer_id_block"),
+        ("BrokersWouldEnd", "/config/topics/topic-2")}
+    assert {each.subject for each in found.findings} >= {"/config/clients/evil"}
+    assert all(each.severity is Severity.BLOCKER for each in found.findings)
+
+
+async def test_a_node_that_nobody_names_is_found_by_halving(tmp_path: Path) -> None:
+    found = await rehearsed(tmp_path, planted("ACL for nobody"))
+    assert told(found) == {("CopyWouldFail", "/kafka-acl/Topic/evil")}
+
+
+def test_a_replica_that_dies_is_told_within_its_limits(tmp_path: Path) -> None:
+    lines: list[str] = []
+    files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
+    replica.mkdir()
+
+    def kill_when_claimed(line: str) -> None:
+        lines.append(line)
+        if line == "claimed":
+            for pid in pids(replica, "zookeeper"):
+                os.kill(pid, signal.SIGKILL)
+
+    with running(replica) as place:
+        assert not conduct(files, place, "3.9", message, kill_when_claimed)
+    assert "did not answer" in message.read_text() or "ended" in message.read_text()
+
+
+def test_parts_of_no_tree_are_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "0000").write_text("3 digest abc")
+    (tmp_path / "replica").mkdir()
+    with running(tmp_path / "replica") as place:
+        assert not conduct(tmp_path / "tree", place, "3.9", tmp_path / "message", print)
+    assert (tmp_path / "message").read_text() == "these are not the parts of one packed tree"
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long) for name in FAULTS])
+async def test_every_kind_of_fault(tmp_path: Path, name: str) -> None:
+    found, fault = await rehearsed(tmp_path, planted(name)), FAULTS[name]
+    said = told(found)
+    if not fault.reason:
+        assert [each for each in found.findings if each.severity is not Severity.INFO] == []
+    elif fault.subject:
+        assert (fault.reason, fault.subject) in said
+    else:
+        assert fault.reason in {reason for reason, _ in said}
+
+
+# --- the export -----------------------------------------------------------------------------------------------------------
+
+
+def plant(client: KazooClient, nodes: Nodes) -> None:
+    for path, data in to_create(nodes):
+        client.create(path, data)
+
+
+async def exported(server: ZooKeeperServer, client: KazooClient) -> Tree:
+    tree = KazooTree(Access(f"{server.address}{client.chroot}"))
+    try:
+        return await tree.export()
+    finally:
+        await tree.close()
+
+
+def zxid(client: KazooClient) -> str:
+    return next(line for line in client.command(b"srvr").splitlines() if line.startswith("Zxid"))
+
+
+async def test_an_export_is_the_whole_tree_and_writes_nothing(server: ZooKeeperServer, client: KazooClient) -> None:
+    plant(client, clean() | {"/consumers/g/offsets/t/0": b"1", "/controller": b"{}", "/migration": b"{}", "/hbase": b"x"})
+    tree = KazooTree(Access(f"{server.address}{client.chroot}"))
+    await tree.export()
+    before = zxid(client)
+    found = await tree.export()
+    assert zxid(client) == before
+    await tree.close()
+    assert found.nodes == {**clean(), "/kafka-acl-extended/prefixed": None, **{
+        path: None for path, _ in to_create(clean()) if path in found.nodes and path not in clean()}}
+    assert found.nodes["/latest_producer_id_block"] == clean()["/latest_producer_id_block"]
+    assert (found.denied, found.gone) == ((), 0)
+
+
+async def test_what_may_not_be_read_is_named_and_the_rest_is_read(server: ZooKeeperServer, client: KazooClient) -> None:
+    plant(client, clean())
+    client.set_acls("/config/users", [make_digest_acl("kafka", "secret", all=True)])
+    client.set_acls("/config/users/alice", [make_digest_acl("kafka", "secret", all=True)])
+    client.set_acls("/delegation_token/tokens/token-1", [make_acl("world", "anyone", create=True)])
+    found = await exported(server, client)
+    assert found.denied == ("/config/users", "/delegation_token/tokens/token-1")
+    assert found.topics == Tree(clean()).topics
+
+
+async def test_nothing_is_loaded_into_a_zookeeper_that_is_not_empty(server: ZooKeeperServer, client: KazooClient) -> None:
+    tree = KazooTree(Access(str(server.address)))
+    try:
+        with pytest.raises(Refused, match="no empty replica"):
+            await tree.load(client.chroot, clean())
+        await tree.load(f"{client.chroot}/here", clean())
+        assert (await tree.export(f"{client.chroot}/here")).nodes.items() >= clean().items()
+    finally:
+        await tree.close()
+
+
+def test_how_its_processes_log() -> None:
+    assert LOG4J.startswith("log4j.rootLogger=INFO")
