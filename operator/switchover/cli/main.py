@@ -68,26 +68,16 @@ def rehearse(
 
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        found = asyncio.run(rehearsed(read_settings(os.environ), text, release, keep=keep, told=typer.echo))
+        name, found = asyncio.run(rehearsed(read_settings(os.environ), text, release, keep=keep, told=typer.echo))
         for line in lines(found):
             typer.echo(line)
         if output is not None:
-            written(found, file, output)
+            written(found, name, output)
     except Fenced as error:
         _give_up(f"{error}: another rehearsal is under way")
     except (BadSettings, Refused, Unreachable, OSError, UnicodeDecodeError) as error:
         _give_up(str(error))
     raise typer.Exit(0 if found.passed else 1)
-
-
-@app.command(hidden=True)
-def rehearse_replica(tree: Path, replica: Path, release: str) -> None:
-    """In the pod of a replica: conduct the rehearsal of the tree whose parts are files in TREE."""
-    from switchover.cli.rehearse_replica import MESSAGE, conduct
-    from switchover.rehearsal.settings import Place
-
-    if not conduct(tree, Place(str(replica)), release, MESSAGE, typer.echo):
-        raise typer.Exit(1)
 
 
 class Secrets(StrEnum):

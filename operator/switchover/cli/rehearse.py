@@ -1,6 +1,7 @@
 """`switchover rehearse`: the rehearsal of a manifest, without a migration."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from switchover.core.kraft import rehearsal
 from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.modes import METADATA_LEVELS
 from switchover.ports import Refused
+from switchover.rehearsal import report as reports
 from switchover.rehearsal.mask import masked
 from switchover.rehearsal.pack import packed
 from switchover.rehearsal.report import Report
@@ -41,19 +43,22 @@ def read_manifest(text: str, namespace: str) -> KafkaMigration:
         raise Refused(found) from None
 
 
-async def rehearse(settings: Settings, text: str, release: str, *, keep: bool, told: Callable[[str], None]) -> Report:
-    """Rehearse what a manifest says. Raises Refused and Unreachable when it could not come to its end."""
+async def rehearse(settings: Settings, text: str, release: str, *, keep: bool,
+                   told: Callable[[str], None]) -> tuple[str, Report]:
+    """Rehearse what a manifest says: its name, and the report. Raises Refused and Unreachable when it does not come to its
+    end."""
     if not settings.image:
         raise Refused("IMAGE is not set: the replica's pod needs the operator's image")
     if release not in METADATA_LEVELS:
         raise Refused(f"--release {release} is none of {', '.join(METADATA_LEVELS)}")
     migration = read_manifest(text, settings.namespace)
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
     server = await connect(settings.namespace, settings.kubeconfig)
     workloads = KubernetesWorkloads(server, WallClock())
     clients = Credentialed(migration, workloads, REAL)
     try:
         found = await _rehearse(settings, migration, release, workloads, clients, keep, told)
-        return found.at(migration.spec.zookeeper.connect)
+        return migration.metadata.name, found.at(migration.spec.zookeeper.connect)
     finally:
         await clients.close()
         await server.close()
@@ -115,8 +120,6 @@ async def _ended(workloads: KubernetesWorkloads, name: str, told: Callable[[str]
 
 def written(found: Report, name: str, output: Path) -> None:
     """The report for a change ticket, as its name says: .json or .md."""
-    from switchover.rehearsal import report as reports
-
     match output.suffix:
         case ".json":
             output.write_text(reports.as_json(found) + "\n")

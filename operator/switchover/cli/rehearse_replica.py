@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from switchover.adapters.replica import SharedDirectory
@@ -52,3 +54,13 @@ async def _rehearsed(tree: Tree, place: Place, processes: SharedDirectory, relea
             place, processes, zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register), told).run()
     finally:
         await zookeeper.close()
+
+
+def main() -> int:
+    """Arguments: the directory with the tree's parts, the one that is shared, and the release. 0 where there is a report."""
+    tree, replica, release = sys.argv[1:]
+    return 0 if conduct(Path(tree), Place(replica), release, MESSAGE, partial(print, flush=True)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -168,7 +168,7 @@ _MOUNTS = ({"name": "replica", "mountPath": REPLICA}, {"name": "tmp", "mountPath
 def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": CONDUCTOR, "image": image,
-        "command": ["switchover", "rehearse-replica", TREE, REPLICA, release],
+        "command": ["python3", "-m", "switchover.cli.rehearse_replica", TREE, REPLICA, release],
         "imagePullPolicy": kafka.get("imagePullPolicy", "IfNotPresent"),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "allowPrivilegeEscalation": False,
