@@ -34,8 +34,15 @@ class KazooTree(ZooKeeperSession):
     async def export(self, chroot: str = "", told: Callable[[int], None] = lambda _: None) -> Tree:
         """Every node of COPIED that may be read, `told` how many there are so far. Nothing is written.
 
-        What goes while it is read is counted; below a node that may not be read nothing is asked for.
+        What goes while it is read is counted; below a node that may not be read nothing is asked for. The session ends with
+        it: one that is kept would knock at a ZooKeeper that was stopped for good, until the network answers nobody any more.
         """
+        try:
+            return await self._export(chroot, told)
+        finally:
+            await self._call(lambda _: self._disconnect())
+
+    async def _export(self, chroot: str, told: Callable[[int], None]) -> Tree:
         nodes: dict[str, bytes | None] = {}
         denied: list[str] = []
         gone = 0
