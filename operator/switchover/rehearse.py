@@ -24,7 +24,8 @@ from switchover.rehearsal.report import Report
 from switchover.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Command, Ids, Place, zookeeper
 from switchover.rehearsal.tree import Tree
 
-MOST_ATTEMPTS = 20
+MOST_ATTEMPTS, MOST_SECONDS = 20, 900.0
+"""After so many no other attempt is begun: what was found by then is told."""
 POLL_SECONDS = 0.1
 START_SECONDS = 300.0
 """Longest start of ZooKeeper or the controller."""
@@ -37,7 +38,7 @@ NODES_A_SECOND = 2000
 """More patience for each so many nodes: of copying no progress is told."""
 FEW = 5
 """Of so many nodes one need not find which it is."""
-SMALL, LARGE = "-Xms64m -Xmx256m -XX:+ExitOnOutOfMemoryError", "-Xms64m -Xmx512m -XX:+ExitOnOutOfMemoryError"
+LARGE = "-Xms64m -Xmx512m -XX:+ExitOnOutOfMemoryError"
 HEAP = {"zookeeper": f"-Xmx256m -Djute.maxbuffer={JUTE_MAXBUFFER} -Dzookeeper.forceSync=no -Dzookeeper.preAllocSize=4096",
         "format": "-Xmx128m", "controller": f"{LARGE} -Djute.maxbuffer={JUTE_MAXBUFFER}", "broker": LARGE}
 
@@ -69,13 +70,13 @@ class Rehearsal:
         self._ids = Ids.beside({*tree.registered, *tree.assigned})
         self._cluster_id = _cluster_id(tree)
         self._known = culprits.known_names(tree)
+        self._begun = time.monotonic()
         self._attempts = 0
         self._slowness = 1.0
         self._seconds: dict[str, float] = {}
 
     async def run(self) -> Report:
         """Raises NoReplica, Unreachable and Refused when it could not be carried through."""
-        begun = time.monotonic()
         await self._start_zookeeper()
         tree, ends = self._tree, []
         course = await self._attempt(tree, whole=True)
@@ -87,16 +88,21 @@ class Rehearsal:
             if after is None:
                 break
             tree, course = rest, after
-        self._seconds["all"] = time.monotonic() - begun
-        return report(Seen(self._tree, tuple(ends), course), self._seconds)
+        self._seconds["all"] = time.monotonic() - self._begun
+        return report(Seen(self._tree, tuple(ends), course),
+                      {part: round(seconds, 1) for part, seconds in self._seconds.items()})
 
     async def _without(self, tree: Tree, paths: tuple[str, ...]) -> tuple[tuple[str, ...], Tree, Course | None]:
-        """The tree without these nodes, and its course; None where there are none, or after too many attempts."""
+        """These nodes, the tree without them, and its course: None where there are none, or after too many attempts."""
         rest = culprits.without(tree, paths)
-        if rest.nodes.keys() == tree.nodes.keys() or self._attempts >= MOST_ATTEMPTS:
-            return (), tree, None
+        if rest.nodes.keys() == tree.nodes.keys() or not self._may_go_on:
+            return paths, rest, None
         self._told(f"rehearsing without {', '.join(paths[:FEW])}")
         return paths, rest, await self._attempt(rest, whole=True)
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self._attempts < MOST_ATTEMPTS and time.monotonic() - self._begun < MOST_SECONDS
 
     # --- the parts of an attempt --------------------------------------------------------------------------------------
 
@@ -270,7 +276,7 @@ class Rehearsal:
     async def _halve(self, tree: Tree, course: Course) -> tuple[str, ...]:
         """The smallest part of the tree found after which a controller fares alike; () when none was."""
         found = culprits.units(tree)
-        while len(found) > 1 and self._attempts < MOST_ATTEMPTS:
+        while len(found) > 1 and self._may_go_on:
             self._told(f"looking for the node among {len(found)}")
             middle = len(found) // 2
             for part in (found[:middle], found[middle:]):

@@ -18,7 +18,6 @@ from switchover.cli.rehearse_replica import conduct
 from switchover.ports import Access, Refused
 from switchover.rehearsal import pack
 from switchover.rehearsal import report as reports
-from switchover.rehearsal.log import LOG4J
 from switchover.rehearsal.mask import masked
 from switchover.rehearsal.report import Report
 from switchover.rehearsal.tree import Tree, to_create
@@ -173,7 +172,3 @@ async def test_nothing_is_loaded_into_a_zookeeper_that_is_not_empty(server: ZooK
         assert (await tree.export(f"{client.chroot}/here")).nodes.items() >= clean().items()
     finally:
         await tree.close()
-
-
-def test_how_its_processes_log() -> None:
-    assert LOG4J.startswith("log4j.rootLogger=INFO")

@@ -43,7 +43,6 @@ def test_what_it_finds_holds_the_migration_until_somebody_has_mended_the_tree(wo
 def test_a_tree_that_has_changed_by_then_is_rehearsed_again_before_the_copy(world: MigrationWorld) -> None:
     assert world.live(lambda: world.step == "EnableMigration")
     assert world.kafka.change("quota new", "1")
-    world.timeline.wait(700)                                # longer than a rehearsal stands for another tree
     assert world.live(lambda: world.step == "DualWrite")
     assert created(world) == 2
 

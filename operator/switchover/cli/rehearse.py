@@ -16,6 +16,7 @@ from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import REAL, Credentialed
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import rehearsal
+from switchover.core.kraft.door.brokers import upgraded
 from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.modes import METADATA_LEVELS
 from switchover.ports import Refused
@@ -71,11 +72,10 @@ async def _rehearse(settings: Settings, migration: KafkaMigration, release: str,
     if workload is None:
         raise Refused(f"StatefulSet {own.name} does not exist in namespace {settings.namespace}")
     try:
-        container = container_of(workload.template, own)
+        image = migration.spec.upgrade.image if migration.spec.upgrade is not None else ""
+        container = upgraded(container_of(workload.template, own), image)
     except ContainerMissing as error:
         raise Refused(f"StatefulSet {own.name}: {error}") from None
-    if migration.spec.upgrade is not None:
-        container = {**container, "image": migration.spec.upgrade.image}
     told("reading ZooKeeper")
     found = await clients.clients(controllers=False)
     tree = await found.tree.export()

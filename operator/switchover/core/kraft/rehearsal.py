@@ -13,7 +13,8 @@ from switchover.api.meta import API_VERSION
 from switchover.core.effects import Apply, Create, Delete, Effect, Patch
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import names
-from switchover.core.kraft.door.layout import container_of, layout_of
+from switchover.core.kraft.door.brokers import upgraded
+from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
 from switchover.core.kraft.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
@@ -31,8 +32,6 @@ TOLD = "switchover.dev/tree-told"
 RELEASE = "switchover.dev/release"
 """Another: the release that the replica is formatted for."""
 DEADLINE_SECONDS, KEPT_SECONDS = 1800, 3600
-NEW_SECONDS = 600.0
-"""So old a rehearsal stands for the tree of now, though that has changed since: a tree that always changes has no other."""
 USER = 10001
 """Of the operator's image."""
 RESOURCES: Mapping[str, Mapping[str, Any]] = {
@@ -57,10 +56,11 @@ def rehearse_again(picture: Picture) -> tuple[Effect, ...]:
 
 
 def stands(picture: Picture, found: Report, digest: str) -> bool:
-    """Whether a rehearsal is one of the tree of now."""
+    """Whether a rehearsal is one of the tree of now, or was begun in this step: a tree that always changes has no other."""
     job = picture.facts.rehearsal
-    new = isinstance(job, Known) and job.value is not None and picture.now - job.value.created < NEW_SECONDS
-    return found.digest == digest or (found.passed and new)
+    begun_here = (isinstance(job, Known) and job.value is not None
+                  and job.value.created + 1 >= picture.position.entered)       # the API server tells whole seconds
+    return found.digest == digest or (found.passed and begun_here)
 
 
 def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effect, ...]:
@@ -104,9 +104,10 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
     workload = state.value.brokers.get(own.name) if isinstance(state, Known) else None
     if workload is None or not picture.operator_image:
         return None
-    container = container_of(workload.template, own)
-    if picture.new_image:
-        container = {**container, "image": picture.new_image}
+    try:
+        container = upgraded(container_of(workload.template, own), picture.new_image)
+    except ContainerMissing:
+        return None                                    # told by the gates of the template
     owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
     found = job(job_name(picture.name), picture.spec.rehearsal, workload.template["spec"], container,
                 layout_of(container, own).script, release(picture), picture.operator_image, parts)
