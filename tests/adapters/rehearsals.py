@@ -24,10 +24,11 @@ ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG")
 
 
 @contextmanager
-def running(directory: Path) -> Iterator[Place]:
-    """A replica's place, with what runs its processes."""
+def running(directory: Path, version: str = "3.9") -> Iterator[Place]:
+    """A replica's place, with what runs its processes, those of this Kafka."""
     host = loopback(2181).host
-    environment = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ} | {"KAFKA_LIBS": str(libraries())}
+    environment = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ}
+    environment["KAFKA_LIBS"] = str(libraries(version))
     (directory / "commands").mkdir()
     run_class = directory / "bin" / "kafka-run-class.sh"
     run_class.parent.mkdir()

@@ -101,6 +101,15 @@ def test_a_replica_that_dies_is_told_within_its_limits(tmp_path: Path) -> None:
     assert "did not answer" in message.read_text() or "ended" in message.read_text()
 
 
+def test_an_image_without_zookeeper_is_told_as_one(tmp_path: Path) -> None:
+    files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
+    replica.mkdir()
+    with running(replica, "4.4") as place:
+        assert not conduct(files, place, "3.9", message, print)
+    assert message.read_text() == (
+        "the replica's zookeeper ended with code 1 while it started: ClassNotFound in QuorumPeerMain")
+
+
 def test_parts_of_no_tree_are_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "0000").write_text("3 digest abc")

@@ -136,6 +136,12 @@ def test_a_log_tells_classes_and_known_names_and_none_of_its_words() -> None:
     assert "hunter2" not in f"{found} {found[0]}"
 
 
+def test_java_without_the_class_is_told() -> None:
+    (found,) = troubles(["Error: Could not find or load main class org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                         "Caused by: java.lang.ClassNotFoundException: org.apache"], set())
+    assert str(found) == "ClassNotFound in QuorumPeerMain"
+
+
 def test_the_error_that_tells_most_is_the_last_one_with_an_exception() -> None:
     first, last = Trouble("A", "XException", frozenset()), Trouble("B", "", frozenset())
     assert Process(1, (first, last)).cause == first

@@ -19,6 +19,8 @@ log4j.logger.state.change.logger=WARN
 
 _LINE = re.compile(r"@(INFO|WARN|ERROR|FATAL) (\S+) @(.*)")
 _EXCEPTION = re.compile(r"(?:Caused by: )?(?:[a-z][\w$]*\.)+(\w+(?:Exception|Error))\b")
+_NO_CLASS = re.compile(r"Error: Could not find or load main class \S*?(\w+)$")
+"""Java's own words, before there is a log: an image of Kafka 4 has no ZooKeeper."""
 _WORD = re.compile(r"[^\s\[\](){}'\"`,;:]+")
 _TOLD = frozenset({"ERROR", "FATAL"})
 _LONGEST = 10_000
@@ -50,6 +52,8 @@ def _errors(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Who told it, its words, and the class of its deepest cause."""
     error: tuple[str, str, str] | None = None
     for line in lines:
+        if missing := _NO_CLASS.match(line):
+            yield missing[1], "", "ClassNotFound"
         if begun := _LINE.match(line):
             if error is not None:
                 yield error

@@ -6,7 +6,6 @@
 name=$1 shared=$2 bin=${3%/*} child=
 umask 022
 for run_class in "$bin/kafka-run-class.sh" "$bin/kafka-run-class" missing; do [ ! -e "$run_class" ] || break; done
-log() { printf '@FATAL switchover.run @%s\n' "$1" >>"$shared/$name.$number.log"; }
 finish() { [ -z "$child" ] || kill -"$1" "$child" 2>/dev/null; }
 trap 'finish TERM; exit 0' TERM INT
 
@@ -19,7 +18,7 @@ while [ ! -e "$shared/commands/end" ]; do
     if [ ! -e "$command" ]; then sleep 0.1; continue; fi
     { IFS= read -r heap; IFS= read -r main; mapfile -t arguments; } <"$command"
     if [ "$run_class" = missing ]; then
-        log "no kafka-run-class in $bin"
+        echo "Error: Could not find or load main class kafka.run_class" >>"$shared/$name.$number.log"
         echo 127 >"$shared/$name.$number.exit"
     else
         KAFKA_HEAP_OPTS=$heap "$run_class" "$main" "${arguments[@]}" >>"$shared/$name.$number.log" 2>&1 &
