@@ -25,6 +25,7 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
 from switchover.core import launch
 from switchover.core.jobs import JobState
+from switchover.core.kraft import rehearsal
 from switchover.ports import Fenced, Refused
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
@@ -261,6 +262,10 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
     audit = await workloads.job("orders-audit")
     assert audit is not None
     assert (audit.name, audit.state) == ("orders-audit", JobState.RUNNING)
+    (tree,) = rehearsal.config_maps(audit.name, audit.uid, ["the tree"])
+    await workloads.create(tree)
+    await workloads.patch("batch/v1", "Job", audit.name, annotated)
+    await workloads.delete_object("batch/v1", "Job", audit.name, audit.uid)
 
 
 async def test_the_role_holds_what_the_adapters_use_and_no_more(

@@ -26,7 +26,7 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "persistentvolumeclaims"): ("get", "list", "delete"),
     ("", "secrets"): ("get", "create", "patch", "delete"),
     ("batch", "jobs"): ("get", "create", "patch", "delete"),
-    ("", "configmaps"): ("create", "patch"),
+    ("", "configmaps"): ("create",),
 }
 """What a KafkaMigration does with whom: the chart's Role grants it, and a test compares the two."""
 GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {

@@ -88,7 +88,7 @@ async def _rehearse(settings: Settings, migration: KafkaMigration, release: str,
     try:
         job = await _there(workloads, name)
         for part in rehearsal.config_maps(name, job.uid, parts):
-            await workloads.apply(part)
+            await workloads.create(part)
         return await _ended(workloads, name, told)
     finally:
         if keep:

@@ -10,7 +10,7 @@ from typing import Any
 
 from switchover.api.kafka_migration import RehearsalSpec
 from switchover.api.meta import API_VERSION
-from switchover.core.effects import Apply, Create, Delete, Effect, Patch
+from switchover.core.effects import Create, Delete, Effect, Patch
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import names
 from switchover.core.kraft.door.brokers import upgraded
@@ -76,7 +76,7 @@ def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effec
         return (Delete("batch/v1", "Job", job.value.name, job.value.uid),) if again else ()
     if TOLD in job.value.annotations:
         return ()
-    return (*(Apply(part) for part in config_maps(job.value.name, job.value.uid, tree.value.parts)),
+    return (*(Create(part) for part in config_maps(job.value.name, job.value.uid, tree.value.parts)),
             Patch("batch/v1", "Job", job.value.name, (
                 {"op": "test", "path": "/metadata/uid", "value": job.value.uid},
                 {"op": "add", "path": f"/metadata/annotations/{TOLD.replace('/', '~1')}", "value": tree.value.digest},
