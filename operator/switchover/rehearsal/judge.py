@@ -7,7 +7,7 @@ from switchover.api.status import Severity
 from switchover.metadata.tree import TreeParser
 from switchover.rehearsal.course import Course, Process, Reached
 from switchover.rehearsal.culprits import suspects, without
-from switchover.rehearsal.report import Finding, Report, Stage, delete
+from switchover.rehearsal.report import Finding, Report, Stage, delete, get
 from switchover.rehearsal.tree import Tree, is_metadata
 
 TOLD = 20
@@ -78,7 +78,7 @@ def find_ends(seen: Seen) -> Iterator[Finding]:
         how = "" if code is None else f"; the controller ends with code {code}"
         for path in end.nodes[:TOLD] or ("",):
             yield Finding(stage, reason, BLOCKER, f"{words}{how} ({_why(end.course.controller)})", path,
-                          f"mend the node, or delete it: {delete(path)}" if path else
+                          _mend(path) if path else
                           "the node that causes it was not found: keep the replica and read its controller's log")
 
 
@@ -142,8 +142,17 @@ def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> F
                        f"{path} would be deleted: there is no topic {name} for these settings", path)
     if data and malformed:
         return Finding(Stage.SYNC, "MetadataWouldBeLost", BLOCKER, f"{path} would be deleted with all that it says: Kafka"
-                       " cannot read it", path, f"mend the node, or delete it: {delete(path)}")
+                       " cannot read it", path, _mend(path))
     return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
+
+
+def _mend(path: str) -> str:
+    """What to do about a node: deleted is only what holds nothing but the fault."""
+    if path.startswith("/brokers/topics/"):
+        return "write it as it was, or delete the topic with Kafka's tools, as the runbook says"
+    if path.startswith("/config/") and not path.startswith(("/config/clients/", "/config/ips/")):
+        return f"take the fault out of it, and leave what else it says: {get(path)}"
+    return f"mend the node, or delete it: {delete(path)}"
 
 
 def _deletion(tree: Tree, topic: str) -> str:

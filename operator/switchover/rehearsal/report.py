@@ -50,6 +50,11 @@ def delete(path: str) -> str:
     return f"zookeeper-shell.sh {ZOOKEEPER} delete {shlex.quote(path)}"
 
 
+def get(path: str) -> str:
+    """The command that shows a node."""
+    return f"zookeeper-shell.sh {ZOOKEEPER} get {shlex.quote(path)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result. `digest` is that of the tree, `seconds` what each part took, `more` how many findings were left out."""
