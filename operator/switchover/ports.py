@@ -417,6 +417,7 @@ class ZooKeeperTree(Protocol):
 
     async def close(self) -> None: ...
 
+
 class ReplicaTree(Protocol):
     """The ZooKeeper of a rehearsal's replica; a tree lies below a chroot of its own."""
 

@@ -8,17 +8,12 @@ from pathlib import Path
 
 from adapters.servers import KAFKA, free_port, libraries, loopback
 from switchover.adapters.replica import SharedDirectory
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.wire_registration import register
-from switchover.adapters.znode_copy import KazooTree
-from switchover.cli.rehearse_replica import ANSWER_SECONDS
+from switchover.cli import rehearse_replica
 from switchover.core.kraft.rehearsal import PROCESSES
-from switchover.ports import Access
 from switchover.rehearsal.report import Report
 from switchover.rehearsal.scripts import RUN
 from switchover.rehearsal.settings import Place
 from switchover.rehearsal.tree import Tree
-from switchover.rehearse import Parts, Rehearsal
 
 ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG")
 
@@ -56,10 +51,4 @@ def pids(directory: Path, name: str) -> list[int]:
 async def rehearsed(directory: Path, nodes: Mapping[str, bytes | None], release: str = "3.9") -> Report:
     """The report of a whole rehearsal of this tree."""
     with running(directory) as place:
-        zookeeper = KazooTree(Access(f"{place.host}:{place.zookeeper}"), seconds=ANSWER_SECONDS)
-        try:
-            parts = Parts(
-                place, SharedDirectory(directory), zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register)
-            return await Rehearsal(Tree(nodes), release, parts, print).run()
-        finally:
-            await zookeeper.close()
+        return await rehearse_replica.rehearsed(Tree(nodes), place, SharedDirectory(directory), release, print)

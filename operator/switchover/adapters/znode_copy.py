@@ -31,18 +31,18 @@ Found = Mapping[str, bytes | None]
 class KazooTree(ZooKeeperSession):
     """All nodes of Kafka's metadata, read slice by slice: ZooKeeper has no more than one slice of requests before it."""
 
-    async def export(self, chroot: str = "", told: Callable[[int], None] = lambda _: None) -> Tree:
-        """Every node of COPIED that may be read, `told` how many there are so far. Nothing is written.
+    async def export(self, chroot: str = "") -> Tree:
+        """Every node of COPIED that may be read. Nothing is written.
 
         What goes while it is read is counted; below a node that may not be read nothing is asked for. The session ends with
         it: one that is kept would knock at a ZooKeeper that was stopped for good, until the network answers nobody any more.
         """
         try:
-            return await self._export(chroot, told)
+            return await self._export(chroot)
         finally:
             await self._call(lambda _: self._disconnect())
 
-    async def _export(self, chroot: str, told: Callable[[int], None]) -> Tree:
+    async def _export(self, chroot: str) -> Tree:
         nodes: dict[str, bytes | None] = {}
         denied: list[str] = []
         gone = 0
@@ -60,7 +60,6 @@ class KazooTree(ZooKeeperSession):
                     following += known or ()
                     if known is None:
                         listed.append(path)
-                told(len(nodes))
             for part in slices(listed):
                 children, hidden = await self._call(partial(self._listed, chroot=chroot, paths=part))
                 following += children

@@ -33,7 +33,7 @@ def conduct(tree: Path, place: Place, release: str, message: Path, told: Callabl
     processes = SharedDirectory(Path(place.directory))
     try:
         parts = [part.read_text() for part in sorted(tree.iterdir()) if part.is_file()]
-        found = asyncio.run(_rehearsed(unpacked(parts), place, processes, release, told))
+        found = asyncio.run(rehearsed(unpacked(parts), place, processes, release, told))
     except (NoReplica, Refused, Unreachable, ValueError, OSError) as error:
         message.write_text(str(error)[:reports.LARGEST])
         told(f"it did not come to its end: {error}")
@@ -46,8 +46,9 @@ def conduct(tree: Path, place: Place, release: str, message: Path, told: Callabl
     return True
 
 
-async def _rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str,
-                     told: Callable[[str], None]) -> Report:
+async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str,
+                    told: Callable[[str], None]) -> Report:
+    """A whole rehearsal. Raises what `Rehearsal.run` raises."""
     zookeeper = KazooTree(Access(f"{place.host}:{place.zookeeper}"), seconds=ANSWER_SECONDS)
     try:
         return await Rehearsal(tree, release, Parts(

@@ -60,4 +60,3 @@ class Course:
     """Why /controller and /migration could not be deleted as a rollback does it; "" when they were."""
     finalized: bool | None = None
     after_finalize: tuple[Difference, ...] | None = None
-    seconds: Mapping[str, float] = field(default_factory=dict)

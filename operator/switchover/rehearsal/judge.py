@@ -101,7 +101,7 @@ def _is_going(tree: Tree, kind: str, key: str) -> bool:
     topic = key.split(" ")[0]
     match kind:
         case "topic":
-            return f"/admin/delete_topics/{topic}" in tree.nodes
+            return topic in tree.marked
         case "topic configuration":
             return topic not in tree.topics
     return False
@@ -111,9 +111,8 @@ def find_changed_nodes(seen: Seen) -> Iterator[Finding]:
     """What dual write would make of the user's tree: KRaft is the truth from then on."""
     if seen.course.after is None:
         return
-    before, after, parser = _copied(seen).nodes, seen.course.after, TreeParser(None)
-    marked = [path.rpartition("/")[2] for path in before if path.startswith("/admin/delete_topics/")]
-    going = {*WRITTEN_ANYWAY, *(f"/config/topics/{topic}" for topic in marked)}
+    copied, after, parser = _copied(seen), seen.course.after, TreeParser(None)
+    before, going = copied.nodes, {*WRITTEN_ANYWAY, *(f"/config/topics/{topic}" for topic in copied.marked)}
     told = 0
     for path in sorted({*before, *after}):
         if not is_metadata(path) or path in going or told == TOLD:
@@ -135,8 +134,10 @@ def find_changed_nodes(seen: Seen) -> Iterator[Finding]:
 def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> Finding:
     kind, name = path.split("/")[1:3], path.split("/")[3] if path.count("/") > 2 else ""
     if kind == ["brokers", "topics"]:
-        return Finding(Stage.SYNC, "TopicWouldGo", WARNING if f"/admin/delete_topics/{name}" in tree.nodes else BLOCKER,
-                       f"topic {name} would be deleted from ZooKeeper: {_deletion(tree, name)}", path)
+        marked = name in tree.marked
+        return Finding(Stage.SYNC, "TopicWouldGo", WARNING if marked else BLOCKER,
+                       f"topic {name} would be deleted from ZooKeeper:"
+                       f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path)
     if kind == ["config", "topics"] and name not in tree.topics:
         return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO,
                        f"{path} would be deleted: there is no topic {name} for these settings", path)
@@ -153,10 +154,6 @@ def _mend(path: str) -> str:
     if path.startswith("/config/") and not path.startswith(("/config/clients/", "/config/ips/")):
         return f"take the fault out of it, and leave what else it says: {get(path)}"
     return f"mend the node, or delete it: {delete(path)}"
-
-
-def _deletion(tree: Tree, topic: str) -> str:
-    return "it is marked for deletion" if f"/admin/delete_topics/{topic}" in tree.nodes else "KRaft does not know it"
 
 
 def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:

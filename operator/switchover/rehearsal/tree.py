@@ -67,8 +67,12 @@ class Tree:
     @property
     def topics(self) -> frozenset[str]:
         """The topics, but for those that are marked for deletion."""
-        return frozenset(path.rpartition("/")[2] for path in self.nodes if _TOPIC.fullmatch(path)
-                         and f"/admin/delete_topics/{path.rpartition('/')[2]}" not in self.nodes)
+        return frozenset(path.rpartition("/")[2] for path in self.nodes if _TOPIC.fullmatch(path)) - self.marked
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """The topics that are marked for deletion."""
+        return frozenset(path.rpartition("/")[2] for path in self.nodes if path.startswith("/admin/delete_topics/"))
 
     def metadata(self, secret: str | None = None) -> ClusterMetadata:
         """What the tree says, read as the gates read it; `secret` is the brokers' password.encoder.secret."""
