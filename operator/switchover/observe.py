@@ -9,7 +9,7 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
 from switchover.ask import READ_SECONDS, known
 from switchover.comparison import ParityWatch
-from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions
+from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.core.kraft import names, own_addresses
 from switchover.core.kraft.door import brokers as door_brokers
 from switchover.core.kraft.examination import Examination
@@ -114,6 +114,7 @@ class Observer:
         self._addresses: dict[int, Address] = {}
         self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers are told at their pods' addresses
         self._migration: tuple[int, float] | None = None
+        self._offset = -1
         self._written: Observed[Written] = NOT_ASKED
         self._gone: dict[Address, float] = {}
         self._minima: Known[Mapping[str, int]] | None = None
@@ -131,7 +132,7 @@ class Observer:
         return replace(picture, facts=await self._facts(picture, lease_holder))
 
     async def perform(self, effect: Effect) -> None:
-        """An effect on ZooKeeper, through the client that this pass has looked with."""
+        """An effect on ZooKeeper or Kafka, through the clients that this pass has looked with."""
         match effect:
             case RaiseEpoch(epoch, expected):
                 await self.zookeeper.raise_epoch(epoch, expected)
@@ -139,8 +140,10 @@ class Observer:
                 await self.zookeeper.raise_versions(epochs, controller_epoch)
             case DeleteZNode(path, version, controller_epoch):
                 await self.zookeeper.delete(path, version, controller_epoch)
+            case SetQuota(controller, entity, key, value):
+                await self._controllers_client.set_quota(controller, entity, key, value)
             case _:
-                raise AssertionError(f"not an effect on ZooKeeper: {effect}")
+                raise AssertionError(f"not an effect on ZooKeeper or Kafka: {effect}")
 
     async def leftovers(self, migration: KafkaMigration) -> list[str]:
         """All that the migration made or changed and that is still there. Raises Unreachable."""
@@ -370,8 +373,10 @@ class Observer:
         if (node := state.value.migration) is None:
             self._migration, self._written = None, Unknown("there is no /migration")
         elif (now := (node.version, node.mtime)) != self._migration:
-            self._written = Known(Written(state.at, self._migration is not None), state.at)
-            self._migration = now
+            before = self._written.value.offset_since if isinstance(self._written, Known) else state.at
+            moved = state.at if node.offset != self._offset else before
+            self._written = Known(Written(state.at, self._migration is not None, moved), state.at)
+            self._migration, self._offset = now, node.offset
         return self._written
 
     async def _connections(self, wanted: bool) -> dict[str, Observed[int | None]]:

@@ -30,6 +30,7 @@ from switchover.core.kraft.facts import (
 from switchover.core.zookeeper_groups import GroupMigration, IdleGroups, ZooKeeperGroup
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Sweep
+from switchover.metadata.cluster import Entity
 from switchover.metadata.parity import TreeReading
 from switchover.partition import TopicPartition
 from switchover.rehearsal.settings import Command
@@ -117,6 +118,10 @@ class KafkaNodes(Protocol):
 
     async def marker(self, broker: Address, broker_id: int) -> str:
         """The key by which its process tells the edits that started it; "" without one. Refused as for `examine`."""
+        ...
+
+    async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
+        """Set one quota through the controller that leads; None removes it, and one that is not there is no error."""
         ...
 
     async def close(self) -> None: ...

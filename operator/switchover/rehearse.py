@@ -20,7 +20,7 @@ from switchover.rehearsal import culprits
 from switchover.rehearsal.course import Canary, Course, Process, Reached
 from switchover.rehearsal.judge import End, Seen, report
 from switchover.rehearsal.log import troubles
-from switchover.rehearsal.report import Report
+from switchover.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Command, Ids, Place, zookeeper
 from switchover.rehearsal.tree import Tree
 
@@ -129,7 +129,7 @@ class Rehearsal:
         with self._timed("controller"):
             await self._start_controller(attempt, tree)
         try:
-            with self._timed("claim to dual write"):
+            with self._timed(TO_DUAL_WRITE):
                 course = await self._claim(attempt, tree)
             if whole and course.reached is Reached.DUAL_WRITE:
                 course = await self._after_dual_write(attempt, tree, course)

@@ -29,6 +29,7 @@ from switchover.ports import Access
 from switchover.rehearsal import report
 from switchover.rehearsal.mask import masked
 from switchover.rehearsal.pack import packed
+from switchover.rehearsal.report import TO_DUAL_WRITE
 from switchover.rehearsal.tree import COPIED, Tree
 
 BROKERS = (1, 2, 3)
@@ -115,7 +116,7 @@ async def measure(topics: int, directory: Path) -> str:
     cells = (
         f"{topics:,}", f"{len(found.nodes):,}", f"{asked:,} / {size / 1e6:.2f} MB", f"{exported:.1f}",
         f"{quiet:.1f} / {beside:.1f}", f"{sum(map(len, parts)) / 1e6:.2f} MB in {len(parts)}", seconds["load"],
-        seconds["controller"], seconds["claim to dual write"], seconds["broker"], seconds["finalize"], seconds["all"],
+        seconds["controller"], seconds[TO_DUAL_WRITE], seconds["broker"], seconds["finalize"], seconds["all"],
         f"{on_disk / 2**20:.0f} MB")
     return f"| {' | '.join(cells)} |"
 

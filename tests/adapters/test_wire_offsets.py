@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -184,13 +185,14 @@ async def test_a_broker_that_hangs_spoils_only_what_it_coordinates_and_leads(tmp
             assert time.monotonic() - began < stretched(5)
         lost = {group: reading for group, reading in sweep.readings.items() if reading.why}
         assert 0 < len(lost) < len(groups)
-        silent = f"{cluster.brokers[2].address}: no complete answer within 1.5 s"
-        assert {reading.why for reading in lost.values()} == {silent}
+        # What is left of the time for the sweep is what the broker has, and goes into the words.
+        silent = re.compile(rf"{cluster.brokers[2].address}: no complete answer within [01]\.?\d* s")
+        assert all(silent.fullmatch(reading.why) for reading in lost.values())
         for group in set(groups) - lost.keys():
             reading = sweep.readings[group]
             assert len(reading.offsets) == 1
             [why] = reading.failed.values()
-            assert why == silent
+            assert silent.fullmatch(why)
         after = await offsets.sweep(dict.fromkeys(groups, Asked()))
         assert all(len(reading.offsets) == 2 for reading in after.readings.values())
 

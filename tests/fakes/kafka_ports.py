@@ -24,6 +24,7 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.zookeeper_groups import IdleGroups, ZooKeeperGroup
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.metadata.cluster import Entity
 from switchover.metadata.parity import TreeReading
 from switchover.partition import TopicPartition
 from switchover.ports import NotListening, Unreachable
@@ -87,6 +88,11 @@ class SimulatedNodes:
     async def marker(self, broker: Address, broker_id: int) -> str:
         """By which edits the broker was started."""
         return await self._incarnation.call(lambda: self._listening(broker).marker)
+
+    async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
+        ((kind, user),) = entity
+        assert (kind, self._listening(controller).node_id) == ("user", self._kafka.leader)
+        await self._incarnation.call(lambda: self._kafka.set_quota(str(user), key, value, self._incarnation.api.now()))
 
     async def close(self) -> None:
         """Nothing is open."""

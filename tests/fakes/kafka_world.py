@@ -16,13 +16,14 @@ from typing import Any
 from javaproperties import loads
 
 from fakes.kubelet import Container, Kubelet, address
-from fakes.quorum_log import QuorumLog, put
+from fakes.quorum_log import QUOTAS, QuorumLog, as_metadata, put
 from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
 from switchover.core.kraft import modes
 from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
 from switchover.core.zookeeper_groups import ZooKeeperGroup
+from switchover.metadata.quotas import unwritable
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms
@@ -157,6 +158,12 @@ class Kafka:
             return False
         put(self.wanted, name, value)
         return True
+
+    def set_quota(self, user: str, key: str, value: float | None, now: float) -> None:
+        """Through the leading controller; a driver that repeated itself at it begins anew after its pause."""
+        kind = next(kind for kind, known in QUOTAS.items() if known == key)
+        self.change(f"{kind} {user}", None if value is None else f"{value:.0f}")
+        self._dual_write_at = now + 13
 
     def create_topic(self, topic: str, partitions: dict[int, tuple[int, ...]]) -> bool:
         """Create a topic; False when nobody can act."""
@@ -389,6 +396,9 @@ class Kafka:
             tree.reached(log.offset - 1, now)
         elif log.state is MigrationState.MIGRATION and self._dual_write_at is not None and now >= self._dual_write_at:
             if self.stuck_since == self.leader_since:
+                return
+            if unwritable(as_metadata(log.metadata).quotas):
+                tree.reached(tree.migration.offset, now)           # it begins again and again: the offset stays
                 return
             tree.reached(log.write_behind(tree.metadata, now), now)
 

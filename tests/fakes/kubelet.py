@@ -20,7 +20,7 @@ from switchover.adapters.pods import JOB_POD
 from switchover.core.kraft import disks, reach
 from switchover.core.kraft.door import mount
 from switchover.rehearsal.pack import unpacked
-from switchover.rehearsal.report import Report, as_message
+from switchover.rehearsal.report import TO_DUAL_WRITE, Report, as_message
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
 REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/facts/rehearsal.md)
@@ -134,7 +134,8 @@ class Kubelet:
         if job.get("status") or now < due or any(part is None for part in parts):
             return
         tree = unpacked([part["data"]["part"] for part in parts if part is not None])
-        message = self.rehearsed(Report(tree.digest, (), len(tree.nodes), len(tree.topics), {"all": REHEARSAL_SECONDS}))
+        seconds = {TO_DUAL_WRITE: REHEARSAL_SECONDS}
+        message = self.rehearsed(Report(tree.digest, (), len(tree.nodes), len(tree.topics), seconds))
         ended = {"name": "rehearsal", "state": {"terminated": {"exitCode": 0, "message": message}}}
         self.api.add("v1", "Pod", "pods", f"{name}-pod", spec={"containers": []},
                      metadata={"labels": {JOB_POD: name}, "creationTimestamp": _time(now),

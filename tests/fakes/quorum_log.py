@@ -7,6 +7,9 @@ from switchover.core.kraft.facts import BrokerRegistration, MigrationState
 from switchover.metadata.cluster import TOPIC, Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Topic
 
 RECORDS_OF_A_COPY = 200
+UNKNOWN_QUOTA = "unknown-quota"
+QUOTAS = {"quota": "producer_byte_rate", UNKNOWN_QUOTA: "foo_rate"}
+"""Kind of item -> key of the quota."""
 
 
 @dataclass
@@ -73,8 +76,10 @@ def put(metadata: dict[str, str], name: str, value: str | None) -> None:
 
 
 def as_metadata(items: dict[str, str]) -> ClusterMetadata:
-    """The same in the words of the operator. Names: `topic T`, `config T`, `acl T`, `quota USER`, `scram USER`."""
-    kinds: dict[str, dict[str, str]] = {kind: {} for kind in ("topic", "config", "acl", "quota", "scram")}
+    """The same in the words of the operator. Names: `topic T`, `config T`, `acl T`, `quota USER`, `scram USER`,
+    `unknown-quota USER` for one that Kafka does not know."""
+    kinds: dict[str, dict[str, str]] = {
+        kind: {} for kind in ("topic", "config", "acl", "quota", "scram", UNKNOWN_QUOTA)}
     for item, value in items.items():
         kind, _, name = item.partition(" ")
         kinds[kind][name] = value
@@ -85,6 +90,7 @@ def as_metadata(items: dict[str, str]) -> ClusterMetadata:
         configs={Resource(TOPIC, name): dict([value.split("=")]) for name, value in kinds["config"].items()},
         acls=frozenset(Acl("User:alice", "*", "Allow", value, "Topic", "LITERAL", name)
                        for name, value in kinds["acl"].items()),
-        quotas={(("user", name),): {"producer_byte_rate": float(value)} for name, value in kinds["quota"].items()},
+        quotas={(("user", name),): {key: float(value)}
+                for kind, key in QUOTAS.items() for name, value in kinds[kind].items()},
         scram={(name, "SCRAM-SHA-512"): Scram(8192, Hidden(value)) for name, value in kinds["scram"].items()},
     )

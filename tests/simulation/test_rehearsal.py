@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, waits_for
 from switchover.api.status import Severity
@@ -73,3 +74,11 @@ def test_it_goes_with_its_migration(world: MigrationWorld) -> None:
     world.advance()
     assert not {JOB, PART} & world.api.objects.keys()
     assert not [pod for pod in world.api.of("pods") if "rehearsal" in pod["metadata"]["name"]]
+
+
+def test_its_measure_is_on_record_and_outlives_its_job(world: MigrationWorld) -> None:
+    assert world.live(lambda: world.step == "EnableMigration")
+    assert world.status["rehearsal"]["seconds"] == REHEARSAL_SECONDS
+    world.api.remove(*JOB)
+    assert world.live(lambda: world.step == "MoveBrokers")
+    assert world.status["rehearsal"]["seconds"] == REHEARSAL_SECONDS

@@ -221,7 +221,7 @@ class Cluster:
             kubernetes=self._known(self._kubernetes()),
             zookeeper=self._known(self._zookeeper()),
             unchecked=self._known(()),
-            migration_written=self._known(Written(self.written_at, seen_to_change=True)),
+            migration_written=self._known(Written(self.written_at, True, self.written_at)),
             zookeeper_topics=self._known(ZooKeeperTopics(
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
             zookeeper_connections={"zookeeper:2181": self._known(self.connections)},

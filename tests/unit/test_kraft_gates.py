@@ -50,7 +50,7 @@ from switchover.core.samples import MOST, keep, span
 from switchover.core.times import utc
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
-from switchover.metadata.cluster import Difference
+from switchover.metadata.cluster import ClusterMetadata, Difference, Entity
 from switchover.partition import TopicPartition
 from switchover.rehearsal import report
 from switchover.rehearsal.report import Report, as_message
@@ -204,7 +204,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "Rehearsed": lambda: moment("Rehearse"),
     "RehearsedAgain": lambda: moment("CopyMetadata", "BBA", "PPP", (), PRE, opened=None),
     **dict.fromkeys(("ClaimFollowsRegistration", "CopyFollowsClaim", "Claimed", "Copied"), claimed),
-    **dict.fromkeys(("DualWrite", "DualWriteAlive", "NobodyFenced", "Parity"), dual_write),
+    **dict.fromkeys(("DualWrite", "DualWriteAlive", "DualWriteBegins", "NobodyFenced", "Parity"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
     "BackupsTaken": lambda: moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=None, backups=taken(SOAKING_SINCE + 1)),
     "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
@@ -379,8 +379,22 @@ def migration_node(**changes: object) -> Callable[[Picture], Picture]:
         value(picture.facts.zookeeper).migration, **changes))
 
 
-def written(since: float, seen_to_change: bool = True) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, "migration_written", Known(Written(since, seen_to_change), NOW))
+UNKNOWN_QUOTA: Mapping[Entity, Mapping[str, float]] = {
+    (("user", "alice"),): {"foo_rate": 10.0, "producer_byte_rate": 1024.0}}
+
+
+def written(since: float, seen_to_change: bool = True, offset_since: float | None = None) -> Callable[[Picture], Picture]:
+    seen = Written(since, seen_to_change, since if offset_since is None else offset_since)
+    return lambda picture: with_fact(picture, "migration_written", Known(seen, NOW))
+
+
+def standing(seconds: float, quotas: Mapping[Entity, Mapping[str, float]] | None = None) -> Callable[[Picture], Picture]:
+    """KRaft goes on, with these quotas, and `/migration` is touched without its offset."""
+    def spoiled(picture: Picture) -> Picture:
+        behind = quorum(high_watermark=OFFSET + 60)(written(NOW - 1, offset_since=NOW - seconds)(picture))
+        return log(metadata=ClusterMetadata(quotas=quotas or {}))(behind)
+
+    return spoiled
 
 
 def registration(broker: int, **changes: object) -> Callable[[Picture], Picture]:
@@ -863,6 +877,13 @@ FINDINGS = [
     Finding("WrittenBack", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
     Finding("DriverAlive", "a driver that writes no more", written(NOW - 60), W, "DualWriteStuck",
             "/migration"),
+    Finding("DualWriteBegins", "a log that is not seen", with_log_unknown, U, "MetadataLogUnknown"),
+    Finding("DualWriteBegins", "an offset that has stood for long", standing(6), W, "DualWriteStandsStill", "/migration"),
+    Finding("DualWriteBegins", "a quota that Kafka does not know", standing(6, UNKNOWN_QUOTA), W, "QuotaStopsDualWrite",
+            "quota foo_rate of user alice"),
+    Finding("DualWriteBegins", "a byte rate with a decimal",
+            standing(6, {(("client-id", None),): {"producer_byte_rate": 1048576.5}}), W, "QuotaStopsDualWrite",
+            "quota producer_byte_rate of client-id (default)"),
     Finding("PartitionVersions", "a state that is behind", versions(1), W, "PartitionVersionsBehind", "/brokers/topics"),
     Finding("PartitionVersions", "states that were not read", versions(None), U, "PartitionVersionsUnknown"),
     Finding("PartitionVersions", "no comparison yet", lambda p: with_fact(p, "parity", Unknown("under way")), U,

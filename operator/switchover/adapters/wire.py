@@ -16,11 +16,13 @@ from switchover.adapters.wire_connection import connected, succeeded
 from switchover.adapters.wire_identity import told_identity
 from switchover.adapters.wire_log import METADATA_TOPIC, MetadataLog
 from switchover.adapters.wire_metadata import metadata
+from switchover.adapters.wire_quotas import set_quota
 from switchover.adapters.wire_security import security
 from switchover.adapters.wire_versions import api_versions
 from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
+from switchover.metadata.cluster import Entity
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.ports import Refused, Unreachable
 
@@ -106,6 +108,11 @@ class KafkaWire:
         """Of all settings that a broker tells, the one that the door gave it."""
         async with connected(broker, self._security, self._seconds) as connection:
             return await shown_marker(broker, connection, broker_id)
+
+    async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
+        """AlterClientQuotas v1."""
+        async with connected(controller, self._security, self._seconds) as connection:
+            await set_quota(controller, connection, entity, key, value)
 
     async def close(self) -> None:
         """Nothing stays open between two questions."""

@@ -281,6 +281,19 @@ class RestartPace(Model):
     """The slowest of them; a batch starts only if it could be as slow and still end within the window."""
 
 
+class RehearsalStatus(Model):
+    """What the last rehearsal that came to its end measured."""
+
+    digest: Annotated[str, Clipped(64)] = ""
+    """Of the metadata that was rehearsed, masked."""
+    topics: Count = 0
+    """How many there were."""
+    znodes: Count = 0
+    """How many nodes of ZooKeeper were read."""
+    seconds: Seconds = 0
+    """From the claim until dual write had begun, on the replica."""
+
+
 class KafkaMigrationStatus(MigrationStatus):
     """What is on record and what was observed."""
 
@@ -300,6 +313,8 @@ class KafkaMigrationStatus(MigrationStatus):
     """What will be done, as Preflight computed it: restarts, configuration and time."""
     restarts: Annotated[tuple[RestartPace, ...], Field(max_length=8), Unique("name")] = ()
     """How long restarts took, by mode."""
+    rehearsal: RehearsalStatus | None = None
+    """What was measured on the replica: the estimate of the copy, and part of the limit after which it takes too long."""
 
 
 class KafkaMigration(Model):

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from switchover.coordination.mode import Mode
+from switchover.core.kraft.facts import Address
+from switchover.metadata.cluster import Entity, entity_words
 from switchover.partition import TopicPartition
 
 
@@ -136,6 +138,19 @@ class DeleteZNode:
 
 
 @dataclass(frozen=True, slots=True)
+class SetQuota:
+    """Set a quota in KRaft's metadata, through the controller that leads; None removes it."""
+
+    controller: Address
+    entity: Entity
+    key: str
+    value: float | None
+
+    def __str__(self) -> str:
+        return f"set the quota {self.key} of {entity_words(self.entity)} to {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class SetMode:
     """Write the mode znode of a group (KIP-125), of which this is still `World.mode_version`; -1: it must not exist."""
 
@@ -159,4 +174,4 @@ class RemoveGuards:
 
 
 Effect = (Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | RaiseEpoch
-          | RaiseVersions | DeleteZNode | SetMode | RemoveGuards)
+          | RaiseVersions | DeleteZNode | SetQuota | SetMode | RemoveGuards)

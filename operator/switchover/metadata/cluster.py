@@ -184,7 +184,7 @@ def _unequal(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> Iterator[tup
     for resource, key, left, right in _nested(zookeeper.configs, kraft.configs):
         yield f"{resource.type} configuration", f"{resource.name or DEFAULT} {key}", left, right
     for entity, key, left, right in _nested(zookeeper.quotas, kraft.quotas):
-        yield QUOTA, f"{_entity(entity)} {key}", left, right
+        yield QUOTA, f"{entity_words(entity)} {key}", left, right
     for acl in sorted(zookeeper.acls ^ kraft.acls):
         there = acl in zookeeper.acls
         yield "ACL", str(acl), "present" if there else None, None if there else "present"
@@ -213,5 +213,6 @@ def _nested(left: Mapping[K, Mapping[str, Any]],
             yield outer, inner, one, other
 
 
-def _entity(entity: Entity) -> str:
+def entity_words(entity: Entity) -> str:
+    """Whom a quota is for, as people are told."""
     return ", ".join(f"{kind} {DEFAULT if name is None else name}" for kind, name in entity)

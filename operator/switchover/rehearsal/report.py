@@ -13,6 +13,8 @@ from switchover.api.status import Severity
 LARGEST = 4096
 """Bytes that a kubelet keeps of a termination message."""
 VERSION = 1
+TO_DUAL_WRITE = "claim to dual write"
+"""The part of a rehearsal, among its seconds, of which the migration's copy is made."""
 
 
 class Stage(StrEnum):

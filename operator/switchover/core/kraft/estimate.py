@@ -136,9 +136,10 @@ def _enable(picture: Picture, slowest: bool) -> Iterator[Work]:
 
 def _copy(picture: Picture, slowest: bool) -> Iterator[Work]:
     """The last broker, claim and copy are one: between them no controller of the cluster works."""
-    last = [replace(batch, seconds=batch.seconds + copy_timeout(picture))
+    seconds = copy_timeout(picture) if slowest or picture.rehearsed is None else picture.rehearsed
+    last = [replace(batch, seconds=batch.seconds + seconds)
             for batch in _batches(picture, "CopyMetadata", "B", min(1, _left(picture, True, "BC")), slowest)]
-    yield from last or (Work("CopyMetadata", copy_timeout(picture), disrupts=False),)
+    yield from last or (Work("CopyMetadata", seconds, disrupts=False),)
 
 
 def _move(picture: Picture, slowest: bool) -> Iterator[Work]:

@@ -263,12 +263,14 @@ class KubernetesState:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What we saw of `/migration` being written, by our own clock: since when it is as it is, and whether it became so under
-    our eyes. Where it did not, it may be older.
+    """What we saw of `/migration` being written, by our own clock: since when it is as it is, whether it became so under our
+    eyes, and since when its offset is. Where it did not, it may be older. A controller that repeats a write which fails
+    touches the node, and its offset stays (docs/facts/rehearsal.md).
     """
 
     since: float
     seen_to_change: bool
+    offset_since: float
 
 
 # --- Groups -----------------------------------------------------------------------------------------------------------

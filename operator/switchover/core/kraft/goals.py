@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from switchover.core.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
-from switchover.core.kraft import controllers, names, preflight, template
+from switchover.core.kraft import controllers, names, preflight, quotas, template
 from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.door.layout import ContainerMissing
@@ -274,3 +274,8 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
         if workload.claimed_by == picture.uid and template.would_restart(workload, picture.broker_sets[name])
         and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), "A")
     )
+
+
+def keep_dual_write(picture: Picture) -> tuple[Effect, ...]:
+    """The brake, and quotas at which dual write stands still put right."""
+    return keep_on_delete(picture) or quotas.put_right(picture)

@@ -38,7 +38,7 @@ class KafkaMigrations:
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
-            self._policy, self._image)
+            on_record.rehearsed_of(status), self._policy, self._image)
 
     def plan(self, _: Picture) -> Plan[Picture]:
         return PLAN

@@ -29,6 +29,11 @@ def volumes_of(status: KafkaMigrationStatus) -> dict[str, tuple[str, ...]]:
     return {node.name: node.volumes for node in status.nodes}
 
 
+def rehearsed_of(status: KafkaMigrationStatus) -> float | None:
+    """Seconds from the claim until dual write on a replica, None where nobody has rehearsed it."""
+    return status.rehearsal.seconds if status.rehearsal is not None else None
+
+
 def paces_of(status: KafkaMigrationStatus) -> Mapping[str, Pace]:
     """The restarts that were measured, by mode."""
     return {item.name.value: Pace(item.batches, item.average_seconds, item.slowest_seconds) for item in status.restarts}

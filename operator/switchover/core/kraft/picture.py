@@ -26,7 +26,8 @@ class Picture:
     """Everything that a decision about a KafkaMigration may rest on. Times are seconds since the epoch.
 
     `entered` tells when each step of the plan was entered last, as far as it was; `paces` of each mode how long batches
-    took to come back in it, as far as they were measured; `volumes` are the claims on record of each node.
+    took to come back in it, as far as they were measured; `volumes` are the claims on record of each node; `rehearsed` is
+    how many seconds claim, copy and the begin of dual write took on a replica, None where nobody rehearsed them.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Picture:
     entered: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
     volumes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rehearsed: float | None = None
     policy: Policy = NOTHING_MORE
     operator_image: str = ""
 

@@ -188,10 +188,12 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg(watch=DRIVER, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
+                  keep=goals.keep_dual_write,
                   done=(to_zookeeper.WRITTEN_BACK,))),
     Step("DualWrite", rests_on=RECORD,
          forward=Leg(
-             watch=(*TAKEN_OVER, *DRIVER), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_on_delete,
+             watch=(*TAKEN_OVER, *DRIVER, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
+             keep=goals.keep_dual_write,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),

@@ -5,10 +5,11 @@ comes to it in ConfigMaps that belong to the Job, masked. It goes by itself: the
 after its end Kubernetes deletes it with all that belongs to it, whatever becomes of the operator.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from switchover.api.kafka_migration import RehearsalSpec
+from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.core.effects import Create, Delete, Effect, Patch
 from switchover.core.jobs import JobRun
@@ -19,7 +20,7 @@ from switchover.core.kraft.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.rehearsal import report as reports
-from switchover.rehearsal.report import Report
+from switchover.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.rehearsal.scripts import RUN
 
 STEP, BEFORE_THE_COPY = "Rehearse", "CopyMetadata"
@@ -89,6 +90,16 @@ def told(job: JobRun) -> Report | str:
         return reports.read(job.message)
     except ValueError:
         return job.message.strip()[-400:] or job.words or "it left no report"
+
+
+def measured(picture: Picture) -> RehearsalStatus | None:
+    """For the record, what a rehearsal measured that found nothing in the way; None where none is seen."""
+    job = picture.facts.rehearsal
+    found = told(job.value) if isinstance(job, Known) and job.value is not None else ""
+    if isinstance(found, str) or not found.passed or TO_DUAL_WRITE not in found.seconds:
+        return None
+    return RehearsalStatus(digest=found.digest, topics=found.topics, znodes=found.znodes,
+                           seconds=math.ceil(found.seconds[TO_DUAL_WRITE]))
 
 
 # --- its objects ------------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from switchover.api.status import Direction, Transition
 from switchover.core import record
 from switchover.core import status as fold
 from switchover.core.approvals import accepted, begins, on_whose_word, plan_to_approve
+from switchover.core.effects import SetQuota
 from switchover.core.intent import PREFLIGHT
-from switchover.core.kraft import names
+from switchover.core.kraft import names, quotas
 from switchover.core.kraft.estimate import rollback_seconds
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
@@ -22,6 +23,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preflight.reading import several
 from switchover.core.kraft.preview import preview
+from switchover.core.kraft.rehearsal import measured
 from switchover.core.observed import Known
 from switchover.core.pace import Spent, with_batch
 from switchover.core.plan import Decision
@@ -76,7 +78,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     volumes, caught_up = volumes_on_record(picture)
     note = "; ".join(filter(None, (
         decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
-        _coordinations_lost(picture, at), _incident(decision, old.history), caught_up)))
+        _coordinations_lost(picture, at), _incident(decision, old.history),
+        _quotas_changed(picture, decision, old.history), caught_up)))
     done = record.has_succeeded(
         decision, old, proven=at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE)
     outlook = Outlook(
@@ -94,6 +97,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         "nodes": nodes_of(at, seen, volumes),
         "broker_restarts": old.broker_restarts + len(to_replace - own),
         "controller_restarts": old.controller_restarts + len(to_replace & own),
+        "rehearsal": measured(picture) or (None if again else old.rehearsal),
         "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
         "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
         "conditions": _with_zookeeper_removable(
@@ -176,6 +180,14 @@ def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
     if found is None or found.verdict.reason not in ("VolumeReplaced", "QuorumVolumesLost"):
         return ""
     told = f"incident: {found.verdict.message} (now {found.verdict.observed})"
+    return "" if any(told in item.message for item in history) else told
+
+
+def _quotas_changed(picture: Picture, decision: Decision, history: tuple[Transition, ...]) -> str:
+    """What is changed in the user's metadata; told once."""
+    if not any(isinstance(effect, SetQuota) for effect in decision.effects):
+        return ""
+    told = f"dual write stood still: {', '.join(quotas.told(each) for each in quotas.in_the_way(picture))}"
     return "" if any(told in item.message for item in history) else told
 
 

@@ -1,13 +1,24 @@
 """G4 to G6: the claim, the copy, and the dual write that follows."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
+from switchover.core.kraft import quotas
 from switchover.core.kraft.facts import MigrationState, ZooKeeperState
-from switchover.core.kraft.gates.read import is_claimed, log_of, quorum_of, samples, silence, zookeeper_of
+from switchover.core.kraft.gates.read import (
+    is_claimed,
+    log_of,
+    quorum_of,
+    samples,
+    silence,
+    stands_still,
+    zookeeper_of,
+)
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 
 CLAIM_SECONDS = 120.0
 """The driver waits for up to a minute between two looks; twice that is too long."""
+SLOWER = 4
+"""How many times slower than on the replica the copy may be: a replica's ZooKeeper is on loopback, without a disk."""
 RESCUE_SECONDS = 60.0
 """How long controllers that were restarted may take to come back before the copy's time counts anew."""
 
@@ -86,10 +97,16 @@ def check_copy_follows_claim(picture: Picture) -> Verdict:
 
 
 def copy_timeout(picture: Picture) -> float:
-    """Seconds between claim and copy before the watchdog speaks: the limit, and a second for every 1,000 partitions."""
+    """Seconds between claim and copy before the watchdog speaks: the limit, and as much as the copy itself may take.
+
+    That is SLOWER times what the rehearsal took, and where there was none a second for every 1,000 partitions.
+    """
+    limit = picture.spec.gates.copy_timeout_seconds
+    if picture.rehearsed is not None:
+        return limit + SLOWER * picture.rehearsed
     partitions = max(
         (len(view.value.partitions) for view in picture.facts.views.values() if isinstance(view, Known)), default=0)
-    return picture.spec.gates.copy_timeout_seconds + partitions / 1000
+    return limit + partitions / 1000
 
 
 def check_no_phantom_copy(picture: Picture) -> Verdict:
@@ -155,6 +172,26 @@ def check_driver_alive(picture: Picture) -> Verdict:
     return passed(f"/migration is {age:.1f} s old")
 
 
+def check_dual_write_begins(picture: Picture) -> Verdict:
+    """Dual write begins with all of KRaft's metadata, and repeats itself at a record that ZooKeeper's side of Kafka refuses:
+    `/migration` is touched, and its offset stays (docs/facts/rehearsal.md)."""
+    log, stood = log_of(picture), stands_still(picture)
+    if isinstance(log, Verdict):
+        return log
+    if isinstance(stood, Verdict):
+        return stood
+    if found := quotas.in_the_way(picture):
+        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        return wait("QuotaStopsDualWrite", f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
+                    subject=str(found[0]), observed=f"{found[0].value!r}",
+                    unblocks=f"Switchover changes it through the controllers: {quotas.told(found[0])}")
+    if stood > (limit := picture.spec.gates.dual_write_max_age_seconds):
+        return wait("DualWriteStandsStill", "the leading controller does not get KRaft's metadata into ZooKeeper",
+                    subject="/migration", observed=f"{stood:.0f} s", threshold=f"{limit} s",
+                    unblocks="it writes all of it once; where that does not end, its log names the record that is refused")
+    return passed("nothing stands in the way of dual write")
+
+
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
 COPIED: Gate[Picture] = Gate("Copied", check_copied)
 CLAIM_FOLLOWS_REGISTRATION: Gate[Picture] = Gate(
@@ -165,5 +202,6 @@ COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
 NO_PHANTOM_COPY: Gate[Picture] = Gate(
     "NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0, undo=lambda _: 3.0)
 DRIVER_ALIVE: Gate[Picture] = Gate("DriverAlive", check_driver_alive, patience=lambda _: RESCUE_SECONDS)
+DUAL_WRITE_BEGINS: Gate[Picture] = Gate("DualWriteBegins", check_dual_write_begins, patience=copy_timeout)
 DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
 DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

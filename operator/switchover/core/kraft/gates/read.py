@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from switchover.core.gate import Verdict, unknown
 from switchover.core.kraft import coming_up
-from switchover.core.kraft.facts import LogImage, Quorum, ZooKeeperState
+from switchover.core.kraft.facts import Address, LogImage, Quorum, ZooKeeperState
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known
+from switchover.core.observed import Known, Unknown
 from switchover.core.rollout import Phase
 
 
@@ -58,6 +58,11 @@ def leading_controller(picture: Picture) -> str:
     return next((name for name, node_id in picture.controllers.items() if node_id == leader), "")
 
 
+def leading_address(picture: Picture) -> Address | None:
+    """Where that controller listens."""
+    return picture.voter_addresses.get(picture.controllers.get(leading_controller(picture), -1))
+
+
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
     state = picture.facts.zookeeper
     return state.value if isinstance(state, Known) else unknown("ZooKeeperUnknown", state.why, subject="ZooKeeper")
@@ -77,6 +82,24 @@ def silence(picture: Picture) -> float | Verdict:
         return unknown("ZooKeeperUnknown", "/migration has not been looked at for long enough to tell whether it is written",
                        subject="/migration")
     return stood
+
+
+def stands_still(picture: Picture) -> float | Verdict:
+    """Seconds for which dual write has not come on: the offset of `/migration` stood, and KRaft's metadata went on.
+
+    In dual write it follows the log, in which the leading controller writes twice a second.
+    """
+    state, quorum, written = zookeeper_of(picture), quorum_of(picture), picture.facts.migration_written
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(quorum, Verdict):
+        return quorum
+    if not isinstance(written, Known) or state.migration is None:
+        why = written.why if isinstance(written, Unknown) else "it does not exist"
+        return unknown("ZooKeeperUnknown", why, subject="/migration")
+    if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
+        return 0.0
+    return max(0.0, picture.now - written.value.offset_since)
 
 
 def is_claimed(state: ZooKeeperState) -> bool:

@@ -8,7 +8,7 @@ from switchover.core.gate import Gate, Verdict, fail, gravest, passed, unknown, 
 from switchover.core.kraft import rehearsal
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
-from switchover.rehearsal.report import Report
+from switchover.rehearsal.report import TO_DUAL_WRITE, Report
 
 AGAIN = "kubectl delete job"
 
@@ -18,7 +18,7 @@ def check_rehearsed(picture: Picture) -> Verdict:
     found = _found(picture)
     if isinstance(found, Verdict):
         return found
-    seconds = found.seconds.get("claim to dual write", 0.0)
+    seconds = found.seconds.get(TO_DUAL_WRITE, 0.0)
     told = f"claim, copy and dual write of {found.topics} topics took {seconds:.1f} s on a replica"
     return gravest(_findings(picture, found), told)
 

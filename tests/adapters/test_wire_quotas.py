@@ -1,0 +1,84 @@
+"""Dual write that stands still at a quota goes on once the leading controller has changed it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from adapters.servers import KafkaServer, ZooKeeperServer, free_port
+from fakes.planted_trees import planted
+from patience import Patience
+from switchover.adapters.wire import KafkaWire
+from switchover.adapters.wire_registration import register
+from switchover.adapters.znode_copy import KazooTree
+from switchover.core.kraft.facts import Address
+from switchover.core.kraft.modes import METADATA_LEVELS
+from switchover.metadata.quotas import Unwritable, unwritable
+from switchover.ports import Access
+from switchover.rehearsal.settings import Attempt, Ids, Place
+from switchover.rehearsal.tree import Tree
+
+CLUSTER = "rehearsal-Cluster-AAAA"
+STANDS_SECONDS = 3.0
+
+
+@dataclass
+class Claimed:
+    """A cluster whose metadata a controller has copied, with stand-ins for its brokers."""
+
+    controller: Address
+    tree: KazooTree
+    chroot: str
+
+    async def offset(self) -> int:
+        """Of /migration: how far dual write is."""
+        node = (await self.tree.replica_nodes(self.chroot)).migration
+        return node.offset if node is not None else -1
+
+    async def reaches(self, offset: int) -> None:
+        patience = Patience(90)
+        while await self.offset() <= offset:
+            assert not patience.over, f"/migration does not get beyond {offset}"
+            await asyncio.sleep(0.2)
+
+    async def quotas(self) -> tuple[Unwritable, ...]:
+        """Those of KRaft's that cannot be written."""
+        return unwritable((await KafkaWire({}).log({3000: self.controller})).metadata.quotas)
+
+
+@asynccontextmanager
+async def claimed(directory: Path, fault: str) -> AsyncIterator[Claimed]:
+    zookeeper = ZooKeeperServer(directory / "zookeeper")
+    attempt = Attempt(1, Place(str(directory), zookeeper.address.host, zookeeper.address.port, free_port()), Ids(3000, 3001))
+    controller = KafkaServer(directory / "controller", Address(attempt.place.host, attempt.place.controller))
+    nodes = planted(fault)
+    zookeeper.start(zookeeper.properties())
+    tree = KazooTree(Access(str(zookeeper.address)))
+    try:
+        await tree.load(attempt.chroot, nodes)
+        controller.format(CLUSTER, attempt.migrating())
+        controller.start(attempt.migrating())
+        found = Claimed(controller.address, tree, attempt.chroot)
+        assert not await register(found.controller, Tree(nodes).registered, CLUSTER, METADATA_LEVELS["3.9"], 30)
+        await found.reaches(0)
+        yield found
+    finally:
+        await tree.close()
+        controller.stop()
+        zookeeper.stop()
+
+
+@pytest.mark.parametrize("fault", ["unknown quota", "quota with a decimal"])
+async def test_dual_write_begins_once_the_quota_is_put_right(tmp_path: Path, fault: str) -> None:
+    async with claimed(tmp_path, fault) as found:
+        copied = await found.offset()
+        await asyncio.sleep(STANDS_SECONDS)
+        assert await found.offset() == copied, "dual write writes twice a second, and here it does not"
+        (quota,) = await found.quotas()
+        assert quota.entity == (("client-id", "evil"),)
+        await KafkaWire({}).set_quota(found.controller, quota.entity, quota.key, quota.instead)
+        await found.reaches(copied)
+        assert not await found.quotas()
