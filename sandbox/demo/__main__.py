@@ -12,11 +12,12 @@ import time
 from demo import migration, proofs, rollback, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.kill import MOMENTS, Killer
+from demo.picture import picture
 from demo.planted import Planted
-from demo.progress import Resource, picture
 from demo.run import BUILD, run
 from demo.screen import Screen
 from demo.summary import Summary
+from switchover.cli.tree import Resource
 
 OUTPUT, ROLLBACK_OUTPUT = BUILD / "demo", BUILD / "demo-rollback"
 PLAIN_RESTARTS = 2

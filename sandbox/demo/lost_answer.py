@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demo.cluster import Cluster
-from demo.progress import Resource
 from patience import Patience
+from switchover.cli.tree import Resource
 
 PATIENCE_SECONDS = 75
 """A follower that can be taken back is within seconds, and so is a controller that can register."""

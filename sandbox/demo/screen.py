@@ -5,7 +5,7 @@ import time
 from rich.console import Console
 from rich.live import Live
 
-from demo.progress import Resource, tree
+from switchover.cli.tree import Resource, tree
 
 
 class Screen:

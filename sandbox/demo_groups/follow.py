@@ -8,10 +8,10 @@ from typing import Any
 
 from demo.cluster import Cluster
 from demo.migration import MigrationFailed
-from demo.progress import condition, is_current, wait_words
 from demo.watch import Watch
 from demo_groups.stories import Story
 from patience import Patience
+from switchover.cli.tree import condition, is_current, wait_words
 
 SILENT_SECONDS = 420
 TICK_SECONDS = 0.5

@@ -14,7 +14,6 @@ import yaml
 
 from demo import migration
 from demo.cluster import Cluster, CommandFailed
-from demo.progress import Resource
 from demo.run import BUILD, run
 from demo.screen import Screen
 from demo_groups import world
@@ -22,6 +21,7 @@ from demo_groups.follow import follow
 from demo_pipeline import jobs
 from demo_pipeline.stories import FOUR, NINE, coordination, images, protocol
 from demo_pipeline.summary import Summary
+from switchover.cli.tree import Resource
 
 OUTPUT = BUILD / "demo-pipeline"
 EXECUTORS = ("--launcher", "SparkOnKubernetes", "--service-account", "spark-driver", "--executors", "1",

@@ -6,13 +6,13 @@ from typing import Any
 
 from rich.table import Table
 
-from demo.progress import step_record
 from demo_groups.follow import Told
 from demo_groups.histories import Span
 from demo_zkcc.stories import STORIES, TOGGLE
 from history.events import Process
 from history.findings import Overlap, Rewind
 from history.report import Report
+from switchover.cli.tree import step_record
 
 BASELINE = "baseline"
 OLD_CONSUMER = "old consumer"

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from demo.cluster import Cluster
-from demo.progress import Resource
 from demo_pipeline import jobs
+from switchover.cli.tree import Resource
 
 CONFIG: dict[str, Any] = {
     "cluster": "sandbox", "store": "/data", "spark": {"master": "local[1]", "memory": "600m"},

@@ -15,8 +15,8 @@ import pytest
 from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
-from demo.progress import Resource, condition
 from demo.summary import Gaps, Traffic
+from switchover.cli.tree import Resource, condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]
 

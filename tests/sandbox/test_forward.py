@@ -20,11 +20,11 @@ from adapters.certificates import Certificates
 from demo import migration, traffic, world
 from demo.cluster import Cluster
 from demo.kill import MOMENTS, Killer
-from demo.progress import Resource, condition
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
 from sandbox.quick import QUICK
+from switchover.cli.tree import Resource, condition
 
 pytestmark = pytest.mark.timeout(2300)
 

@@ -11,12 +11,12 @@ import pytest
 from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.kill import BACK, Killer
-from demo.progress import Resource
 from demo.turn_back import TurnBack
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
 from sandbox.quick import QUICK
+from switchover.cli.tree import Resource
 from switchover.metadata.tree import state_path
 
 pytestmark = pytest.mark.timeout(2300)

@@ -11,8 +11,8 @@ from demo import migration, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.kill import MOMENTS, Killer
-from demo.progress import condition
 from sandbox.quick import QUICK
+from switchover.cli.tree import condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2300)]
 

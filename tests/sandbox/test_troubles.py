@@ -18,8 +18,8 @@ import pytest
 from demo import metadata, migration, operator_process, rollback, tools, traffic, world
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
-from demo.progress import Resource, condition
 from patience import until
+from switchover.cli.tree import Resource, condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 

@@ -21,11 +21,11 @@ import yaml
 from demo import metadata, migration, rollback, tools, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
-from demo.progress import Resource, condition
 from demo.sandbox import bring_up, take_down
 from demo.summary import Traffic
 from sandbox import audit
 from sandbox.quick import QUICK
+from switchover.cli.tree import Resource, condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(4000)]
 

@@ -67,6 +67,7 @@ class Scene:
     world: World = World()
     verdict: Callable[[str], Verdict] = open_gates
     unseen: Mapping[str, str] = field(default_factory=dict)
+    named: tuple[str, str] = ("small/thing", "demo")
 
     def at(self, position: Position) -> "Scene":
         return replace(self, position=position)

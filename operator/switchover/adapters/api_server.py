@@ -5,15 +5,17 @@ Built on `kubernetes.aio.dynamic`, whose plain dictionaries cost 64 MiB of memor
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.exceptions import ApiException
-from kubernetes.aio.config import load_incluster_config, load_kube_config
+from kubernetes.aio.config import list_kube_config_contexts, load_incluster_config, load_kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 from kubernetes.aio.dynamic import DynamicClient
+from yaml import YAMLError
 
 from switchover import documents
 from switchover.ports import Fenced, Refused, Unreachable
@@ -46,6 +48,9 @@ _PLURALS = {
 }
 
 
+T = TypeVar("T")
+
+
 class NotFound(Exception):
     """The object does not exist. Never leaves the adapters."""
 
@@ -55,30 +60,57 @@ class Conflict(Exception):
 
 
 class Forbidden(Refused):
-    """403: the account has not the right."""
+    """403: the account has not the right. `told` says which, without the cure, which depends on whose account it is."""
+
+    def __init__(self, told: str, cure: str = "") -> None:
+        super().__init__(f"{told}. {cure}" if cure else told)
+        self.told = told
 
 
 class OverBudget(Exception):
     """429 by a disruption budget, with its words. Never leaves the adapters."""
 
 
-async def connect(namespace: str, kubeconfig: str = "") -> "ApiServer":
-    """Connect with the kubeconfig file, or, where none is named, with the pod's service account.
+async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "ApiServer":
+    """Connect with the kubeconfig files (as KUBECONFIG names them), or, where none is named, with the pod's service account.
 
-    Raises Refused when the credentials cannot be read.
+    Without a namespace it is that of the context, or of the pod. Raises Refused when the credentials cannot be read, or
+    there is no such context.
     """
     configuration = Configuration()
+    if not kubeconfig:
+        own = _load_service_account(configuration, namespace)
+        return ApiServer(ApiClient(configuration), own)
     try:
-        if kubeconfig:
-            await load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=kubeconfig, client_configuration=configuration, persist_config=False
-            )
-        else:
-            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        names = [str(each["name"]) for each in list_kube_config_contexts(kubeconfig)[0]]  # type: ignore[no-untyped-call]
+        if context and context not in names:
+            raise Refused(f"the kubeconfig {kubeconfig} has no context {context}; it has {', '.join(names) or 'none'}")
+        loader = await load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=kubeconfig, context=context or None, client_configuration=configuration, persist_config=False
+        )
+        found = loader.current_context["context"].get("namespace")
+    except _NO_KUBECONFIG as error:
+        raise _unreadable(f"the kubeconfig {kubeconfig}", error) from None
+    return ApiServer(ApiClient(configuration), namespace or str(found or "default"))
+
+
+def _load_service_account(configuration: Configuration, namespace: str) -> str:
+    """The namespace to work in."""
+    try:
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        return namespace or POD_NAMESPACE.read_text().strip()
     except (ConfigException, OSError) as error:
-        where = f"the kubeconfig {kubeconfig}" if kubeconfig else "the pod's service account"
-        raise Refused(f"cannot read the API server's address and credentials from {where}: {error}") from None
-    return ApiServer(ApiClient(configuration), namespace)
+        raise _unreadable("the pod's service account", error) from None
+
+
+POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_NO_KUBECONFIG = (ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError)
+"""What the library raises for a file that is none: it walks whatever YAML it is given."""
+
+
+def _unreadable(what: str, error: Exception) -> Refused:
+    why = " ".join(str(error).split())
+    return Refused(f"cannot read the API server's address and credentials from {what}: {why or type(error).__name__}")
 
 
 class ApiServer:
@@ -86,6 +118,7 @@ class ApiServer:
 
     def __init__(self, client: ApiClient, namespace: str) -> None:
         self.namespace = namespace
+        self.address = str(client.configuration.host)
         self._client = client
         self._forbidden: dict[str, tuple[float, str]] = {}
         self._dynamic = DynamicClient(client)  # type: ignore[no-untyped-call]
@@ -132,11 +165,11 @@ class ApiServer:
         return items
 
     async def json_patch(
-        self, path: str, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False
+        self, path: str, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False, manager: str = FIELD_MANAGER
     ) -> dict[str, Any]:
         """JSON patch. Fenced when one of its tests fails or a path is gone; Refused when the result is not valid."""
         body = [dict(operation) for operation in operations]
-        return await self.request("PATCH", path, body, content_type=JSON_PATCH, field_manager=FIELD_MANAGER,
+        return await self.request("PATCH", path, body, content_type=JSON_PATCH, field_manager=manager,
                                   dry_run="All" if dry_run else None)
 
     async def apply(self, path: str, manifest: Mapping[str, Any]) -> None:
@@ -155,19 +188,30 @@ class ApiServer:
 
         Raises Unreachable, Refused or Fenced, and NotFound, Conflict or OverBudget for the caller to interpret.
         """
+        return await self._answered(method, path, self._dynamic.request(
+            method, path, body=body, serializer=_plain, query_params=[], header_params={}, **parameters))
+
+    async def text(self, path: str, query: Mapping[str, str]) -> str:
+        """Read what is no JSON, such as a log. Raises what `request` raises."""
+        async def read() -> str:
+            answer = await self._dynamic.request(
+                "GET", path, serialize=False, query_params=list(query.items()), header_params={})
+            return str(await answer.text(errors="replace"))
+
+        return await self._answered("GET", path, read())
+
+    async def _answered(self, method: str, path: str, answer: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(SECONDS_PER_CALL):
-                answer: dict[str, Any] = await self._dynamic.request(
-                    method, path, body=body, serializer=_plain, query_params=[], header_params={}, **parameters
-                )
+                return await answer
         except ApiException as error:
             # `from None`: the original carries the whole body, and of a Secret that may be its content.
             raise translate(method, path, error) from None
         except TimeoutError:
-            raise Unreachable(f"the API server did not answer within {SECONDS_PER_CALL:.0f} s") from None
+            raise Unreachable(
+                f"the API server {self.address} did not answer within {SECONDS_PER_CALL:.0f} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"the API server cannot be reached: {type(error).__name__}") from None
-        return answer
+            raise Unreachable(f"the API server {self.address} cannot be reached: {type(error).__name__}") from None
 
 
 def _plain(_client: DynamicClient, data: dict[str, Any]) -> dict[str, Any]:
@@ -187,8 +231,8 @@ def translate(method: str, path: str, error: ApiException) -> Exception:
             return Refused(f"the API server does not accept our credentials ({what})")
         case 403:
             return Forbidden(
-                f"the API server forbids {_VERBS[method]} on {what}: {words}."
-                f" Allow it in the Role of the operator's service account"
+                f"the API server forbids {_VERBS[method]} on {what}: {words}",
+                "Allow it in the Role of the operator's service account",
             )
         case 404:
             return NotFound(what)

@@ -7,18 +7,18 @@ from typing import Any
 
 import yaml
 
-from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.cli.migration import read_migration
+from switchover.cli.kube import connected
+from switchover.cli.objects import KAFKA_MIGRATION, bare, read_migration
+from switchover.cli.place import Place
 from switchover.core.kraft import names, own_settings
 from switchover.core.kraft.door import brokers
 from switchover.core.kraft.door.mount import SCRIPT_KEY
 from switchover.core.kraft.export import kept, kept_secret, kept_stateful_set, runs_the_same
 from switchover.core.kraft.status import AFTER_FINALIZE
 from switchover.ports import Migrations, Refused, Workloads
-from switchover.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,12 @@ class Document:
         return words + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=10_000)
 
 
-async def export_from_here(settings: Settings, name: str, with_secrets: bool) -> list[Document]:
-    """Export a migration of our namespace with connections of our own."""
+async def export_from_here(place: Place, name: str, with_secrets: bool) -> list[Document]:
+    """Export a migration with a connection of our own."""
     clock = WallClock()
-    server = await connect(settings.namespace, settings.kubeconfig)
-    try:
-        migrations = KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
-        return await export(name, migrations, KubernetesWorkloads(server, clock), with_secrets)
-    finally:
-        await server.close()
+    async with connected(place) as server:
+        migrations = KubernetesMigrations(server, clock, KAFKA_MIGRATION.name, KAFKA_MIGRATION.plural)
+        return await export(bare(name, KAFKA_MIGRATION), migrations, KubernetesWorkloads(server, clock), with_secrets)
 
 
 async def export(name: str, migrations: Migrations, workloads: Workloads, with_secrets: bool) -> list[Document]:

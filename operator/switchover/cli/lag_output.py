@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchover.cli.lag import GroupReport, Report
+from switchover.cli.terminal import printable
 from switchover.lag import words
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
@@ -44,14 +45,14 @@ def table(report: Report) -> RenderableType:
         members = group.membership.assigned if group.membership is not None else None
         lag, time_lag = group.assessment.lag, group.assessment.time_lag
         found.add_row(
-            Text(_printable(group.name)), "?" if group.membership is None or group.why else group.membership.state,
+            Text(printable(group.name)), "?" if group.membership is None or group.why else group.membership.state,
             "?" if members is None else str(len(members)), str(len(group.assessment.group.expected)),
             "-" if lag is None else str(lag),
             "-" if time_lag is None else f"{'> ' * time_lag[1]}{time_lag[0] // 1000} s",
             Text(group.effect.name, _COLOURS[group.effect]))
     lines: list[RenderableType] = [found]
     for group in report.groups:
-        lines += [Text(f"{_printable(group.name)}: {_printable(line)}", _COLOURS[group.effect]) for line in findings(group)]
+        lines += [Text(f"{printable(group.name)}: {printable(line)}", _COLOURS[group.effect]) for line in findings(group)]
     more = progress(report)
     lines.append(Text(f"at {_iso(report.at * 1000)}{f': {more}' if more else ''}", "dim"))
     return Lines(*lines)
@@ -61,7 +62,7 @@ def document(report: Report) -> str:
     """All of a report as one line of JSON; what is not known is null."""
     return json.dumps({
         "at": _iso(report.at * 1000), "verdict": report.effect.name, "samplesMissing": max(0, report.missing),
-        "groups": [_document(group) for group in report.groups]}, ensure_ascii=False)
+        "groups": [_document(group) for group in report.groups]})
 
 
 def findings(group: GroupReport) -> Iterator[str]:
@@ -130,11 +131,6 @@ def _partition(assessment: Assessment, each: TopicPartition, row: int | None) ->
 
 def _few(names: list[str]) -> str:
     return ", ".join(names[:WORST]) + (f" and {len(names) - WORST} more" if len(names) > WORST else "")
-
-
-def _printable(text: str) -> str:
-    """A group's name may be any string: none of it reaches the terminal as a command."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def _iso(milliseconds: float) -> str:

@@ -1,13 +1,13 @@
 """`switchover launch`: the manifest of one job of the pipeline, as YAML."""
 
 import asyncio
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
-from switchover.adapters.api_server import connect
+from switchover.cli.kube import connected
+from switchover.cli.place import Place
 from switchover.core.launch import STORE, Launcher, Run, detected
 from switchover.core.launch import manifest as rendered
 from switchover.ports import Refused, Unreachable
@@ -17,7 +17,7 @@ class NotUsable(Exception):
     """What was given cannot be launched; says why."""
 
 
-def manifest(run: Run, config: Path, launcher: Launcher, schedule: str) -> str:
+def manifest(run: Run, config: Path, launcher: Launcher, schedule: str, place: Place) -> str:
     """One YAML document: `run` with the configuration in a file. Raises NotUsable.
 
     The API server is asked with Launcher.SPARK_APPLICATION alone, for its API groups, which everybody may read.
@@ -33,18 +33,13 @@ def manifest(run: Run, config: Path, launcher: Launcher, schedule: str) -> str:
         raise NotUsable(f"{config}: store must be {STORE}, where the pod has the volume claim")
     try:
         if launcher is Launcher.SPARK_APPLICATION:
-            launcher = detected(asyncio.run(_api_groups()))
+            launcher = detected(asyncio.run(_api_groups(place)))
         found = rendered(replace(run, config=text), launcher, schedule)
     except (ValueError, Refused, Unreachable) as error:
         raise NotUsable(str(error)) from None
     return yaml.safe_dump(found, sort_keys=False)
 
 
-async def _api_groups() -> set[str]:
-    """Of the cluster that kubectl would talk to; in a pod, of its own."""
-    usual = Path.home() / ".kube" / "config"
-    server = await connect("", os.environ.get("KUBECONFIG") or (str(usual) if usual.exists() else ""))
-    try:
+async def _api_groups(place: Place) -> set[str]:
+    async with connected(place) as server:
         return {group["name"] for group in (await server.get("/apis"))["groups"]}
-    finally:
-        await server.close()

@@ -5,19 +5,33 @@ import os
 from enum import StrEnum
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
+from switchover.cli import oncall as oncall
+from switchover.cli.command import ClusterName, Name, Output, Shown, give_up, of_cluster, print_lines
+from switchover.cli.command import app as app
+from switchover.cli.place import Place
 from switchover.core.launch import Launcher, Run
 from switchover.settings import BadSettings, read_settings
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(installed_version("switchover"))
+        raise typer.Exit
 
 
 @app.callback()
-def switchover() -> None:
-    """Carries Apache Kafka from ZooKeeper to KRaft while its traffic keeps flowing."""
+def switchover(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True,
+                                          help="Print the version.")] = False,
+) -> None:
+    """Carries Apache Kafka from ZooKeeper to KRaft, and its consumer groups to their new protocol, while traffic flows.
+
+    NAME is kmig/NAME, cgmig/NAME, or NAME alone where only one kind has it.
+    """
 
 
 @app.command()
@@ -30,30 +44,40 @@ def run() -> None:
     try:
         asyncio.run(run_operator(read_settings(os.environ)))
     except (BadSettings, Refused, Unreachable) as error:
-        _give_up(str(error))
+        give_up(str(error))
     except OSError as error:
-        _give_up(f"cannot start: {error}")
+        give_up(f"cannot start: {error}")
 
 
 @app.command()
-def plan(name: str) -> None:
-    """Say where a KafkaMigration stands, what its gates say and what would be done next; nothing is written."""
-    from switchover.cli.plan import explain_from_here
-    from switchover.ports import Refused, Unreachable
+@of_cluster
+def plan(place: Place, name: Name, output: Shown = Output.TABLE) -> None:
+    """Say what the operator sees of a migration now, what its gates say and what it would do next. Nothing is written.
 
-    try:
-        for line in asyncio.run(explain_from_here(read_settings(os.environ), name)):
-            typer.echo(line)
-    except (BadSettings, Refused, Unreachable) as error:
-        _give_up(str(error))
+    It must reach Kafka and ZooKeeper by the names in the spec.
+
+    Exit code: 0 nothing is against it; 1 a blocker, or a gate that fails; 2 refused; 3 a warning, or something unseen.
+    """
+    from switchover.cli import plan as planning
+    from switchover.cli.listing import document
+
+    look = asyncio.run(planning.look_from_here(place, name))
+    if output is Output.TABLE:
+        print_lines(planning.words(look))
+    else:
+        typer.echo(document(planning.document(look), output), nl=False)
+    raise typer.Exit(look.code)
 
 
 @app.command()
+@of_cluster
 def rehearse(
+    place: Place,
     file: Annotated[str, typer.Option("--file", "-f", help="A KafkaMigration's manifest; - for standard input.")],
     release: Annotated[str, typer.Option(help="The brokers' inter.broker.protocol.version, 3.6 to 3.9.")] = "3.9",
     output: Annotated[Path | None, typer.Option(help="The report for a change ticket, as .json or .md.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the Job for an hour, to look at.")] = False,
+    image: Annotated[str, typer.Option(envvar="IMAGE", help="The operator's image, which the replica's pod needs.")] = "",
 ) -> None:
     """Rehearse a migration on a throwaway replica of the cluster's metadata; the cluster is not changed.
 
@@ -63,20 +87,20 @@ def rehearse(
 
     from switchover.cli.rehearse import rehearse as rehearsed
     from switchover.cli.rehearse import written
-    from switchover.ports import Fenced, Refused, Unreachable
+    from switchover.ports import Fenced
     from switchover.rehearsal.report import lines
 
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        name, found = asyncio.run(rehearsed(read_settings(os.environ), text, release, keep=keep, told=typer.echo))
+        name, found = asyncio.run(rehearsed(place, image, text, release, keep=keep, told=typer.echo))
         for line in lines(found):
             typer.echo(line)
         if output is not None:
             written(found, name, output)
     except Fenced as error:
-        _give_up(f"{error}: another rehearsal is under way")
-    except (BadSettings, Refused, Unreachable, OSError, UnicodeDecodeError) as error:
-        _give_up(str(error))
+        give_up(f"{error}: another rehearsal is under way")
+    except (OSError, UnicodeDecodeError) as error:
+        give_up(str(error))
     raise typer.Exit(0 if found.passed else 1)
 
 
@@ -88,27 +112,21 @@ class Secrets(StrEnum):
 
 
 @app.command()
+@of_cluster
 def export(
-    name: str,
+    place: Place,
+    name: ClusterName,
     output: Annotated[Path | None, typer.Option(help="Write a file for each object into this directory.")] = None,
     secrets: Annotated[Secrets, typer.Option(help="The files of the nodes may hold passwords.")] = Secrets.OMIT,
 ) -> None:
     """Print, as YAML, what belongs into Git once a KafkaMigration is finalized; the cluster is not changed."""
     from switchover.cli.export import as_stream, export_from_here, into_directory
-    from switchover.ports import Fenced, Refused, Unreachable
 
-    try:
-        settings = read_settings(os.environ)
-        documents = asyncio.run(export_from_here(settings, name, secrets is Secrets.INCLUDE))
-        if output is None:
-            typer.echo(as_stream(documents), nl=False)
-        else:
-            for line in into_directory(documents, output):
-                typer.echo(line)
-    except Fenced:
-        _give_up("something was changed while it was read; try again")
-    except (BadSettings, Refused, Unreachable) as error:
-        _give_up(str(error))
+    documents = asyncio.run(export_from_here(place, name, secrets is Secrets.INCLUDE))
+    if output is None:
+        typer.echo(as_stream(documents), nl=False)
+    else:
+        print_lines(into_directory(documents, output))
 
 
 class Isolation(StrEnum):
@@ -118,8 +136,8 @@ class Isolation(StrEnum):
     READ_COMMITTED = "read_committed"
 
 
-class Output(StrEnum):
-    """How it is shown."""
+class LagOutput(StrEnum):
+    """How the lag is shown."""
 
     TABLE = "table"
     JSON = "json"
@@ -137,7 +155,8 @@ def lag(
     samples: Annotated[int, typer.Option(help="Samples that a verdict needs at least.", min=2)] = 8,
     span: Annotated[float, typer.Option(help="Seconds that they must span at least.", min=1)] = 120,
     watch: Annotated[bool, typer.Option("--watch", help="Go on after the first verdict, until interrupted.")] = False,
-    output: Annotated[Output, typer.Option(help="json: a document for each verdict.")] = Output.TABLE,
+    output: Annotated[LagOutput, typer.Option("--output", "-o", help="json: a document for each verdict.")]
+    = LagOutput.TABLE,
 ) -> None:
     """Judge whether consumer groups keep up: lag in records and in time, with words for what is wrong. Read only.
 
@@ -154,9 +173,9 @@ def lag(
         question = Question(
             Access(bootstrap_server, client_properties(command_config)), tuple(dict.fromkeys(group or ())),
             frozenset(topic or ()), isolation is Isolation.READ_COMMITTED, thresholds_of(every, samples, span))
-        raise typer.Exit(show(question, watch=watch, as_json=output is Output.JSON))
+        raise typer.Exit(show(question, watch=watch, as_json=output is LagOutput.JSON))
     except (Refused, Unreachable) as error:
-        _give_up(str(error))
+        give_up(str(error))
 
 
 @app.command()
@@ -186,7 +205,7 @@ def consume(
                                         Wanted(topic or (), whitelist, blacklist, streams)):
             typer.echo(line, err=not is_record)
     except (BadConfiguration, NoAnswer) as error:
-        _give_up(str(error))
+        give_up(str(error))
 
 
 class Job(StrEnum):
@@ -214,7 +233,9 @@ def pipeline(
 
 
 @app.command()
+@of_cluster
 def launch(
+    place: Place,
     job: Job,
     config: Annotated[Path, typer.Option(help="The jobs' configuration, whose store is /data in the pod.")],
     image: Annotated[str, typer.Option(help="The pipeline's image.")],
@@ -239,17 +260,12 @@ def launch(
     run = Run(name or f"pipeline-{job.value}", job.value, image, "", claim, cpu, memory, secrets=tuple(secret or ()),
               service_account=service_account, executors=executors, labels={"app.kubernetes.io/managed-by": "switchover"})
     try:
-        typer.echo(manifest(run, config, launcher, schedule), nl=False)
+        typer.echo(manifest(run, config, launcher, schedule, place), nl=False)
     except NotUsable as error:
-        _give_up(str(error))
+        give_up(str(error))
 
 
 @app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(installed_version("switchover"))
-
-
-def _give_up(why: str) -> NoReturn:
-    typer.echo(f"switchover: {why}", err=True)
-    raise typer.Exit(2)

@@ -2,111 +2,205 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from typing import Any, Generic
 
-from switchover.adapters.api_server import connect
+from pydantic import ValidationError
+
+from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
-from switchover.adapters.survey import KubernetesSurvey
-from switchover.api.kafka_migration import KafkaMigration
-from switchover.cli.connections import Connections
-from switchover.cli.migration import read_migration
-from switchover.core.intent import PREFLIGHT, intent_of
+from switchover.adapters.survey import GROUP_RIGHTS, KubernetesSurvey
+from switchover.api.status import Severity
+from switchover.api.status import Verdict as Outcome
+from switchover.cli.connections import Connections, GroupConnections
+from switchover.cli.kube import connected
+from switchover.cli.objects import KAFKA_MIGRATION, Found, find, told
+from switchover.cli.place import Place
+from switchover.core.foreign_record import without_foreign_record
+from switchover.core.groups import preview as group_preview
+from switchover.core.groups.kind import ConsumerGroupMigrations
+from switchover.core.groups.picture import Picture as GroupPicture
+from switchover.core.groups.slots import moves_left, seconds_left
+from switchover.core.groups.status import BACK_SECONDS
+from switchover.core.intent import PREFLIGHT
+from switchover.core.kind import Kind, M, P
 from switchover.core.kraft.estimate import direction_seconds, rollback_seconds
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preview import changes, lines, preview, shown
 from switchover.core.observed import Known
-from switchover.core.plan import Decision, decide
+from switchover.core.plan import Decision, Plan, decide
 from switchover.core.policy import Policy
 from switchover.core.status import findings_of
-from switchover.ports import Clock, Migrations
+from switchover.ports import Clock, Refused
 from switchover.reconcile import Connect
-from switchover.settings import Settings
 
 SECOND_LOOK = 1.0
 """Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""
 
 
-async def explain_from_here(settings: Settings, name: str) -> list[str]:
-    """Explain a migration of our namespace with connections of our own."""
+@dataclass(frozen=True, slots=True)
+class Look(Generic[P]):
+    """One pass without its record and its effects. `begun` is what Preflight finds, also where no operator has begun it."""
+
+    plan: Plan[P]
+    picture: P
+    decision: Decision
+    begun: Decision
+
+    @property
+    def code(self) -> int:
+        """The exit code: 1 for a blocker or a gate that fails, 3 for a warning or what could not be seen, else 0."""
+        severities = {finding.severity for finding in self.findings}
+        outcomes = {judgement.verdict.outcome for judgement in self.begun.judged.values()}
+        if Severity.BLOCKER in severities or Outcome.FAIL in outcomes:
+            return 1
+        return 3 if Severity.WARNING in severities or Outcome.UNKNOWN in outcomes else 0
+
+    @property
+    def findings(self) -> tuple[Any, ...]:
+        """Those of Preflight; none in a later step, whose gates say what is wrong."""
+        return findings_of(self.begun.judged) if self.picture.position.step == PREFLIGHT else ()
+
+
+async def look_from_here(place: Place, name: str) -> Look[Any]:
+    """Look at a migration of either kind with connections of our own."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)      # the gates tell of ZooKeeper
-    clock = WallClock()
-    server = await connect(settings.namespace, settings.kubeconfig)
-    try:
-        migrations = KubernetesMigrations(server, clock, "KafkaMigration", "kafkamigrations")
-        connections = Connections(settings.namespace, KubernetesWorkloads(server, clock), KubernetesSurvey(server), clock)
-        return await explain(name, settings.namespace, migrations, connections, clock)
-    finally:
-        await server.close()
+    async with connected(place) as server:
+        return await look_through(server, await find(server, name), WallClock())
 
 
-async def explain(name: str, namespace: str, migrations: Migrations, connect: Connect[KafkaMigration, Picture],
-                  clock: Clock) -> list[str]:
-    """One pass without its record and its effects, in lines. Refused when there is no such migration.
+async def look_through(server: ApiServer, found: Found, clock: Clock) -> Look[Any]:
+    """Look at one object with the rights of that connection."""
+    workloads = KubernetesWorkloads(server, clock)
+    claim = ((found.resource.get("spec") or {}).get("audit") or {}).get("claim", "")
+    policy = Policy(images=("*",), claims=(claim,))            # what the chart allows is not known here
+    if found.kind is KAFKA_MIGRATION:
+        clusters = Connections(server.namespace, workloads, KubernetesSurvey(server), clock)
+        return await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)
+    groups = GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock)
+    return await look(found.resource, ConsumerGroupMigrations(policy), server.namespace, groups, clock)
+
+
+async def look(resource: Mapping[str, Any], kind: Kind[M, P], namespace: str, connect: Connect[M, P],
+               clock: Clock) -> Look[P]:
+    """One pass. Refused for an object that cannot be read, and for credentials that do not fit.
 
     Gates that want several passes in a row have had only one here; they are told as passing, not as open.
     """
-    migration = await read_migration(name, migrations)
-    kind = KafkaMigrations(Policy(images=("*",)), "*")      # what the chart allows and names is not known here
+    try:
+        migration = kind.read(without_foreign_record(resource, clock.now())[0])
+    except ValidationError as error:
+        raise Refused(f"{resource['metadata']['name']} cannot be read: {told(error)}") from None
     observer = await connect(migration)
     try:
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")
-        if isinstance(written := picture.facts.migration_written, Known) and not written.value.seen_to_change:
+        if _shows_later(picture):
             await asyncio.sleep(SECOND_LOOK)
-            picture = await observer.see(replace(picture, now=clock.now()), "")
+            picture = await observer.see(kind.with_holder(picture, "", clock.now()), "")
     finally:
         await observer.close()
-    picture, intent = replace(picture, now=clock.now()), intent_of(migration, PLAN.names)
-    return [*_told(picture, *(decide(PLAN, each, intent, {}, picture.now) for each in (picture, _begun(picture))))]
+    picture, intent, plan = kind.with_holder(picture, "", clock.now()), kind.intent(migration), kind.plan(picture)
+    decision, begun = (decide(plan, each, intent, {}, picture.now) for each in (picture, _begun(picture)))
+    return Look(plan, picture, decision, begun)
 
 
-def _begun(picture: Picture) -> Picture:
+def _shows_later(picture: Any) -> bool:
+    if not isinstance(picture, Picture):
+        return False
+    written = picture.facts.migration_written
+    return isinstance(written, Known) and not written.value.seen_to_change
+
+
+def _begun(picture: P) -> P:
     """The picture with Preflight begun: of a migration that no operator has seen yet its findings are told all the same."""
     at = picture.position
     return picture.at(replace(at, opened=picture.now)) if at.step == PREFLIGHT and at.opened is None else picture
 
 
-def _told(picture: Picture, decision: Decision, begun: Decision) -> Iterator[str]:
-    at = picture.position
-    for step in PLAN.steps:
+def words(look: Look[Any]) -> Iterator[str]:
+    """The look in lines."""
+    at = look.picture.position
+    for step in look.plan.steps:
         yield f"{'>' if step.name == at.step else ' '} {step.name}"
     if at.batch is not None:
         yield f"batch {at.batch.index}: {', '.join(at.batch.nodes)}"
     for name, record in sorted(at.nodes.items()):
         yield f"node {record.node_id} {name}: assigned {record.assigned}"
-    yield from _estimated(picture)
-    for name, judgement in begun.judged.items():
+    left = _left(look.picture)
+    yield f"left: {_duration(left)}" if left is not None else "left: nobody can tell"
+    if look.plan.can_go_back(at):
+        yield f"back from here: {_duration(_back(look.picture))}"
+    for name, judgement in look.begun.judged.items():
         verdict = judgement.verdict
         subject = f" [{verdict.subject}]" if verdict.subject else ""
         yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
-    for finding in findings_of(begun.judged) if at.step == PREFLIGHT else ():
+    for finding in look.findings:
         subject = f" [{finding.subject}]" if finding.subject else ""
         yield f"finding {finding.severity} {finding.code}{subject} {finding.message}"
         if finding.cure:
             yield f"     cure: {finding.cure}"
     if at.step == PREFLIGHT:
-        yield from _previewed(picture)
-    if decision.position != at:
+        yield from _previewed(look.picture) if isinstance(look.picture, Picture) else _previewed_group(look.picture)
+    yield from _next(look)
+
+
+def document(look: Look[Any]) -> Mapping[str, Any]:
+    """The look as a JSON value."""
+    at, plan = look.picture.position, None
+    if at.step == PREFLIGHT:
+        plan = preview(look.picture) if isinstance(look.picture, Picture) else group_preview.preview(look.picture)
+    return {
+        "name": look.picture.name, "step": at.step, "steps": list(look.plan.names),
+        "batch": list(at.batch.nodes) if at.batch is not None else [],
+        "secondsLeft": _left(look.picture), "secondsBack": _back(look.picture) if look.plan.can_go_back(at) else None,
+        "gates": [{"name": name, "verdict": each.verdict.outcome.value, "reason": each.verdict.reason,
+                   "subject": each.verdict.subject, "message": each.verdict.message, "unblocks": each.verdict.unblocks}
+                  for name, each in look.begun.judged.items()],
+        "findings": [finding.manifest() for finding in look.findings],
+        "plan": None if plan is None else asdict(plan) if isinstance(plan, group_preview.GroupPreview) else plan.manifest(),
+        "next": [line.removeprefix("next: ") for line in _next(look)],
+    }
+
+
+def _next(look: Look[Any]) -> Iterator[str]:
+    decision = look.decision
+    if decision.position != look.picture.position:
         yield f"next: record: {decision.note}"
     for effect in decision.effects:
         yield f"next: {effect}"
-    if decision.position == at and not decision.effects:
+    if decision.position == look.picture.position and not decision.effects:
         yield "next: wait"
 
 
-def _estimated(picture: Picture) -> Iterator[str]:
-    """How long it goes on, and how long the way back would take. Windows are reckoned with, waits for approvals are not."""
-    left = direction_seconds(picture)
-    yield f"left: {_duration(left)}" if left is not None else "left: nobody can tell"
-    if PLAN.can_go_back(picture.position):
-        yield f"back from here: {_duration(rollback_seconds(picture))}"
+def _left(picture: Picture | GroupPicture) -> float | None:
+    """How long it goes on. Windows are reckoned with, waits for approvals are not; None before nodes are on record."""
+    if isinstance(picture, Picture):
+        return direction_seconds(picture)
+    return seconds_left(picture) if picture.position.nodes else None
+
+
+def _back(picture: Picture | GroupPicture) -> float:
+    """How long the way back would take."""
+    return rollback_seconds(picture) if isinstance(picture, Picture) else BACK_SECONDS * moves_left(picture)
+
+
+def _previewed_group(picture: GroupPicture) -> Iterator[str]:
+    """How templates change, and how many pods are replaced; secret values are hidden."""
+    found = group_preview.preview(picture)
+    if found is None:
+        return
+    yield f"plan: {found.replaced} pods replaced, {_duration(found.seconds)}"
+    for each in found.workloads:
+        yield f"  {each.name}: {each.pods} pods, each replaced {each.replaced_each} times"
+        for template, changed in each.changes.items():
+            yield f"{template} of {each.name}:"
+            yield from (f"  {line}" for line in changed)
 
 
 def _previewed(picture: Picture) -> Iterator[str]:

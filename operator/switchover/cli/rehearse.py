@@ -9,11 +9,12 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import REAL, Credentialed
+from switchover.cli.kube import connected
+from switchover.cli.place import Place
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import rehearsal
 from switchover.core.kraft.door.brokers import upgraded
@@ -24,7 +25,6 @@ from switchover.rehearsal import report as reports
 from switchover.rehearsal.mask import masked
 from switchover.rehearsal.pack import packed
 from switchover.rehearsal.report import Report
-from switchover.settings import Settings
 
 POLL_SECONDS = 1.0
 
@@ -44,33 +44,32 @@ def read_manifest(text: str, namespace: str) -> KafkaMigration:
         raise Refused(found) from None
 
 
-async def rehearse(settings: Settings, text: str, release: str, *, keep: bool,
+async def rehearse(place: Place, image: str, text: str, release: str, *, keep: bool,
                    told: Callable[[str], None]) -> tuple[str, Report]:
     """Rehearse what a manifest says: its name, and the report. Raises Refused and Unreachable when it does not come to its
     end."""
-    if not settings.image:
-        raise Refused("IMAGE is not set: the replica's pod needs the operator's image")
+    if not image:
+        raise Refused("--image is not set, nor IMAGE: the replica's pod needs the operator's image")
     if release not in METADATA_LEVELS:
         raise Refused(f"--release {release} is none of {', '.join(METADATA_LEVELS)}")
-    migration = read_manifest(text, settings.namespace)
     logging.getLogger("kazoo").setLevel(logging.ERROR)
-    server = await connect(settings.namespace, settings.kubeconfig)
-    workloads = KubernetesWorkloads(server, WallClock())
-    clients = Credentialed(migration, workloads, REAL)
-    try:
-        found = await _rehearse(settings, migration, release, workloads, clients, keep, told)
-        return migration.metadata.name, found.at(migration.spec.zookeeper.connect)
-    finally:
-        await clients.close()
-        await server.close()
+    async with connected(place) as server:
+        migration = read_manifest(text, server.namespace)
+        workloads = KubernetesWorkloads(server, WallClock())
+        clients = Credentialed(migration, workloads, REAL)
+        try:
+            found = await _rehearse(image, migration, release, workloads, clients, keep, told)
+            return migration.metadata.name, found.at(migration.spec.zookeeper.connect)
+        finally:
+            await clients.close()
 
 
-async def _rehearse(settings: Settings, migration: KafkaMigration, release: str, workloads: KubernetesWorkloads,
+async def _rehearse(own_image: str, migration: KafkaMigration, release: str, workloads: KubernetesWorkloads,
                     clients: Credentialed, keep: bool, told: Callable[[str], None]) -> Report:
     own, wanted = migration.spec.brokers[0], migration.spec.rehearsal
     workload = await workloads.stateful_set(own.name)
     if workload is None:
-        raise Refused(f"StatefulSet {own.name} does not exist in namespace {settings.namespace}")
+        raise Refused(f"StatefulSet {own.name} does not exist in namespace {migration.metadata.namespace}")
     try:
         image = migration.spec.upgrade.image if migration.spec.upgrade is not None else ""
         container = upgraded(container_of(workload.template, own), image)
@@ -84,7 +83,7 @@ async def _rehearse(settings: Settings, migration: KafkaMigration, release: str,
     told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
     name = rehearsal.job_name(f"{migration.metadata.name[:48]}-try")
     await workloads.create(rehearsal.job(name, wanted, workload.template["spec"], container,
-                                         layout_of(container, own).script, release, settings.image, len(parts)))
+                                         layout_of(container, own).script, release, own_image, len(parts)))
     try:
         job = await _there(workloads, name)
         for part in rehearsal.config_maps(name, job.uid, parts):

@@ -188,10 +188,10 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     leg = step.forward if at.direction is Direction.FORWARD else step.back
     one_way = leg is not None and leg.one_way and not at.finished
     if at.direction is not intent.direction and not intent.paused and not one_way:
-        return _turn(plan, index, at, intent, judge, now)
+        return _turn(plan, index, picture, intent, judge, now)
     if leg is None:
         judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
-                               subject=step.name, unblocks="set desiredState to Running to go on"))
+                               subject=step.name, unblocks=_command("resume", picture)))
         return at, (), ""
     keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
     if not judge.all_open(step.rests_on, picture):
@@ -205,7 +205,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     standing = intent.paused and not leg.critical(picture)
     if standing:
         judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",
-                                 unblocks="set desiredState to Running"))
+                                 unblocks=_command("resume", picture)))
     if at.direction is Direction.FORWARD and (at.opened is None or index == 0) \
             and (misnamed := _misnamed(plan, intent)) is not None:
         judge.add("Steps", misnamed)
@@ -281,17 +281,17 @@ def _rescue(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Posit
     return (move.position, move.effects, move.note) if move.position != clear.position or move.effects else (at, (), "")
 
 
-def _turn(plan: Plan[P], index: int, at: Position, intent: Intent, judge: Judge[P],
+def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P],
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
-    step = plan.steps[index]
+    at, step = picture.position, plan.steps[index]
     if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
         if step.irreversible:
-            message, cure = f"{step.name} has begun: the point of no return is passed", "set desiredState to Running"
+            message, cure = f"{step.name} has begun: the point of no return is passed", _command("resume", picture)
             judge.add("Undo", fail("PointOfNoReturn", message, subject=step.name, unblocks=cure))
         else:
             message = f"from {step.name} this version of Switchover cannot take every step back"
             judge.add("Undo", fail("UndoNotAvailable", message, subject=step.name,
-                                   unblocks="set desiredState to Running to go on, or Paused to stand still"))
+                                   unblocks=f"{_command('resume', picture)}, or pause to stand still"))
         return at, (), ""
     turned = _turned(plan, at, intent.direction, now)
     return turned, (), f"turned {intent.direction.lower()} at {turned.step}"
@@ -310,7 +310,7 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
     forward = at.direction is Direction.FORWARD
     ready = judge.all_open(leg.enter, picture)
     if forward and step.name not in intent.approved and _is_held(step, picture, intent, judge):
-        cure = f"add an approval named {step.name} with status.planHash to spec.approvals"
+        cure = _command("approve", picture, step.name)
         if step.name in intent.void:
             judge.add("Approval", wait("ApprovalVoid", intent.void[step.name], subject=step.name, unblocks=cure))
         else:
@@ -321,6 +321,12 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
         return at, (), ""
     opened = replace(at, opened=now, nodes={**at.nodes, **leg.assigns(picture)})
     return opened, (), f"{step.name} begins" if forward else f"taking {step.name} back"
+
+
+def _command(act: str, picture: P, *more: str) -> str:
+    """The command to paste that does it."""
+    resource, namespace = picture.named
+    return " ".join(("switchover", act, resource, *more, "--namespace", namespace))
 
 
 def _was_let_begin(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:

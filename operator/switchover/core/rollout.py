@@ -23,6 +23,11 @@ does: a pod without a readiness probe is Ready while Kafka starts, which may tak
 class HasPosition(Protocol):
     @property
     def position(self) -> Position: ...
+    @property
+    def named(self) -> tuple[str, str]:
+        """As commands name it: kmig/kafka, and the namespace."""
+        ...
+
     def at(self, position: Position) -> Self: ...
 
 

@@ -97,6 +97,11 @@ class Picture:
     """When each step of the plan was entered last, as far as it was."""
     policy: Policy = NOTHING_MORE
 
+    @property
+    def named(self) -> tuple[str, str]:
+        """As commands name it, and the namespace."""
+        return f"cgmig/{self.name}", self.namespace
+
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""
         return replace(self, position=position)

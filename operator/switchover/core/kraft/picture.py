@@ -46,6 +46,11 @@ class Picture:
     policy: Policy = NOTHING_MORE
     operator_image: str = ""
 
+    @property
+    def named(self) -> tuple[str, str]:
+        """As commands name it, and the namespace."""
+        return f"kmig/{self.name}", self.namespace
+
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""
         return replace(self, position=position)

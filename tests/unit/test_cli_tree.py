@@ -1,11 +1,15 @@
-"""The demo's tree and change lines, on statuses as the API server returns them."""
+"""The tree and change lines, on statuses as the API server returns them."""
 
+import json
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from demo.progress import changes, picture, seconds, tree
+from demo.picture import picture
+from switchover.cli.tree import changes, clock, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
 
@@ -52,7 +56,7 @@ MOVING: dict[str, Any] = {
 
 
 def rendered(resource: dict[str, Any], at: str = NOW) -> str:
-    console = Console(width=140)
+    console = Console(width=240)
     with console.capture() as capture:
         console.print(tree(resource, seconds(at)))
     return capture.get()
@@ -128,3 +132,59 @@ def test_the_end_of_the_way_back_is_told() -> None:
     after = deepcopy(MOVING)
     after["status"]["conditions"][0]["status"] = "False"
     assert list(changes(MOVING, after)) == ["rollback is no longer available"]
+
+
+# --- what other migrations look like ------------------------------------------------------------------------------------
+
+
+def recorded(kind: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "last_release" / f"{kind}.json").read_text())
+    return found
+
+
+def test_a_group_is_drawn_by_its_own_plan_with_its_slots() -> None:
+    group = recorded("consumergroupmigration")
+    text = rendered(group)
+    assert "ConsumerGroupMigration" in text
+    assert f"group {group['spec']['group']}" in text
+    step = group["status"]["progress"]["step"]
+    assert f"▶ {step}" in text
+    assert "· HandOver" in text
+    assert "Finalize" not in text
+    assert all(slot["name"] in text for slot in group["status"]["slots"])
+
+
+def test_the_slots_of_a_group_are_told_as_they_change() -> None:
+    before = recorded("consumergroupmigration")
+    after = deepcopy(before)
+    after["status"]["slots"][0]["observed"] = "Intermediate"
+    name, mode = (after["status"]["slots"][0][key] for key in ("name", "observed"))
+    assert list(changes(before, after)) == [f"{name} runs as {mode}"]
+
+
+def test_on_the_way_back_what_was_taken_back_is_no_longer_done() -> None:
+    back = deepcopy(MOVING)
+    back["status"]["progress"] = {"step": "DualWrite", "direction": "Backward"}
+    back["status"]["steps"] = [
+        {"name": name, "startTime": NOW, "endTime": NOW, "seconds": 1} for name in ("Preflight", "DualWrite", "MoveBrokers")]
+    text = rendered(back)
+    assert "✔ Preflight" in text
+    assert "◀ DualWrite" in text
+    assert "↶ MoveBrokers" in text
+    assert "· Soak" in text
+
+
+def test_holds_and_the_estimate_are_shown() -> None:
+    held = deepcopy(MOVING) | {"spec": {"holds": ["Finalize"]}}
+    held["status"]["progress"]["estimatedCompletionTime"] = "2026-11-21T22:02:05Z"
+    held["status"]["rollback"] = {"available": True, "estimatedSeconds": 200}
+    text = rendered(held)
+    assert "hold" in line(text, "· Finalize")
+    assert "hold" not in line(text, "· Soak")
+    assert "ETA in 2:00:05" in text.replace("\n", " ")
+    assert "rollback available, takes 3:20" in text.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("duration", "words"), [(59.6, "1:00"), (3599, "59:59"), (3600, "1:00:00"), (90_061, "1d 1:01:01")])
+def test_a_duration_is_read_at_a_glance(duration: float, words: str) -> None:
+    assert clock(duration) == words

@@ -1,19 +1,20 @@
-"""A KafkaMigration as people watch it: a tree for a terminal, one line per change elsewhere. Pure: no clock, no I/O.
+"""A migration as people watch it: a tree for a terminal, one line per change elsewhere. Pure: no clock, no I/O.
 
-Both read the resource as the API server returns it (JSON), so that they show what any user sees.
+Both read the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from io import StringIO
 from typing import Any
 
-from rich.console import Console
+from pydantic import ValidationError
 from rich.text import Text
 from rich.tree import Tree
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigrationStep
+from switchover.cli.terminal import clean
+from switchover.core.groups.plan import plan_of
 
 Resource = Mapping[str, Any]
 
@@ -24,35 +25,34 @@ _PHASES = {"Succeeded": "bold green", "Stalled": "bold red", "AwaitingApproval":
 
 def tree(resource: Resource, now: float) -> Tree:
     """Steps with their times; inside the current one its batch, nodes and what it waits for. `now`: seconds (epoch)."""
-    status = resource.get("status", {})
-    progress = status.get("progress", {})
-    root = Tree(_title(resource, now), guide_style="dim")
-    for name in _plan(status):
+    found: Resource = clean(resource)
+    status = found.get("status") or {}
+    progress = status.get("progress") or {}
+    backward = progress.get("direction") == "Backward"
+    root = Tree(_title(found, now), guide_style="dim")
+    steps = steps_of(found)
+    current = progress.get("step")
+    over = bool(progress.get("completeTime"))
+    for name in steps:
         record = step_record(status, name)
-        if name == progress.get("step") and "endTime" not in record:
-            _current(root.add(_line("▶", name, _clock(_since(record.get("startTime"), now)), "bold")), status, now)
+        if name == current and not over and (backward or "endTime" not in record):
+            mark = "◀" if backward else "▶"
+            _current(root.add(_line(mark, name, clock(_since(record.get("startTime"), now)), "bold")), status, now)
+        elif backward and record and (over or current not in steps or steps.index(name) > steps.index(current)):
+            root.add(_line("↶", name, "", "yellow"))
         elif "endTime" in record:
-            root.add(_line("✔", name, _clock(record.get("seconds", 0)), "green"))
+            root.add(_line("✔", name, clock(record.get("seconds", 0)), "green"))
         else:
-            root.add(_line("·", name, "", "dim"))
+            root.add(_line("·", name, "hold" if name in _holds(found) else "", "dim"))
     return root
-
-
-def picture(resource: Resource, now: float) -> str:
-    """The tree as SVG, in the viewer's own fixed-width font."""
-    console = Console(record=True, width=120, file=StringIO())
-    console.print(tree(resource, now))
-    fonts_from_elsewhere = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-    return fonts_from_elsewhere.sub("", console.export_svg(title="make demo"))
 
 
 def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     """What became different between two readings, one line each; nothing when nothing did."""
-    old = (before or {}).get("status", {})
-    new = after.get("status", {})
+    old, new = ((clean(each or {}).get("status") or {}) for each in (before, after))
     if new.get("phase") != old.get("phase"):
         yield f"phase {new.get('phase', 'Pending')}"
-    for name in _plan(new):
+    for name in steps_of(after):
         record, known = step_record(new, name), step_record(old, name)
         if "endTime" in record and "endTime" not in known:
             yield f"step {name} done in {record.get('seconds', 0)} s"
@@ -64,10 +64,10 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
         yield f"batch {_progress(new, 'batch')} passed its gates and bakes"
     if new.get("metadataState") != old.get("metadataState") and new.get("metadataState"):
         yield f"metadata {new['metadataState']}"
-    modes = {node["name"]: node.get("observed", "") for node in old.get("nodes", [])}
-    for node in new.get("nodes", []):
+    modes = {node["name"]: node.get("observed", "") for node in _nodes(old)}
+    for node in _nodes(new):
         if node.get("observed") and node["observed"] != modes.get(node["name"]):
-            yield f"{node['name']} runs in mode {node['observed']}"
+            yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
     for item in new.get("waitingFor", []):
         if _wait_key(item) not in known_waits and item["reason"] != "MustHold":
@@ -82,7 +82,7 @@ def condition(resource: Resource, kind: str) -> str:
     return next(found, "")
 
 
-def is_current(resource: Mapping[str, Any]) -> bool:
+def is_current(resource: Resource) -> bool:
     """The status knows the spec of now: an earlier attempt may have ended before."""
     observed = resource.get("status", {}).get("observedGeneration")
     return observed is not None and observed == resource["metadata"]["generation"]
@@ -103,14 +103,40 @@ def step_record(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return next((record for record in status.get("steps", []) if record["name"] == name), {})
 
 
+def steps_of(resource: Resource) -> list[str]:
+    """The steps of its plan in their order; of a spec that cannot be read those on record."""
+    status = resource.get("status") or {}
+    recorded = list(dict.fromkeys([*(record["name"] for record in status.get("steps", [])), _progress(status, "step")]))
+    if resource.get("kind") == "ConsumerGroupMigration":
+        try:
+            return list(plan_of(ConsumerGroupMigrationSpec.model_validate(resource.get("spec"))).names)
+        except ValidationError:
+            return [name for name in recorded if name]
+    return [step.value for step in KafkaMigrationStep if step not in _OPTIONAL or step.value in recorded]
+
+
 def seconds(time: str) -> float:
     """A Kubernetes time (RFC 3339) in seconds since the epoch."""
     return datetime.fromisoformat(time).timestamp()
 
 
-def _plan(status: Mapping[str, Any]) -> list[str]:
-    recorded = {record["name"] for record in status.get("steps", [])} | {_progress(status, "step")}
-    return [step.value for step in KafkaMigrationStep if step not in _OPTIONAL or step.value in recorded]
+def clock(duration: float) -> str:
+    """Seconds as minutes:seconds, with hours and days where there are any."""
+    minutes, rest = divmod(round(duration), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02d}"
+    days, hours = divmod(minutes // 60, 24)
+    return f"{f'{days}d ' if days else ''}{hours}:{minutes % 60:02d}:{rest:02d}"
+
+
+def _holds(resource: Resource) -> set[str]:
+    planned = ((resource.get("status") or {}).get("plan") or {}).get("steps", [])
+    return {*(resource.get("spec") or {}).get("holds", ()), *(step["name"] for step in planned if step.get("hold"))}
+
+
+def _nodes(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Kafka's nodes, or a group's slots."""
+    return [*status.get("nodes", []), *status.get("slots", [])]
 
 
 def _progress(status: Mapping[str, Any], key: str) -> Any:
@@ -125,41 +151,56 @@ def _since(time: str | None, now: float) -> float:
     return max(0.0, now - seconds(time)) if time else 0.0
 
 
-def _clock(duration: float) -> str:
-    minutes, rest = divmod(round(duration), 60)
-    return f"{minutes}:{rest:02d}"
-
-
 def _line(mark: str, name: str, time: str, style: str) -> Text:
-    return Text.assemble((f"{mark} {name:<22}", style), (f"{time:>6}", "dim"))
+    return Text.assemble((f"{mark} {name:<27}", style), (f"{time:>6}", "dim"))
 
 
 def _title(resource: Resource, now: float) -> Text:
-    status, metadata = resource.get("status", {}), resource["metadata"]
+    status, metadata = resource.get("status") or {}, resource["metadata"]
     phase = status.get("phase", "Pending")
-    return Text.assemble(
-        ("KafkaMigration ", "dim"),
+    ended, eta = _progress(status, "completeTime"), _progress(status, "estimatedCompletionTime")
+    title = Text.assemble(
+        (f"{resource.get('kind', 'KafkaMigration')} ", "dim"),
         (f"{metadata.get('namespace', '')}/{metadata['name']}", "bold"),
         "  ",
         (phase, _PHASES.get(phase, "bold blue")),
-        ("  metadata ", "dim"),
-        status.get("metadataState", "ZooKeeper"),
+        *_about(resource),
         ("  progress ", "dim"),
         f"{_progress(status, 'percent') or 0} %",
         ("  elapsed ", "dim"),
-        _clock(_since(metadata.get("creationTimestamp"), now)),
-        ("  rollback ", "dim"),
-        "no" if condition(resource, "RollbackAvailable") == "False" else "available",
+        clock(_since(metadata.get("creationTimestamp"), seconds(ended) if ended else now)),
     )
+    if eta:
+        title.append("  ETA ", "dim").append(f"in {clock(max(0.0, seconds(eta) - now))}")
+    return title.append("  rollback ", "dim").append(_rollback(resource))
+
+
+def _about(resource: Resource) -> Iterator[tuple[str, str] | str]:
+    """What is being moved: where the metadata is, or the group as it was last seen."""
+    status = resource.get("status") or {}
+    if resource.get("kind") != "ConsumerGroupMigration":
+        yield from (("  metadata ", "dim"), status.get("metadataState", "ZooKeeper"))
+        return
+    group = status.get("group") or {}
+    yield from (("  group ", "dim"), f"{(resource.get('spec') or {}).get('group', '')}")
+    if group.get("type"):
+        yield f" ({group['type']}, {group.get('state', '')}, {group.get('members', 0)} members)"
+
+
+def _rollback(resource: Resource) -> str:
+    if condition(resource, "RollbackAvailable") == "False":
+        return "no"
+    takes = ((resource.get("status") or {}).get("rollback") or {}).get("estimatedSeconds")
+    return "available" if takes is None else f"available, takes {clock(takes)}"
 
 
 def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
     nodes = _progress(status, "batchNodes")
     if nodes:
         bakes = _progress(status, "bakeStartTime")
-        state = f"bakes for {_clock(_since(bakes, now))}" if bakes else "gates"
+        state = f"bakes for {clock(_since(bakes, now))}" if bakes else "gates"
         branch.add(Text(f"batch {_progress(status, 'batch')}: {', '.join(nodes)} ({state})"))
-    for node in status.get("nodes", []):
+    for node in _nodes(status):
         if node.get("assigned"):
             observed, assigned = node.get("observed") or "?", node["assigned"]
             arrived = observed == assigned
@@ -167,13 +208,13 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
             branch.add(Text(words, style="green" if arrived else "yellow"))
     for item in status.get("waitingFor", []):
         if item["reason"] == "MustHold":
-            held = _clock(_since(item.get("since"), now))
+            held = clock(_since(item.get("since"), now))
             branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))
             continue
         line = Text(f"{item['verdict']:<8}", style=_STYLES.get(item["verdict"], ""))
         line.append(f"{item['gate']} {item['reason']} {item.get('subject', '')}".rstrip(), style="bold")
         line.append(f"  {item.get('message', '')}")
-        line.append(f"  {_clock(_since(item.get('since'), now))}", style="dim")
+        line.append(f"  {clock(_since(item.get('since'), now))}", style="dim")
         waiting = branch.add(line)
         if item.get("unblocks"):
             waiting.add(Text(f"unblocks: {item['unblocks']}", style="dim"))

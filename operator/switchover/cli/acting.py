@@ -1,0 +1,214 @@
+"""What a person may ask of a migration: what each act says before it is done, and the patch that it is. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from switchover.api.meta import DesiredState
+from switchover.api.status import Phase
+from switchover.cli.objects import KAFKA_MIGRATION, Found
+from switchover.cli.tree import clock, step_record, wait_words
+from switchover.core.deletion import ABANDON
+from switchover.core.foreign_record import without_foreign_record
+from switchover.core.intent import PREFLIGHT
+from switchover.ports import Refused
+
+Operation = Mapping[str, Any]
+
+
+class Act(StrEnum):
+    """What may be asked beside an approval."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    ROLLBACK = "rollback"
+    ABANDON = "abandon"
+
+
+DESIRED = {Act.PAUSE: DesiredState.PAUSED, Act.RESUME: DesiredState.RUNNING, Act.ROLLBACK: DesiredState.ROLLED_BACK}
+"""What the spec says after it; ABANDON is a deletion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Who lets which step begin, and why; `plan_hash` is the plan that they were shown."""
+
+    step: str
+    approver: str
+    reason: str
+    plan_hash: str
+
+    @property
+    def manifest(self) -> Mapping[str, str]:
+        """As spec.approvals has it."""
+        return {"name": self.step, "planHash": self.plan_hash, "approver": self.approver, "reason": self.reason}
+
+
+# --- approvals ----------------------------------------------------------------------------------------------------------
+
+
+def plan_to_approve(found: Found, step: str) -> str:
+    """The hash of the plan on record. Refused where there is none, or the plan has no such step."""
+    names = found.plan().names
+    if step not in names or step == PREFLIGHT:
+        raise Refused(f"{found.name} has no step {step} that could be approved; it has {', '.join(names[1:])}")
+    status = without_foreign_record(found.resource, 0.0)[0].get("status") or {}
+    hashed = str(status.get("planHash") or "")
+    if not hashed:
+        raise Refused(f"{found.name} has no plan to approve yet: Preflight has not ended (switchover status {found.name})")
+    return hashed
+
+
+def approval_words(found: Found, approval: Approval) -> Iterator[str]:
+    """What is approved, what it does, and what cannot be undone after it."""
+    status, step = found.status, next(each for each in found.plan().steps if each.name == approval.step)
+    yield f"approve {approval.step} of {found.name} in namespace {found.resource['metadata']['namespace']}"
+    yield f"plan {approval.plan_hash}, attempt {status.get('attempt', 1)}, as {approval.approver}"
+    for planned in (status.get("plan") or {}).get("steps", ()):
+        if planned["name"] == approval.step:
+            takes = clock(planned.get("estimatedSeconds", 0))
+            yield f"it restarts {planned.get('restarts', 0)} pods and takes about {takes}"
+    if step.irreversible:
+        yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
+    if not waits_for(found, approval.step):
+        yield f"it does not wait for this approval now: it stands at {_place(status.get('progress') or {})}"
+    for item in status.get("waitingFor", ()):
+        if item["gate"] != "Approval":
+            yield f"it waits also for {wait_words(item)}"
+    for given in (found.resource.get("spec") or {}).get("approvals", ()):
+        if given["name"] == approval.step:
+            yield f"it takes the place of {given['approver']}'s approval of plan {given['planHash']}"
+
+
+def waits_for(found: Found, step: str) -> bool:
+    """Whether it waits for this step's approval."""
+    return any(item["gate"] == "Approval" and item.get("subject") == step for item in found.status.get("waitingFor", ()))
+
+
+def approved_by(found: Found, approval: Approval) -> str:
+    """Who has approved this step of this plan already; "" for nobody."""
+    given = (found.resource.get("spec") or {}).get("approvals", ())
+    return next((str(each["approver"]) for each in given
+                 if each["name"] == approval.step and each["planHash"] == approval.plan_hash), "")
+
+
+def approval_patch(resource: Mapping[str, Any], approval: Approval) -> Sequence[Operation]:
+    """The approval added to those that there are; one of the same step, given for another plan, gives way to it."""
+    before = (resource.get("spec") or {}).get("approvals")
+    same = [index for index, each in enumerate(before or ()) if each["name"] == approval.step]
+    if not before:
+        change: Operation = {"op": "add", "path": "/spec/approvals", "value": [approval.manifest]}
+    elif same:
+        change = {"op": "replace", "path": f"/spec/approvals/{same[0]}", "value": approval.manifest}
+    else:
+        change = {"op": "add", "path": "/spec/approvals/-", "value": approval.manifest}
+    return (*unchanged(resource), change)
+
+
+# --- the other acts -----------------------------------------------------------------------------------------------------
+
+
+def refuse(found: Found, act: Act) -> None:
+    """Refused where the act could not be done, or would do nothing."""
+    phase, wanted = found.status.get("phase"), _desired(found)
+    if "deletionTimestamp" in found.resource["metadata"] and act is not Act.ABANDON:
+        raise Refused(f"{found.name} is being deleted: switchover status {found.name} says what it waits for")
+    if act in DESIRED and wanted == DESIRED[act]:
+        raise Refused(f"{found.name}: spec.desiredState is {wanted} already (switchover status {found.name})")
+    if phase == Phase.SUCCEEDED and act is not Act.ABANDON:
+        raise Refused(f"{found.name} has succeeded: there is nothing to {act}")
+    if act is Act.ROLLBACK and (found.status.get("rollback") or {}).get("available") is False:
+        lost = (found.status.get("rollback") or {}).get("lostAtStep") or "a step that cannot be taken back"
+        raise Refused(f"{found.name} cannot be rolled back: the point of no return was passed with {lost}")
+
+
+def words(found: Found, act: Act) -> Iterator[str]:
+    """What the act does, and what it costs."""
+    progress = found.status.get("progress") or {}
+    step = progress.get("step") or PREFLIGHT
+    yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {_place(progress)}"
+    match act:
+        case Act.PAUSE:
+            yield "no step and no batch begins any more; what must not be left half done ends first, gates are judged on"
+            yield f"nothing is taken back: what has moved stays moved until switchover resume {found.name}"
+        case Act.RESUME:
+            yield from _resumed(found, step)
+        case Act.ROLLBACK:
+            yield from _taken_back(found, step)
+        case Act.ABANDON:
+            yield from _left(found, step)
+
+
+def desired_patch(resource: Mapping[str, Any], act: Act) -> Sequence[Operation]:
+    """spec.desiredState, of the object that was read and no other."""
+    return (*unchanged(resource), {"op": "add", "path": "/spec/desiredState", "value": DESIRED[act].value})
+
+
+def abandon_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
+    """The annotation with which a deletion lets go at once."""
+    annotations = {**(resource["metadata"].get("annotations") or {}), ABANDON: "true"}
+    return (*unchanged(resource), {"op": "add", "path": "/metadata/annotations", "value": annotations})
+
+
+def unchanged(resource: Mapping[str, Any]) -> Sequence[Operation]:
+    """It is the object that was read, and nobody has written to it since."""
+    return tuple({"op": "test", "path": f"/metadata/{key}", "value": resource["metadata"][key]}
+                 for key in ("uid", "resourceVersion"))
+
+
+def _desired(found: Found) -> str:
+    return str((found.resource.get("spec") or {}).get("desiredState", DesiredState.RUNNING))
+
+
+def _place(progress: Mapping[str, Any]) -> str:
+    batch = progress.get("batchNodes") or ()
+    return f"{progress.get('step') or PREFLIGHT}{f', batch of {len(batch)} pods' if batch else ''}"
+
+
+def _resumed(found: Found, step: str) -> Iterator[str]:
+    plan = found.status.get("plan") or {}
+    match _desired(found):
+        case DesiredState.ROLLED_BACK if found.status.get("phase") == Phase.ROLLED_BACK:
+            yield f"attempt {found.status.get('attempt', 1) + 1} begins with Preflight; no approval is carried over"
+        case DesiredState.ROLLED_BACK:
+            yield f"it turns forward at {step}; where the way back must be finished first, it does, and a new attempt begins"
+        case DesiredState.PLANNED:
+            yield "the migration begins: what was planned is done"
+        case _:
+            yield f"it goes on from {step}, as soon as its gates pass"
+    if plan and step == PREFLIGHT:
+        yield f"in all {plan.get('restarts', 0)} restarts, about {clock(plan.get('estimatedSeconds', 0))}"
+
+
+def _taken_back(found: Found, step: str) -> Iterator[str]:
+    names = list(found.plan().names)
+    done = [name for name in names[1:names.index(step) + 1] if step_record(found.status, name)] if step in names else []
+    if done:
+        yield f"these steps are taken back, the last one first: {', '.join(reversed(done))}"
+    else:
+        yield "nothing was changed yet: there is nothing to take back"
+    takes = (found.status.get("rollback") or {}).get("estimatedSeconds")
+    if takes is not None:
+        yield f"it takes about {clock(takes)}, restarts included, and waits for no window"
+    yield "the direction may change again with switchover resume, but every approval is void after a rollback"
+
+
+def _left(found: Found, step: str) -> Iterator[str]:
+    yield "the object is deleted, and let go at once: nothing is taken back, and nothing is changed any more"
+    ended = bool((found.status.get("progress") or {}).get("completeTime"))
+    if step == PREFLIGHT or ended:
+        yield "it is not under way: nothing is left half done"
+        return
+    modes: dict[str, int] = {}
+    for node in (*found.status.get("nodes", ()), *found.status.get("slots", ())):
+        mode = node.get("assigned") or "as it was"
+        modes[mode] = modes.get(mode, 0) + 1
+    if modes:
+        what = "nodes by mode" if found.kind is KAFKA_MIGRATION else "pods by template"
+        yield f"it stays half done, {what}: {', '.join(f'{count} {mode}' for mode, count in sorted(modes.items()))}"
+    if found.kind is KAFKA_MIGRATION:
+        yield "brokers keep their mode and the update strategy OnDelete; controllers and Secrets stay, unwatched"
+    else:
+        yield "clones go on consuming, and autoscalers stay paused"
+    yield f"to take it back instead: switchover rollback {found.name}"

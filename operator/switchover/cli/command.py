@@ -1,0 +1,116 @@
+"""What the commands have in common: the program, the options that say where Kubernetes is, and how a refusal is told."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import wraps
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from switchover.cli.place import Place
+from switchover.cli.terminal import printable
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+                  context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+
+
+class Output(StrEnum):
+    """How it is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def give_up(why: str, code: int = 2) -> NoReturn:
+    """One line on standard error, and the end."""
+    typer.echo(f"switchover: {printable(why)}", err=True)
+    raise typer.Exit(code)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines on standard output, whatever is in them."""
+    for line in lines:
+        typer.echo(printable(line))
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Every refusal of the other side as one line, with exit code 2."""
+    from switchover.adapters.api_server import Forbidden
+    from switchover.ports import Fenced, Refused, Unreachable
+
+    try:
+        yield
+    except Forbidden as error:
+        give_up(f"{error.told}. Whoever installed the chart binds its Roles to you (docs/security.md); "
+                "`switchover doctor` lists the rights that are missing")
+    except Fenced as error:
+        give_up(f"{error}: somebody changed it at the same moment; try again")
+    except (Refused, Unreachable) as error:
+        give_up(str(error))
+
+
+def _contexts(ctx: typer.Context, incomplete: str) -> list[str]:
+    from switchover.cli.completion import contexts
+
+    return contexts(ctx.params, incomplete)
+
+
+def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
+    from switchover.cli.completion import namespaces
+
+    return namespaces(ctx.params, incomplete)
+
+
+def _names(ctx: typer.Context, incomplete: str) -> list[str]:
+    from switchover.cli.completion import names
+
+    return names(ctx.params, incomplete)
+
+
+def _clusters(ctx: typer.Context, incomplete: str) -> list[str]:
+    from switchover.cli.completion import names
+
+    return names(ctx.params, incomplete, kinds=("kmig",))
+
+
+def _steps(ctx: typer.Context, incomplete: str) -> list[str]:
+    from switchover.cli.completion import steps
+
+    return steps(ctx.params, incomplete)
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=_names,
+                                     help="kmig/NAME, cgmig/NAME, or NAME alone where only one kind has it.")]
+ClusterName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=_clusters, help="Of a KafkaMigration.")]
+Step = Annotated[str, typer.Argument(metavar="STEP", autocompletion=_steps, help="The step that may begin.")]
+Shown = Annotated[Output, typer.Option("--output", "-o", help="json and yaml: the object as the API server has it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+_PLACE = {
+    "namespace": Annotated[str, typer.Option("--namespace", "-n", autocompletion=_namespaces,
+                                             help="Without it that of the kubeconfig's context.")],
+    "context": Annotated[str, typer.Option("--context", autocompletion=_contexts, help="The kubeconfig's context.")],
+    "kubeconfig": Annotated[str, typer.Option("--kubeconfig", help="Without it KUBECONFIG, or ~/.kube/config; in a pod "
+                                                                   "its service account.")],
+}
+
+
+def of_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that talks to Kubernetes: it takes the Place as its first argument, and the options for it are added."""
+    @wraps(function)
+    def run(**given: Any) -> Any:
+        place = Place(*(given.pop(name) for name in _PLACE))
+        with refusals():
+            return function(place, **given)
+
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default="", annotation=annotation)
+               for name, annotation in _PLACE.items()]
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + options
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

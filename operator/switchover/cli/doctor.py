@@ -1,0 +1,156 @@
+"""`switchover doctor`: whether all is there that a migration rests on, one line for each thing that was looked at."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from switchover.adapters.api_server import ApiServer, Forbidden, NotFound
+from switchover.adapters.survey import KubernetesSurvey
+from switchover.api.crds import definitions
+from switchover.api.meta import API_VERSION, GROUP
+from switchover.cli.kube import connected
+from switchover.cli.objects import KINDS, every
+from switchover.cli.place import Place
+from switchover.cli.talking import OPERATOR, operator_pods
+from switchover.cli.tree import clock, is_current, seconds
+from switchover.cli.writing import who_am_i
+from switchover.ports import Refused
+
+PEOPLES_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    (GROUP, kind.plural): ("get", "list", "create", "patch", "delete", "approve") for kind in KINDS} | {
+    ("", "events"): ("list",), ("", "pods"): ("list",), ("", "pods/log"): ("get",)}
+"""What the commands need, of whoever calls them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was looked at. `good` is None where it could not be seen."""
+
+    what: str
+    good: bool | None
+    words: str
+
+    def __str__(self) -> str:
+        return f"{ {True: 'ok', False: 'BAD', None: '?'}[self.good]:<4}{self.what}: {self.words}"
+
+
+async def examine(place: Place) -> list[Line]:
+    """Everything, whatever fails of it. Raises Refused and Unreachable where the API server does not answer at all."""
+    async with connected(place) as server:
+        release = await server.get("/version")
+        lines = [Line("API server", True, f"{server.address}, Kubernetes {release.get('gitVersion', '?')}")]
+        looks: Sequence[tuple[str, Callable[[ApiServer], Awaitable[list[Line]]]]] = (
+            ("you", _you), ("CRDs", _crds), ("operator", _operator), ("rights", _rights), ("leases", _leases),
+            ("migrations", _migrations))
+        for what, look in looks:
+            try:
+                lines += await look(server)
+            except Forbidden as error:
+                lines.append(Line(what, None, error.told))
+            except (Refused, NotFound) as error:
+                lines.append(Line(what, False, str(error)))
+        return lines
+
+
+def code(lines: Sequence[Line]) -> int:
+    """0 where nothing is wrong, 1 where something is; what could not be seen is neither."""
+    return 1 if any(line.good is False for line in lines) else 0
+
+
+async def _you(server: ApiServer) -> list[Line]:
+    return [Line("you", True, f"{await who_am_i(server)}, in namespace {server.namespace}")]
+
+
+async def _crds(server: ApiServer) -> list[Line]:
+    """By the schema that everybody may read, not by the objects, which need a right beyond the namespace."""
+    try:
+        served = await server.get(f"/openapi/v3/apis/{API_VERSION}")
+    except NotFound:
+        await every(server)                            # says in its words which CRDs there are
+        raise
+    schemas = served.get("components", {}).get("schemas", {})
+    found = {each["x-kubernetes-group-version-kind"][0]["kind"]: each for each in schemas.values()
+             if each.get("x-kubernetes-group-version-kind")}
+    return [_crd(crd["spec"]["names"]["kind"], crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], found)
+            for crd in definitions()]
+
+
+def _crd(kind: str, ours: Mapping[str, Any], found: Mapping[str, Any]) -> Line:
+    if kind not in found:
+        return Line(f"CRD {kind}", False, "is not there: kubectl apply --server-side --filename crds/")
+    wanted, there = ({*fields(schema)} for schema in (ours, found[kind]))
+    missing = sorted(each for each in wanted - there if not each.startswith(("metadata", "apiVersion", "kind")))
+    if missing:
+        few = f"{', '.join(missing[:3])}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}"
+        return Line(f"CRD {kind}", False, f"is older than this program: it lacks {few}; apply crds/ of this release")
+    return Line(f"CRD {kind}", True, "has every field that this program knows")
+
+
+def fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The paths of all fields of a schema."""
+    for name, inner in schema.get("items", schema).get("properties", {}).items():
+        yield f"{prefix}{name}"
+        yield from fields(inner, f"{prefix}{name}.")
+
+
+async def _operator(server: ApiServer) -> list[Line]:
+    deployments, pods = await asyncio.gather(
+        server.items(server.path("apps/v1", "Deployment"), OPERATOR), operator_pods(server))
+    if not deployments and not pods:
+        return [Line("operator", False, f"none in namespace {server.namespace}: nothing moves without one")]
+    own = version("switchover")
+    return [*(_release(each, own) for each in deployments), *(_pod(each) for each in pods)]
+
+
+def _release(deployment: Mapping[str, Any], own: str) -> Line:
+    metadata, wanted = deployment["metadata"], deployment["spec"].get("replicas", 1)
+    ready = deployment.get("status", {}).get("readyReplicas", 0)
+    release = (metadata.get("labels") or {}).get("app.kubernetes.io/version", "unknown")
+    words = f"Deployment {metadata['name']}, release {release}, {ready} of {wanted} pods ready"
+    if release != own:
+        return Line("operator", None, f"{words}; this program is release {own}: take the same")
+    return Line("operator", ready == wanted == 1, words)
+
+
+def _pod(pod: Mapping[str, Any]) -> Line:
+    statuses = pod.get("status", {}).get("containerStatuses", ())
+    restarts = sum(each.get("restartCount", 0) for each in statuses)
+    waits = next((each["state"]["waiting"].get("reason", "") for each in statuses if "waiting" in each.get("state", {})), "")
+    state = waits or pod.get("status", {}).get("phase", "Unknown")
+    words = f"pod {pod['metadata']['name']} {state}, {restarts} restarts, image {pod['spec']['containers'][0]['image']}"
+    return Line("operator", state == "Running", words)
+
+
+async def _rights(server: ApiServer) -> list[Line]:
+    missing = await KubernetesSurvey(server, PEOPLES_RIGHTS).missing_rights(())
+    if not missing:
+        return [Line("rights", True, "all that the commands need")]
+    return [Line("rights", None, f"you may not {', '.join(missing)}")]
+
+
+async def _leases(server: ApiServer) -> list[Line]:
+    leases = await server.items(server.path("coordination.k8s.io/v1", "Lease"))
+    own = [each for each in leases if each["metadata"]["name"].startswith("switchover-")]
+    return [_lease(each, time.time()) for each in own] or [Line("leases", True, "none is held: nothing is under way")]
+
+
+def _lease(lease: Mapping[str, Any], now: float) -> Line:
+    spec = lease.get("spec") or {}
+    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 0
+    age = now - seconds(renewed) if renewed else float("inf")
+    words = f"{lease['metadata']['name']} of {spec.get('holderIdentity') or 'nobody'}"
+    if age > lasts:
+        return Line("lease", False, f"{words} has not been renewed for {clock(age) if renewed else 'ever'}: its operator "
+                                    "does not run, or cannot write")
+    return Line("lease", True, f"{words}, renewed {clock(max(0.0, age))} ago")
+
+
+async def _migrations(server: ApiServer) -> list[Line]:
+    found = await every(server)
+    unseen = [each.name for each in found if not is_current(each.resource)]
+    if unseen:
+        return [Line("migrations", False, f"no operator has taken notice of the spec as it is now of {', '.join(unseen)}")]
+    return [Line("migrations", True, f"{len(found)}, and each status speaks of the spec as it is now")]

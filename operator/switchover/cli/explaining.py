@@ -1,0 +1,78 @@
+"""`switchover explain`: the runbook of a reason, or what a field means; from what the package brings, nobody is asked."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.resources import files
+from typing import Any
+
+from switchover.api.crds import definitions
+from switchover.cli.objects import KINDS, Kind
+from switchover.ports import Refused
+
+RUNBOOKS = files("switchover") / "runbooks"
+
+
+def explain(what: str) -> str:
+    """The text for a reason such as AwaitingApproval, or for a field such as kmig.spec.soakSeconds. Refused for neither."""
+    if what in (known := reasons()):
+        return (RUNBOOKS / f"{what}.md").read_text(encoding="utf-8")
+    if what and (found := "\n".join(field(what))):
+        return found
+    near = [] if "." in what else get_close_matches(what, known, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "reasons stand in status.waitingFor, fields begin with spec."
+    raise Refused(f"{what} is neither a reason nor a field; {hint}")
+
+
+def reasons() -> list[str]:
+    """Every reason that has a runbook."""
+    return sorted(each.name.removesuffix(".md") for each in RUNBOOKS.iterdir()
+                  if each.name.endswith(".md") and each.name != "README.md")
+
+
+def field(dotted: str) -> Iterator[str]:
+    """The field in each kind that has it, with its fields; nothing where none has."""
+    first, _, rest = dotted.partition(".")
+    named = [kind for kind in KINDS if first.lower() in (kind.short, kind.plural, kind.name.lower())]
+    for kind in named or KINDS:
+        schema = _at(_schema(kind), [part for part in (rest if named else dotted).split(".") if part])
+        if schema is not None:
+            yield f"{'.'.join((kind.short, *filter(None, (rest if named else dotted).split('.'))))} <{_type(schema)}>"
+            yield from _told(schema)
+
+
+def _schema(kind: Kind) -> dict[str, Any]:
+    crd = next(crd for crd in definitions() if crd["spec"]["names"]["kind"] == kind.name)
+    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _at(schema: dict[str, Any], path: list[str]) -> dict[str, Any] | None:
+    for part in path:
+        inner = _fields(schema).get(part)
+        if inner is None:
+            return None
+        schema = inner
+    return schema
+
+
+def _fields(schema: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = schema.get("items", schema).get("properties", {})
+    return fields
+
+
+def _type(schema: dict[str, Any]) -> str:
+    return f"[]{schema['items'].get('type', 'object')}" if "items" in schema else str(schema.get("type", "object"))
+
+
+def _told(schema: dict[str, Any]) -> Iterator[str]:
+    yield f"  {schema.get('description', '')}"
+    plain = schema.get("items", schema)
+    if "enum" in plain:
+        yield f"  one of: {', '.join(str(each) or 'none' for each in plain['enum'])}"
+    if "default" in schema:
+        yield f"  default: {schema['default']}"
+    bounds = [f"{word} {plain[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in plain]
+    if bounds:
+        yield f"  {', '.join(bounds)}"
+    for name, inner in _fields(schema).items():
+        yield f"  .{name} <{_type(inner)}>  {str(inner.get('description', '')).partition('. ')[0]}"

@@ -1,0 +1,156 @@
+"""The migrations of a namespace, and which of them a NAME means."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from switchover.adapters.api_server import ApiServer, NotFound
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.meta import API_VERSION, GROUP, VERSION
+from switchover.core.foreign_record import without_foreign_record
+from switchover.core.groups.plan import plan_of
+from switchover.core.kraft.plan import PLAN
+from switchover.core.plan import Plan
+from switchover.ports import Migrations, Refused
+
+Resource = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of resource, by its names."""
+
+    name: str
+    plural: str
+    short: str
+
+
+KINDS = (Kind("KafkaMigration", "kafkamigrations", "kmig"),
+         Kind("ConsumerGroupMigration", "consumergroupmigrations", "cgmig"))
+KAFKA_MIGRATION, CONSUMER_GROUP_MIGRATION = KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object as the API server has it."""
+
+    kind: Kind
+    resource: Resource
+
+    @property
+    def name(self) -> str:
+        """As it is named on the command line, without doubt: kmig/kafka."""
+        return f"{self.kind.short}/{self.resource['metadata']['name']}"
+
+    @property
+    def status(self) -> Resource:
+        """Its status, empty before an operator has looked at it."""
+        return self.resource.get("status") or {}
+
+    def plan(self) -> Plan[Any]:
+        """Its steps. Refused for a spec that this program cannot read."""
+        if self.kind is KAFKA_MIGRATION:
+            return PLAN
+        try:
+            return plan_of(ConsumerGroupMigrationSpec.model_validate(self.resource.get("spec")))
+        except ValidationError as error:
+            raise Refused(f"{self.name} cannot be read by this version of Switchover: {told(error)}") from None
+
+
+def told(error: ValidationError) -> str:
+    """The first five things that the models say of it, on one line."""
+    return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+
+
+def kinds_of(text: str) -> tuple[tuple[Kind, ...], str]:
+    """The kinds that a NAME may mean, and the name without its kind. Refused for a kind that there is not."""
+    word, slash, name = text.rpartition("/")
+    if not slash:
+        return KINDS, text
+    kinds = tuple(kind for kind in KINDS if word.lower() in (kind.short, kind.plural, kind.name.lower()))
+    if not kinds or not name:
+        raise Refused(f"{text} is neither kmig/NAME nor cgmig/NAME")
+    return kinds, name
+
+
+def bare(text: str, kind: Kind) -> str:
+    """The name alone, where only one kind will do. Refused for the other."""
+    kinds, name = kinds_of(text)
+    if kind not in kinds:
+        raise Refused(f"{text} is no {kind.name}")
+    return name
+
+
+def chosen(text: str, found: Sequence[Found], namespace: str) -> Found:
+    """The one that the NAME means among all of a namespace. Refused where it is none, or two; the refusal names them."""
+    kinds, name = kinds_of(text)
+    fitting = [each for each in found if each.kind in kinds and each.resource["metadata"]["name"] == name]
+    match fitting:
+        case [one]:
+            return one
+        case []:
+            there = ", ".join(each.name for each in found) or "none"
+            raise Refused(f"there is no migration {text} in namespace {namespace}; there is {there}")
+        case _:
+            raise Refused(f"{name} may be {' or '.join(each.name for each in fitting)}: say which")
+
+
+async def every(server: ApiServer, kinds: Sequence[Kind] = KINDS, *, everywhere: bool = False) -> list[Found]:
+    """All objects of these kinds, by name. Refused where the API server does not know the kinds."""
+    answers = await asyncio.gather(*(_items(server, kind, everywhere) for kind in kinds))
+    found = [Found(kind, item) for kind, items in zip(kinds, answers, strict=True) for item in items]
+    return sorted(found, key=lambda each: (each.resource["metadata"]["namespace"], each.name))
+
+
+async def find(server: ApiServer, text: str) -> Found:
+    """The object that a NAME means."""
+    return chosen(text, await every(server, kinds_of(text)[0]), server.namespace)
+
+
+async def again(server: ApiServer, found: Found) -> Found | None:
+    """The same object as it is now; None once it is gone."""
+    metadata = found.resource["metadata"]
+    try:
+        now = await server.get(path(server, found))
+    except NotFound:
+        return None
+    return Found(found.kind, now) if now["metadata"]["uid"] == metadata["uid"] else None
+
+
+def path(server: ApiServer, found: Found) -> str:
+    """Where the API server has it."""
+    return server.resource_path(API_VERSION, found.kind.plural, found.resource["metadata"]["name"])
+
+
+async def _items(server: ApiServer, kind: Kind, everywhere: bool) -> list[dict[str, Any]]:
+    collection = f"/apis/{API_VERSION}/{kind.plural}" if everywhere else server.resource_path(API_VERSION, kind.plural)
+    try:
+        items = await server.items(collection)
+    except NotFound:
+        raise Refused(await _not_served(server)) from None
+    return [{"apiVersion": API_VERSION, "kind": kind.name, **item} for item in items]   # a list leaves both out
+
+
+async def _not_served(server: ApiServer) -> str:
+    cure = "kubectl apply --server-side --filename crds/ (of this release) brings it"
+    try:
+        group = await server.get(f"/apis/{GROUP}")
+    except NotFound:
+        return f"Switchover's CRDs are not installed on {server.address}: {cure}"
+    served = ", ".join(sorted(str(each.get("version")) for each in group.get("versions", ())))
+    return f"the CRDs on {server.address} are of another release: they serve {served}, this program needs {VERSION}; {cure}"
+
+
+async def read_migration(name: str, migrations: Migrations) -> KafkaMigration:
+    """The KafkaMigration of that name. Refused in words when there is none, or it cannot be read."""
+    raw = await migrations.get(name)
+    if raw is None:
+        raise Refused(f"KafkaMigration {name} does not exist in this namespace")
+    try:
+        return KafkaMigration.model_validate(without_foreign_record(raw, 0.0)[0])
+    except ValidationError as error:
+        raise Refused(f"KafkaMigration {name} cannot be read: {told(error)}") from None

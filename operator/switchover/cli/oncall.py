@@ -1,0 +1,216 @@
+"""The commands of the person on call, for both kinds of migration."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+import typer
+
+from switchover.cli.command import Name, Output, Shown, Step, Yes, app, give_up, of_cluster, print_lines, refusals
+from switchover.cli.place import Place
+
+
+@app.command("list")
+@of_cluster
+def list_(
+    place: Place,
+    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    output: Shown = Output.TABLE,
+) -> None:
+    """List the migrations of both kinds."""
+    from rich.console import Console
+
+    from switchover.cli import listing
+    from switchover.cli.kube import connected
+    from switchover.cli.objects import every
+
+    async def read() -> None:
+        async with connected(place) as server:
+            found = await every(server, everywhere=everywhere)
+            if output is not Output.TABLE:
+                typer.echo(listing.document(listing.manifests(found), output), nl=False)
+            elif found:
+                Console().print(listing.table(found, time.time(), everywhere=everywhere))
+            else:
+                typer.echo(f"no migration in {'any namespace' if everywhere else f'namespace {server.namespace}'}")
+
+    asyncio.run(read())
+
+
+@app.command()
+@of_cluster
+def status(
+    place: Place,
+    name: Name,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Until interrupted; without a terminal a line for each "
+                                                              "change.")] = False,
+    output: Shown = Output.TABLE,
+) -> None:
+    """Show where a migration stands: its steps, the batch under way, its nodes or slots, and what it waits for."""
+    from rich.console import Console
+
+    from switchover.cli import listing, watching
+
+    console = Console()
+    try:
+        if output is not Output.TABLE:
+            if watch:
+                give_up("--watch goes with the table alone")
+            typer.echo(listing.document(listing.manifest(asyncio.run(watching.read(place, name))), output), nl=False)
+        elif watch:
+            asyncio.run(watching.watch(place, name, console))
+        else:
+            watching.drawn(asyncio.run(watching.read(place, name)), console)
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+
+
+@app.command()
+@of_cluster
+def wait(
+    place: Place,
+    name: Name,
+    goal: Annotated[str, typer.Option("--for", help="Succeeded, Hold (an approval is due) or RolledBack.")] = "Succeeded",
+    timeout: Annotated[str, typer.Option(help="Such as 90s, 15m, 2h or 1d.")] = "1h",
+) -> None:
+    """Wait until a migration has come somewhere, with a line for each change.
+
+    Exit code: 0 it is there; 1 it has ended elsewhere, or is gone; 2 refused; 3 the time is over.
+    """
+    from rich.console import Console
+
+    from switchover.cli.watching import Goal, duration, say_on
+    from switchover.cli.watching import wait as waited
+
+    if goal not in tuple(Goal):
+        give_up(f"--for {goal} is none of {', '.join(Goal)}")
+    try:
+        end = asyncio.run(waited(place, name, Goal(goal), duration(timeout), say_on(Console())))
+    except KeyboardInterrupt:
+        raise typer.Exit(3) from None
+    if end.code:
+        give_up(f"{name}: {goal} was {end}{f' after {timeout}' if end.code == 3 else ''}", end.code)
+
+
+@app.command()
+@of_cluster
+def approve(
+    place: Place,
+    name: Name,
+    step: Step,
+    reason: Annotated[str, typer.Option(help="Why, for example a change ticket.")] = "",
+    approver: Annotated[str, typer.Option(help="Without it the name by which the API server knows you.")] = "",
+    field_manager: Annotated[str, typer.Option(help="In whose name it is written; flux-client-side-apply where Flux owns "
+                                                    "the object.")] = "switchover-cli",
+    yes: Yes = False,
+) -> None:
+    """Let a step begin that waits for an approval. Other approvals stay."""
+    from switchover.cli.writing import approve as approved
+
+    print_lines([asyncio.run(approved(place, name, step, reason, approver, field_manager, _confirmation(yes)))])
+
+
+@app.command()
+@of_cluster
+def pause(place: Place, name: Name, yes: Yes = False) -> None:
+    """Let no step and no batch begin any more; nothing is taken back, and gates are judged on."""
+    _act(place, name, "pause", yes)
+
+
+@app.command()
+@of_cluster
+def resume(place: Place, name: Name, yes: Yes = False) -> None:
+    """Go on after a pause, begin what was planned, or begin anew after a rollback."""
+    _act(place, name, "resume", yes)
+
+
+@app.command()
+@of_cluster
+def rollback(place: Place, name: Name, yes: Yes = False) -> None:
+    """Take every step back, the last one first, as long as the point of no return is not passed."""
+    _act(place, name, "rollback", yes)
+
+
+@app.command()
+@of_cluster
+def abandon(place: Place, name: Name, yes: Yes = False) -> None:
+    """Delete a migration and leave everything as it is, half done: nothing is taken back."""
+    _act(place, name, "abandon", yes)
+
+
+@app.command()
+@of_cluster
+def events(place: Place, name: Name) -> None:
+    """Print the Events of a migration, the oldest first."""
+    from switchover.cli import talking
+
+    print_lines(asyncio.run(talking.events(place, name)) or ["no Events: the API server keeps them for an hour"])
+
+
+@app.command()
+@of_cluster
+def logs(
+    place: Place,
+    name: Name,
+    since: Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")] = "1h",
+    tail: Annotated[int, typer.Option(help="Lines of the operator's log that are looked through at most.", min=1)] = 100_000,
+) -> None:
+    """Print what the operator has logged of a migration."""
+    from switchover.cli import talking
+    from switchover.cli.watching import duration
+
+    print_lines(asyncio.run(talking.logs(place, name, duration(since), tail)) or [f"nothing in the last {since}"])
+
+
+@app.command()
+def explain(
+    what: Annotated[str, typer.Argument(metavar="REASON|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
+                                        help="Such as AwaitingApproval, or kmig.spec.soakSeconds.")],
+) -> None:
+    """Print the runbook of a reason, or what a field of the resources means. Nobody is contacted."""
+    from switchover.cli.explaining import explain as explained
+
+    with refusals():
+        typer.echo(explained(what).rstrip())
+
+
+@app.command()
+@of_cluster
+def doctor(place: Place) -> None:
+    """Look whether all is there: the CRDs, the operator and its release, your rights, the Leases.
+
+    Exit code: 0 nothing is wrong; 1 something is; 2 the API server could not be asked.
+    """
+    from switchover.cli import doctor as doctors
+
+    lines = asyncio.run(doctors.examine(place))
+    print_lines([str(line) for line in lines])
+    raise typer.Exit(doctors.code(lines))
+
+
+def _act(place: Place, name: str, what: str, yes: bool) -> None:
+    from switchover.cli.acting import Act
+    from switchover.cli.writing import act
+
+    print_lines([asyncio.run(act(place, name, Act(what), _confirmation(yes)))])
+
+
+def _confirmation(yes: bool) -> Callable[[Iterable[str]], None]:
+    def confirm(lines: Iterable[str]) -> None:
+        print_lines(lines)
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            give_up("nobody can be asked here, nothing was done: say --yes")
+        if not typer.confirm("Do it?"):
+            give_up("nothing was done", 1)
+
+    return confirm
+
+
+def _reasons(incomplete: str) -> list[str]:
+    from switchover.cli.explaining import reasons
+
+    return [each for each in reasons() if each.startswith(incomplete)]

@@ -1,0 +1,139 @@
+"""`switchover status` and `switchover wait`: an object as it is, as it changes, and until it is where it is to be."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from enum import StrEnum
+
+from rich.console import Console
+from rich.live import Live
+
+from switchover.adapters.api_server import ApiServer
+from switchover.cli.kube import connected
+from switchover.cli.objects import Found, again, find
+from switchover.cli.place import Place
+from switchover.cli.terminal import printable
+from switchover.cli.tree import changes, condition, is_current, tree
+from switchover.ports import Refused, Unreachable
+
+EVERY_SECONDS = 2.0
+NEVER_LOOKED_AT = "no operator has looked at it yet; `switchover doctor` says whether there is one"
+
+Say = Callable[[str], None]
+
+
+class Goal(StrEnum):
+    """What is waited for."""
+
+    SUCCEEDED = "Succeeded"
+    HOLD = "Hold"
+    ROLLED_BACK = "RolledBack"
+
+
+class End(StrEnum):
+    """How waiting ended."""
+
+    REACHED = "reached"
+    MISSED = "missed"
+    TIMED_OUT = "timed out"
+
+    @property
+    def code(self) -> int:
+        """The exit code; 2 is a refusal's."""
+        return {End.REACHED: 0, End.MISSED: 1, End.TIMED_OUT: 3}[self]
+
+
+async def read(place: Place, name: str) -> Found:
+    """The object once."""
+    async with connected(place) as server:
+        return await find(server, name)
+
+
+def drawn(found: Found, console: Console) -> None:
+    """The tree, and a word where nobody looks at it."""
+    console.print(tree(found.resource, time.time()))
+    if not found.status or found.status.get("observedGeneration", -1) < 0:
+        console.print(NEVER_LOOKED_AT, markup=False, highlight=False)
+
+
+async def watch(place: Place, name: str, console: Console) -> None:
+    """Show it until interrupted or gone: the tree that refreshes on a terminal, else one line for each change."""
+    async with connected(place) as server:
+        found = await find(server, name)
+        if not console.is_terminal:
+            await _lines(server, found, say_on(console))
+            return
+        with Live(console=console, auto_refresh=False) as live:
+            async for now in _readings(server, found, say_on(console)):
+                live.update(tree(now.resource, time.time()), refresh=True)
+
+
+async def wait(place: Place, name: str, goal: Goal, timeout: float, say: Say) -> End:
+    """Follow it in lines until it is there, cannot come there any more, or `timeout` seconds are over."""
+    async with connected(place) as server:
+        found = await find(server, name)
+        before: Found | None = None
+        try:
+            async with asyncio.timeout(timeout):
+                async for now in _readings(server, found, say):
+                    for line in changes(before.resource if before is not None else None, now.resource):
+                        say(line)
+                    before = now
+                    if (end := end_of(now, goal)) is not None:
+                        return end
+        except TimeoutError:
+            return End.TIMED_OUT
+        return End.MISSED
+
+
+def end_of(found: Found, goal: Goal) -> End | None:
+    """Whether it is where it is to be, or has ended elsewhere; None while it may still come there."""
+    if not is_current(found.resource):
+        return None
+    at_hold = condition(found.resource, "AwaitingApproval") == "True"
+    phase = found.status.get("phase")
+    if at_hold if goal is Goal.HOLD else phase == goal:
+        return End.REACHED
+    return End.MISSED if phase in (Goal.SUCCEEDED, Goal.ROLLED_BACK) else None
+
+
+def duration(text: str) -> float:
+    """Seconds of 90, 90s, 15m, 2h or 1d. Refused for anything else."""
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in tuple("smhd") else (text, "s")
+    if not number.isascii() or not number.isdigit() or not 0 < int(number) <= 10_000_000:
+        raise Refused(f"{text} is no duration: 90s, 15m, 2h or 1d")
+    return float(int(number) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[unit])
+
+
+def say_on(console: Console) -> Say:
+    """Lines with the time of day."""
+    def say(line: str) -> None:
+        console.print(f"{time.strftime('%H:%M:%S')} {printable(line)}", markup=False, highlight=False, soft_wrap=True)
+
+    return say
+
+
+async def _lines(server: ApiServer, found: Found, say: Say) -> None:
+    before: Found | None = None
+    async for now in _readings(server, found, say):
+        for line in changes(before.resource if before is not None else None, now.resource):
+            say(line)
+        before = now
+
+
+async def _readings(server: ApiServer, found: Found, say: Say) -> AsyncIterator[Found]:
+    """The object every EVERY_SECONDS until it is gone; an API server that does not answer is asked again."""
+    silent = False
+    now: Found | None = found
+    while now is not None:
+        yield now
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            try:
+                now, silent = await again(server, found), False
+                break
+            except Unreachable as error:
+                if not silent:
+                    say(f"{error}; asking again")
+                silent = True
+    say(f"{found.name} is gone")

@@ -1,0 +1,89 @@
+"""The acts of `acting`, done: read, shown, confirmed, written; and read again where somebody was faster."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from switchover.adapters.api_server import ApiServer, Conflict, NotFound
+from switchover.cli import acting
+from switchover.cli.acting import Act, Approval
+from switchover.cli.kube import connected
+from switchover.cli.objects import Found, again, find, path
+from switchover.cli.place import Place
+from switchover.ports import Fenced, Refused
+
+TRIES = 10
+"""The operator writes its status at any moment; two people at once are rare."""
+MANAGER = "switchover-cli"
+"""The field manager of what a person has written."""
+
+Confirm = Callable[[Iterable[str]], None]
+"""Shows what will be done, and raises where the person does not want it."""
+
+
+async def approve(place: Place, name: str, step: str, reason: str, approver: str, manager: str, confirm: Confirm) -> str:
+    """Approve a step of the plan that is on record now, beside whatever was approved before; what was done, in words."""
+    async with connected(place) as server:
+        found = await find(server, name)
+        hashed = acting.plan_to_approve(found, step)
+        approval = Approval(step, approver or await who_am_i(server), reason, hashed)
+        if by := acting.approved_by(found, approval):
+            return f"{step} of {found.name} was approved by {by} already"
+        confirm(acting.approval_words(found, approval))
+        for _ in range(TRIES):
+            if by := acting.approved_by(found, approval):
+                return f"{step} of {found.name} was approved by {by} at the same moment"
+            try:
+                operations = acting.approval_patch(found.resource, approval)
+                await server.json_patch(path(server, found), operations, manager=manager)
+            except (Fenced, Conflict):
+                found = await _as_it_is(server, found)
+                if acting.plan_to_approve(found, step) != hashed:
+                    raise Refused(f"the plan of {found.name} has changed since it was shown: look again") from None
+                continue
+            return f"{step} of {found.name} is approved"
+        raise Refused(f"{found.name} was changed {TRIES} times while it was written to; try again")
+
+
+async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
+    """Pause, resume, roll back or abandon; what was done, in words."""
+    async with connected(place) as server:
+        found = await find(server, name)
+        acting.refuse(found, what)
+        confirm(acting.words(found, what))
+        for _ in range(TRIES):
+            try:
+                await _write(server, found, what)
+            except (Fenced, Conflict):
+                found = await _as_it_is(server, found)
+                acting.refuse(found, what)
+                continue
+            done = "is let go" if what is Act.ABANDON else f"now wants {acting.DESIRED[what].value}"
+            return f"{found.name} {done}"
+        raise Refused(f"{found.name} was changed {TRIES} times while it was written to; try again")
+
+
+async def who_am_i(server: ApiServer) -> str:
+    """The name by which the API server knows us. Refused where it has no such question (before Kubernetes 1.28)."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        answer = await server.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+    except NotFound:
+        raise Refused("this API server does not tell who you are: name yourself with --approver") from None
+    return str(answer["status"]["userInfo"]["username"])
+
+
+async def _write(server: ApiServer, found: Found, what: Act) -> None:
+    where = path(server, found)
+    if what is not Act.ABANDON:
+        await server.json_patch(where, acting.desired_patch(found.resource, what), manager=MANAGER)
+        return
+    await server.json_patch(where, acting.abandon_patch(found.resource), manager=MANAGER)
+    await server.request("DELETE", where, {"preconditions": {"uid": found.resource["metadata"]["uid"]}})
+
+
+async def _as_it_is(server: ApiServer, found: Found) -> Found:
+    await asyncio.sleep(0.1)
+    now = await again(server, found)
+    if now is None:
+        raise Refused(f"{found.name} is gone")
+    return now

@@ -1,0 +1,300 @@
+"""The commands of the person on call against a real API server, on objects whose statuses an operator has written."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from patience import stretched
+from switchover.adapters.api_server import ApiServer
+from switchover.adapters.clock import WallClock
+from switchover.adapters.migrations import KubernetesMigrations
+from switchover.cli import writing
+from switchover.cli.main import app
+from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, KINDS
+from switchover.cli.place import Place
+
+Kubectl = Callable[..., Any]
+Run = Callable[..., tuple[int, str, str]]
+
+RECORDED = Path(__file__).parents[1] / "unit" / "last_release"
+EVIL = "\x1b[2Jkafka\u202egnp\n"
+
+
+def recorded(kind: Any) -> dict[str, Any]:
+    """An object in the middle of a batch, as the operator has written it."""
+    found: dict[str, Any] = json.loads((RECORDED / f"{kind.name.lower()}.json").read_text())
+    return found
+
+
+@pytest.fixture
+def run(kubeconfig: Path, namespace: str) -> Run:
+    """A command in the test's namespace: its exit code, what it prints, and what it says of errors."""
+    def command(*arguments: str, where: tuple[str, ...] = ("-n", namespace), env: dict[str, str] | None = None,
+                ) -> tuple[int, str, str]:
+        environment = {"KUBECONFIG": str(kubeconfig), "COLUMNS": "250"} | (env or {})
+        answer = CliRunner().invoke(app, [*arguments, *where], env=environment)
+        assert answer.exception is None or isinstance(answer.exception, SystemExit), answer.exception
+        return answer.exit_code, answer.stdout, answer.stderr
+
+    return command
+
+
+@pytest.fixture
+def change(server: ApiServer) -> Callable[..., None]:
+    """Writes a status as the operator does: over the one that there is."""
+    async def write(kind: Any, name: str, status: dict[str, Any]) -> None:
+        migrations = KubernetesMigrations(server, WallClock(), kind.name, kind.plural)
+        found = await migrations.get(name)
+        assert found is not None
+        metadata = found["metadata"]
+        told = {"observedGeneration": metadata["generation"], "uid": metadata["uid"]}
+        await migrations.record(name, metadata["uid"], metadata["resourceVersion"], {**status, **told})
+
+    return write                                                              # type: ignore[return-value]
+
+
+@pytest.fixture
+async def world(crds: object, apply: Callable[..., None], change: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """One object of each kind, in the middle of a batch."""
+    objects: dict[str, dict[str, Any]] = {}
+    for kind, name in ((KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")):
+        found = recorded(kind)
+        spec = {key: value for key, value in found["spec"].items() if key != "approvals"}
+        apply({"apiVersion": "switchover.dev/v1alpha1", "kind": kind.name, "metadata": {"name": name}, "spec": spec})
+        await change(kind, name, found["status"])
+        objects[name] = found["status"]
+    return objects
+
+
+async def spec_of(server: ApiServer, kind: Any, name: str) -> dict[str, Any]:
+    found = await KubernetesMigrations(server, WallClock(), kind.name, kind.plural).get(name)
+    assert found is not None
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
+# --- looking ------------------------------------------------------------------------------------------------------------
+
+
+async def test_both_kinds_are_listed_and_drawn(world: dict[str, dict[str, Any]], run: Run, namespace: str) -> None:
+    code, table, _ = await asyncio.to_thread(run, "list")
+    assert code == 0
+    assert [line.split()[0] for line in table.splitlines()] == ["NAME", "cgmig/orders", "kmig/kafka"]
+    for name, status in world.items():
+        step = status["progress"]["step"]
+        code, text, _ = await asyncio.to_thread(run, "status", name)
+        assert (code, f"{namespace}/{name}" in text, f"▶ {step}" in text) == (0, True, True), text
+        code, text, _ = await asyncio.to_thread(run, "status", name, "-o", "json")
+        found = json.loads(text)
+        assert (found["status"]["progress"]["step"], "managedFields" in found["metadata"]) == (step, False)
+        code, text, _ = await asyncio.to_thread(run, "status", name, "-o", "yaml")
+        assert yaml.safe_load(text) == found
+    code, everywhere, _ = await asyncio.to_thread(run, "list", "-A", where=())
+    assert namespace in everywhere
+
+
+async def test_what_others_have_named_does_nothing_to_a_terminal(
+        world: dict[str, dict[str, Any]], run: Run, change: Callable[..., Any]) -> None:
+    status = deepcopy(world["kafka"])
+    status["waitingForSummary"] = EVIL
+    status["waitingFor"] = [{"gate": "G", "verdict": "Wait", "reason": "R", "subject": EVIL, "message": EVIL}]
+    await change(KAFKA_MIGRATION, "kafka", status)
+    for arguments in (("list",), ("status", "kafka"), ("status", "kafka", "-o", "json"), ("status", "kafka", "-o", "yaml")):
+        code, text, _ = await asyncio.to_thread(run, *arguments)
+        assert code == 0
+        assert not {"\x1b", "\u202e"} & {*text}, arguments
+        assert "202egnp" in text.replace("E", "e")
+
+
+async def test_waiting_says_what_changes_and_ends_where_it_is_to(
+        world: dict[str, dict[str, Any]], run: Run, change: Callable[..., Any]) -> None:
+    code, text, why = await asyncio.to_thread(run, "wait", "kafka", "--timeout", "1s")
+    assert (code, "Succeeded was timed out after 1s" in why, "step MoveBrokers" in text) == (3, True, True)
+    waiting = asyncio.create_task(asyncio.to_thread(run, "wait", "kafka", "--for", "Hold", "--timeout", "60s"))
+    await asyncio.sleep(1)
+    held = {"type": "AwaitingApproval", "status": "True", "reason": "AwaitingApproval",
+            "lastTransitionTime": "2026-11-27T00:00:00Z", "message": ""}
+    status = world["kafka"] | {"phase": "AwaitingApproval", "conditions": [held]}
+    await change(KAFKA_MIGRATION, "kafka", status)
+    code, text, why = await waiting
+    assert (code, "phase AwaitingApproval" in text) == (0, True), why
+    await change(KAFKA_MIGRATION, "kafka", world["kafka"] | {"phase": "RolledBack"})
+    code, _, why = await asyncio.to_thread(run, "wait", "kmig/kafka")
+    assert (code, why) == (1, "switchover: kmig/kafka: Succeeded was missed\n")
+
+
+# --- acting -------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_approval_drops_no_other_one(
+        world: dict[str, dict[str, Any]], run: Run, server: ApiServer) -> None:
+    code, text, why = await asyncio.to_thread(run, "approve", "kafka", "Finalize", "--reason", "CHG-1", "--yes")
+    assert code == 0, why
+    assert "Finalize is the point of no return" in text
+    assert text.endswith("Finalize of kmig/kafka is approved\n")
+    code, text, _ = await asyncio.to_thread(run, "approve", "kafka", "HandOver", "-y")
+    (first, second) = (await spec_of(server, KAFKA_MIGRATION, "kafka"))["approvals"]
+    assert (first["name"], first["reason"], second["name"]) == ("Finalize", "CHG-1", "HandOver")
+    assert first["planHash"] == second["planHash"] == world["kafka"]["planHash"]
+    assert first["approver"] != ""
+    code, text, _ = await asyncio.to_thread(run, "approve", "kafka", "Finalize", "-y")
+    assert (code, f"was approved by {first['approver']} already" in text) == (0, True)
+
+
+async def test_of_two_who_approve_at_once_none_is_lost(
+        world: dict[str, dict[str, Any]], server: ApiServer, kubeconfig: Path, namespace: str) -> None:
+    """All have read the same object before the first one writes."""
+    place, everybody = Place(namespace, "", str(kubeconfig)), ("Finalize", "HandOver", "Soak", "ReleaseZooKeeper")
+    told = await asyncio.gather(*(
+        writing.approve(place, "kafka", step, "", "alice", "m", lambda _: None) for step in everybody))
+    assert all(line.endswith("is approved") for line in told)
+    spec = await spec_of(server, KAFKA_MIGRATION, "kafka")
+    assert {each["name"] for each in spec["approvals"]} == {*everybody}
+
+
+async def test_a_plan_that_changes_before_it_is_written_is_not_approved(
+        world: dict[str, dict[str, Any]], kubeconfig: Path, namespace: str, change: Callable[..., Any],
+        server: ApiServer) -> None:
+    place = Place(namespace, "", str(kubeconfig))
+    loop = asyncio.get_running_loop()
+
+    def meanwhile(_: Any) -> None:
+        changed = change(KAFKA_MIGRATION, "kafka", world["kafka"] | {"planHash": "0" * 32})
+        asyncio.run_coroutine_threadsafe(changed, loop).result(30)
+
+    def approving() -> str:
+        return asyncio.run(writing.approve(place, "kafka", "Finalize", "", "alice", "m", meanwhile))
+
+    with pytest.raises(Exception, match="the plan of kmig/kafka has changed since it was shown"):
+        await asyncio.to_thread(approving)
+    assert not (await spec_of(server, KAFKA_MIGRATION, "kafka")).get("approvals")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")],
+                         ids=lambda each: getattr(each, "short", each))
+async def test_pause_resume_and_rollback_change_what_is_wanted(
+        kind: Any, name: str, world: dict[str, dict[str, Any]], run: Run, server: ApiServer) -> None:
+    for act, wanted in (("pause", "Paused"), ("resume", "Running"), ("rollback", "RolledBack")):
+        code, _, why = await asyncio.to_thread(run, act, name)
+        assert (code, why) == (2, "switchover: nobody can be asked here, nothing was done: say --yes\n")
+        code, text, _ = await asyncio.to_thread(run, act, name, "--yes")
+        assert (code, text.splitlines()[-1]) == (0, f"{kind.short}/{name} now wants {wanted}")
+        assert (await spec_of(server, kind, name))["desiredState"] == wanted
+
+
+async def test_what_is_abandoned_is_marked_and_deleted(
+        world: dict[str, dict[str, Any]], run: Run, server: ApiServer) -> None:
+    code, text, why = await asyncio.to_thread(run, "abandon", "orders", "-y")
+    assert (code, "cgmig/orders is let go" in text) == (0, True), why
+    code, _, why = await asyncio.to_thread(run, "status", "orders")
+    assert (code, "there is no migration orders" in why) == (2, True)
+
+
+async def test_events_of_the_object_alone_are_printed(
+        world: dict[str, dict[str, Any]], run: Run, server: ApiServer) -> None:
+    for kind, name in ((KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")):
+        migrations = KubernetesMigrations(server, WallClock(), kind.name, kind.plural)
+        found = await migrations.get(name)
+        assert found is not None
+        await migrations.announce(name, found["metadata"]["uid"], "Moved", f"{name} moved\nby {EVIL}", warning=False)
+    code, text, _ = await asyncio.to_thread(run, "events", "kafka")
+    assert (code, len(text.splitlines()), "Moved: kafka moved\\nby" in text) == (0, 1, True), text
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------------
+
+
+def without_rights(kubeconfig: Path, kubectl: Kubectl, namespace: str, tmp_path: Path) -> Path:
+    """A kubeconfig of an account that may do nothing."""
+    kubectl("-n", namespace, "create", "serviceaccount", "nobody")
+    token = kubectl("-n", namespace, "create", "token", "nobody").stdout.strip()
+    settings = yaml.safe_load(kubeconfig.read_text())
+    settings["users"] = [{"name": user["name"], "user": {"token": token}} for user in settings["users"]]
+    path = tmp_path / "nobody"
+    path.write_text(yaml.safe_dump(settings))
+    return path
+
+
+def one_line(answer: tuple[int, str, str]) -> str:
+    code, out, why = answer
+    assert (code, out, why.count("\n")) == (2, "", 1), answer
+    return why
+
+
+def test_every_refusal_is_one_line_and_exit_code_2(
+        crds: object, run: Run, kubeconfig: Path, kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
+    nowhere = yaml.safe_load(kubeconfig.read_text())
+    nowhere["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    silent, broken = tmp_path / "silent", tmp_path / "broken"
+    silent.write_text(yaml.safe_dump(nowhere))
+    broken.write_text("contexts: 7\n")
+    assert "there is no migration kafka in namespace" in one_line(run("status", "kafka"))
+    assert "has no context elsewhere; it has " in one_line(run("list", "--context", "elsewhere"))
+    assert "the kubeconfig /nowhere does not exist" in one_line(run("list", "--kubeconfig", "/nowhere"))
+    assert "cannot read the API server's address" in one_line(run("list", "--kubeconfig", str(broken)))
+    assert "https://127.0.0.1:1 cannot be reached" in one_line(run("list", "--kubeconfig", str(silent)))
+    assert "there is no kubeconfig" in one_line(run("list", env={"KUBECONFIG": "", "HOME": str(tmp_path)}))
+    nobody = without_rights(kubeconfig, kubectl, namespace, tmp_path)
+    why = one_line(run("status", "kafka", "--kubeconfig", str(nobody)))
+    assert f'cannot list resource "kafkamigrations" in API group "switchover.dev" in the namespace "{namespace}"' in why
+    assert "--for Elsewhere is none of Succeeded, Hold, RolledBack" in one_line(run("wait", "kafka", "--for", "Elsewhere"))
+
+
+def test_a_cluster_without_the_crds_is_told_as_one(run: Run, kubectl: Kubectl, crds: list[dict[str, Any]]) -> None:
+    names = [crd["metadata"]["name"] for crd in crds]
+    kubectl("delete", "crd", *names)
+    try:
+        assert "Switchover's CRDs are not installed on https://" in one_line(run("list"))
+        code, text, _ = run("doctor")
+        assert (code, "BAD CRDs: Switchover's CRDs are not installed" in text) == (1, True), text
+    finally:
+        kubectl("apply", "--server-side", "-f", str(Path(__file__).parents[2] / "crds"))
+        kubectl("wait", "--for=condition=Established", f"--timeout={stretched(30):.0f}s",
+                *(f"crd/{name}" for name in names))
+
+
+async def test_doctor_tells_what_is_there_and_what_is_not(
+        world: dict[str, dict[str, Any]], run: Run, kubeconfig: Path, kubectl: Kubectl, namespace: str,
+        tmp_path: Path) -> None:
+    code, text, _ = await asyncio.to_thread(run, "doctor")
+    lines = text.splitlines()
+    assert code == 1, "there is no operator"
+    assert f"BAD operator: none in namespace {namespace}: nothing moves without one" in lines
+    for kind in KINDS:
+        assert f"ok  CRD {kind.name}: has every field that this program knows" in lines
+    assert "ok  rights: all that the commands need" in lines
+    assert "ok  migrations: 2, and each status speaks of the spec as it is now" in lines
+    nobody = await asyncio.to_thread(without_rights, kubeconfig, kubectl, namespace, tmp_path)
+    code, text, _ = await asyncio.to_thread(run, "doctor", "--kubeconfig", str(nobody))
+    assert "?   rights: you may not get kafkamigrations.switchover.dev, " in text
+    assert "?   operator: the API server forbids get or list on deployments" in text
+    code, _, why = await asyncio.to_thread(run, "logs", "kafka")
+    assert (code, "no operator runs in namespace" in why) == (2, True)
+
+
+# --- completion ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_the_names_that_exist_are_completed(
+        shell: str, world: dict[str, dict[str, Any]], kubeconfig: Path, namespace: str) -> None:
+    def completed(line: str) -> str:
+        program = Path(sys.executable).parent / "switchover"
+        words = {"bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}}.get(
+            shell, {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "_SWITCHOVER_COMPLETE": f"complete_{shell}", **words}
+        return subprocess.run([program], env=environment, capture_output=True, text=True, timeout=stretched(30)).stdout
+
+    assert "kmig/kafka" in await asyncio.to_thread(completed, f"switchover status -n {namespace} km")
+    assert "Finalize" in await asyncio.to_thread(completed, f"switchover approve -n {namespace} kafka Fin")
+    assert await asyncio.to_thread(completed, "switchover status --kubeconfig /nowhere km") == ""

@@ -1,0 +1,119 @@
+"""`switchover explain`, and the pure parts of doctor, logs and wait."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from switchover.api.crds import definitions
+from switchover.cli import doctor, talking
+from switchover.cli.explaining import explain, reasons
+from switchover.cli.main import app
+from switchover.cli.objects import KAFKA_MIGRATION, Found
+from switchover.cli.watching import End, Goal, duration, end_of
+from switchover.ports import Refused
+
+RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
+
+
+def test_every_reason_has_its_runbook_in_the_package() -> None:
+    assert reasons() == sorted(page.stem for page in RUNBOOKS.glob("*.md") if page.name != "README.md")
+    assert explain("AwaitingApproval") == (RUNBOOKS / "AwaitingApproval.md").read_text()
+
+
+@pytest.mark.parametrize(("what", "lines"), [
+    ("kmig.spec.soakSeconds", ["kmig.spec.soakSeconds <integer>", "  default: 86400"]),
+    ("spec.holds", ["kmig.spec.holds <[]string>", "cgmig.spec.holds <[]string>"]),
+    ("cgmig.spec.protocol", ["cgmig.spec.protocol <object>", "  .to <string>  The protocol that the group ends with."]),
+    ("kmig.status.waitingFor.unblocks", ["kmig.status.waitingFor.unblocks <string>", "  What would open the gate."])])
+def test_a_field_is_explained_in_each_kind_that_has_it(what: str, lines: list[str]) -> None:
+    told = explain(what).splitlines()
+    assert set(lines) <= set(told)
+
+
+@pytest.mark.parametrize(("what", "hint"), [
+    ("awaitingApproval", "did you mean AwaitingApproval"), ("spec.nothing", "reasons stand in"), ("", "is neither"),
+    ("../user-guide", "is neither a reason nor a field")])
+def test_what_is_neither_is_refused_with_what_comes_near(what: str, hint: str) -> None:
+    with pytest.raises(Refused, match=hint):
+        explain(what)
+
+
+def test_help_is_short_or_long_and_shows_brackets() -> None:
+    """Of a style that takes `[pipeline]` for markup nothing was left of it (D10)."""
+    runner = CliRunner()
+    short, long = (runner.invoke(app, [option]) for option in ("-h", "--help"))
+    assert short.output == long.output != ""
+    assert "status" in long.output
+    assert runner.invoke(app, ["--version"]).output == runner.invoke(app, ["version"]).output
+    assert app.rich_markup_mode is None
+
+
+# --- doctor, logs, wait -------------------------------------------------------------------------------------------------
+
+
+def test_a_crd_that_lacks_a_field_is_older() -> None:
+    ours = definitions()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert {"spec", "spec.approvals", "spec.approvals.planHash", "status.waitingFor.unblocks"} <= {*doctor.fields(ours)}
+    assert doctor._crd("KafkaMigration", ours, {"KafkaMigration": ours}).good
+    older = json.loads(json.dumps(ours))
+    del older["properties"]["spec"]["properties"]["soakSeconds"]
+    line = doctor._crd("KafkaMigration", ours, {"KafkaMigration": older})
+    assert line.good is False
+    assert "it lacks spec.soakSeconds; apply crds/" in line.words
+    assert doctor._crd("KafkaMigration", ours, {}).good is False
+
+
+@pytest.mark.parametrize(("renewed", "good"), [("2026-11-27T10:00:00.000000Z", True), ("2026-11-27T09:00:00.000000Z", False),
+                                               (None, False)])
+def test_a_lease_that_nobody_renews_is_bad(renewed: str | None, good: bool) -> None:
+    lease = {"metadata": {"name": "switchover-x"},
+             "spec": {"holderIdentity": "pod", "leaseDurationSeconds": 60, "renewTime": renewed}}
+    assert doctor._lease(lease, 1_795_773_630.0).good is good
+
+
+def test_the_exit_code_is_of_what_is_wrong_and_not_of_what_was_not_seen() -> None:
+    unseen, wrong = doctor.Line("a", None, ""), doctor.Line("b", False, "")
+    assert (doctor.code([unseen]), doctor.code([unseen, wrong])) == (0, 1)
+    assert [str(unseen)[:4], str(wrong)[:4]] == ["?   ", "BAD "]
+
+
+def test_of_a_log_what_speaks_of_the_object_is_shown() -> None:
+    found = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka"}})
+    log = [
+        '{"timestamp": "T", "severity": "info", "message": "act: evict kafka-0", "migration": "kafka"}',
+        '{"timestamp": "T", "severity": "info", "message": "act: evict x", "migration": "other"}',
+        '{"timestamp": "T", "severity": "warn", "message": "kafka: nobody answers; next try in 2 s"}',
+        '{"message": "not-kafka: nobody"}', "2026 switchover [WARNING] kafka: refused", "kafka is up", '{"broken']
+    assert list(talking.about(log, found)) == [
+        "T info act: evict kafka-0", "T warn kafka: nobody answers; next try in 2 s",
+        "2026 switchover [WARNING] kafka: refused"]
+
+
+def at(phase: str, *, hold: bool = False, observed: int = 2) -> Found:
+    status: dict[str, Any] = {"phase": phase, "observedGeneration": observed}
+    if hold:
+        status["conditions"] = [{"type": "AwaitingApproval", "status": "True"}]
+    return Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "generation": 2}, "status": status})
+
+
+@pytest.mark.parametrize(("found", "goal", "end"), [
+    (at("Succeeded"), Goal.SUCCEEDED, End.REACHED), (at("RolledBack"), Goal.SUCCEEDED, End.MISSED),
+    (at("Stalled"), Goal.SUCCEEDED, None), (at("Succeeded", observed=1), Goal.SUCCEEDED, None),
+    (at("AwaitingApproval", hold=True), Goal.HOLD, End.REACHED), (at("Running"), Goal.HOLD, None),
+    (at("Succeeded"), Goal.HOLD, End.MISSED), (at("RolledBack"), Goal.ROLLED_BACK, End.REACHED)])
+def test_waiting_ends_where_it_should_or_cannot_come_there(found: Found, goal: Goal, end: End | None) -> None:
+    assert end_of(found, goal) is end
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), ("2h", 7200), ("1d", 86_400)])
+def test_a_duration_is_read(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "0s", "-1m", "1.5h", "1w", "٣m", "99999999999"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match="is no duration"):
+        duration(text)

@@ -1,0 +1,67 @@
+"""Which object a NAME means, and where Kubernetes is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switchover.cli.kube import kubeconfig_of
+from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, kinds_of
+from switchover.cli.place import Place
+from switchover.ports import Refused
+
+
+def found(kind: Any, name: str) -> Found:
+    return Found(kind, {"metadata": {"name": name, "namespace": "demo"}})
+
+
+EVERY = [found(KAFKA_MIGRATION, "kafka"), found(KAFKA_MIGRATION, "orders"), found(CONSUMER_GROUP_MIGRATION, "orders")]
+
+
+@pytest.mark.parametrize(("text", "name"), [
+    ("kafka", "kmig/kafka"), ("kmig/orders", "kmig/orders"), ("cgmig/orders", "cgmig/orders"),
+    ("ConsumerGroupMigration/orders", "cgmig/orders"), ("kafkamigrations/kafka", "kmig/kafka")])
+def test_a_name_means_one(text: str, name: str) -> None:
+    assert chosen(text, EVERY, "demo").name == name
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("orders", "orders may be kmig/orders or cgmig/orders: say which"),
+    ("cgmig/kafka", "there is no migration cgmig/kafka in namespace demo; there is kmig/kafka, kmig/orders, cgmig/orders"),
+    ("nothing", "there is no migration nothing in namespace demo; there is kmig/kafka")])
+def test_one_that_means_none_or_two_is_refused_with_the_names_that_there_are(text: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        chosen(text, EVERY, "demo")
+
+
+@pytest.mark.parametrize("text", ["pod/kafka", "kmig/", "/kafka", "a/kmig/kafka"])
+def test_a_kind_that_there_is_not_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match=r"neither kmig/NAME nor cgmig/NAME"):
+        kinds_of(text)
+
+
+def test_a_command_for_one_kind_refuses_the_other() -> None:
+    assert bare("kmig/kafka", KAFKA_MIGRATION) == bare("kafka", KAFKA_MIGRATION) == "kafka"
+    with pytest.raises(Refused, match="cgmig/orders is no KafkaMigration"):
+        bare("cgmig/orders", KAFKA_MIGRATION)
+
+
+def test_the_kubeconfig_is_the_options_then_the_variables_then_the_usual_one(tmp_path: Path) -> None:
+    usual, named, other = tmp_path / ".kube/config", tmp_path / "named", tmp_path / "other"
+    usual.parent.mkdir()
+    for file in (usual, named, other):
+        file.touch()
+    home = {"HOME": str(tmp_path)}
+    assert kubeconfig_of(Place(kubeconfig=str(named)), home | {"KUBECONFIG": str(other)}) == str(named)
+    assert kubeconfig_of(Place(), home | {"KUBECONFIG": f"{tmp_path}/none:{other}"}) == f"{tmp_path}/none:{other}"
+    assert kubeconfig_of(Place(), home) == str(usual)
+    usual.unlink()
+    assert kubeconfig_of(Place(), home | {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == "", "in a pod its service account"
+
+
+@pytest.mark.parametrize(("place", "words"), [
+    (Place(), "there is no kubeconfig: neither .*/.kube/config nor KUBECONFIG; name one with --kubeconfig"),
+    (Place(kubeconfig="/nowhere/at/all"), "the kubeconfig /nowhere/at/all does not exist")])
+def test_without_a_kubeconfig_it_is_refused(place: Place, words: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=words):
+        kubeconfig_of(place, {"HOME": str(tmp_path)})
