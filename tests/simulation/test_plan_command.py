@@ -1,5 +1,8 @@
 """`switchover plan` looks and tells; it writes nothing."""
 
+import json
+from typing import Any
+
 import pytest
 
 from fakes.api_server import NAMESPACE
@@ -10,11 +13,12 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Connections
-from switchover.cli.plan import explain
-from switchover.ports import Refused
+from switchover.cli.plan import Look, document, look, words
+from switchover.core.kraft.kind import KafkaMigrations
+from switchover.core.policy import Policy
 
 
-def told(world: MigrationWorld, name: str) -> list[str]:
+def looked(world: MigrationWorld) -> Look[Any]:
     incarnation = Incarnation(world.api, 1, world.advance)
     server = SimulatedApiServer(incarnation, NAMESPACE)
     workloads = KubernetesWorkloads(server, world.timeline)
@@ -25,10 +29,17 @@ def told(world: MigrationWorld, name: str) -> list[str]:
     loop = VirtualLoop()
     world.timeline.begin(loop)
     try:
-        return loop.run_until_complete(explain(name, NAMESPACE, migrations, connections, world.timeline))
+        resource = loop.run_until_complete(migrations.get(NAME))
+        assert resource is not None
+        kind = KafkaMigrations(Policy(images=("*",)), "*")
+        return loop.run_until_complete(look(resource, kind, NAMESPACE, connections, world.timeline))
     finally:
         loop.close()
         world.timeline.end()
+
+
+def told(world: MigrationWorld) -> list[str]:
+    return list(words(looked(world)))
 
 
 @pytest.fixture
@@ -37,7 +48,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
 
 
 def test_before_anything_happened(world: MigrationWorld) -> None:
-    lines = told(world, NAME)
+    lines = told(world)
     assert "> Preflight" in lines
     assert any(line.startswith("next: record:") for line in lines)
     assert any(line.startswith("finding Info MetadataSize 2 topics with 9 partitions") for line in lines)
@@ -49,7 +60,7 @@ def test_blockers_are_told_with_their_cures(world: MigrationWorld) -> None:
     labels = {"kustomize.toolkit.fluxcd.io/name": "kafka"}
     world.api.edit("statefulsets", "kafka", lambda found: found["metadata"].update(labels=labels))
     world.kafka.nodes["kafka-1"].settings = {**world.kafka.nodes["kafka-1"].settings, "log.dirs": "/elsewhere"}
-    lines = told(world, NAME)
+    lines = told(world)
     (conflict,) = (index for index, line in enumerate(lines) if line.startswith("finding Blocker GitOpsConflict"))
     assert lines[conflict + 1].strip() == (
         "cure: kubectl --namespace sim annotate --overwrite statefulset kafka"
@@ -67,7 +78,7 @@ def test_blockers_are_told_with_their_cures(world: MigrationWorld) -> None:
 def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
     world.live(lambda: False, kill_when=lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
     writes = len(world.api.writes)
-    lines = told(world, NAME)
+    lines = told(world)
     (moving,) = world.status["progress"]["batchNodes"]
     assert "> MoveBrokers" in lines
     assert f"batch 2: {moving}" in lines
@@ -78,6 +89,21 @@ def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
     assert len(world.api.writes) == writes
 
 
-def test_a_migration_that_does_not_exist_is_refused_in_words(world: MigrationWorld) -> None:
-    with pytest.raises(Refused, match="KafkaMigration nothing does not exist in this namespace"):
-        told(world, "nothing")
+def test_the_exit_code_is_of_the_worst_that_was_found(world: MigrationWorld) -> None:
+    found = looked(world)
+    assert (found.code, {finding.severity for finding in found.findings}) == (3, {"Warning", "Info"})
+    as_json = json.loads(json.dumps(document(found)))
+    assert (as_json["step"], as_json["findings"][0]["severity"]) == ("Preflight", "Warning")
+    assert as_json["plan"]["restarts"] > 0
+    world.api.edit("statefulsets", "kafka", lambda found: found["metadata"].update(
+        labels={"kustomize.toolkit.fluxcd.io/name": "kafka"}))
+    assert looked(world).code == 1, "a blocker"
+
+
+def test_what_could_not_be_seen_is_no_blocker(world: MigrationWorld) -> None:
+    """D8: with ZooKeeper silent it cannot be told which pod is which broker, and nobody is to blame for it."""
+    world.kafka.zookeeper_hidden = True
+    found = looked(world)
+    assert [finding.code for finding in found.findings if finding.severity == "Blocker"] == []
+    assert found.code == 3
+    assert any(line.startswith("gate Membership: Unknown ZooKeeperUnknown") for line in words(found))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.core.gate import Gate, Unseen, Verdict, fail, info, passed, unknown, wait, warn
+from switchover.core.kraft.facts import BrokerView
 from switchover.core.kraft.own_addresses import at_their_pods
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import broker_workloads, check, kubernetes, pods, several, topics, zookeeper
@@ -11,6 +12,10 @@ from switchover.core.observed import Known, Unknown
 
 def check_brokers_identified(picture: Picture) -> Verdict:
     """Read again in the pass that puts every pod and its broker id on record."""
+    try:
+        kubernetes(picture), zookeeper(picture)
+    except Unseen as unseen:
+        return unseen.verdict
     found = picture.broker_pods()
     if not isinstance(found, Known):
         return wait("BrokersNotIdentified", found.why, subject="/brokers/ids", unblocks="every broker is registered again")
@@ -24,6 +29,8 @@ def check_brokers_on_record(picture: Picture) -> Verdict:
 
 def find_strangers(picture: Picture) -> Iterator[Verdict]:
     """Every broker is a pod of ours and alive, and no partition is assigned to a broker that is not."""
+    state = zookeeper(picture)
+    kubernetes(picture)
     found = picture.broker_pods()
     if not isinstance(found, Known):
         yield wait("BrokersNotIdentified", found.why, subject="/brokers/ids",
@@ -31,7 +38,7 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
                             " its own address which broker it is")
         return
     known = set(found.value.values())
-    for stranger in sorted(set(zookeeper(picture).brokers) - known):
+    for stranger in sorted(set(state.brokers) - known):
         yield fail("UnknownBroker", f"broker {stranger} is registered but is no pod of spec.brokers",
                    subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
     for shared in sorted(known & set(picture.controllers.values())):
@@ -49,15 +56,20 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
                    threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to living brokers")
 
 
+def _views(picture: Picture) -> list[BrokerView]:
+    """What the brokers that answer tell of the cluster."""
+    views = [view.value for view in picture.facts.views.values() if isinstance(view, Known)]
+    if not views:
+        raise Unseen(unknown("BrokerSilent", "no broker tells where the brokers are, and what there is", subject="brokers"))
+    return views
+
+
 def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
     """A Secret goes only to servers that it names, and nobody can name the address that a pod will have."""
     secret = picture.spec.kafka.credentials_ref
     if secret is None:
         return
-    views = [view.value for view in picture.facts.views.values() if isinstance(view, Known)]
-    if not views:
-        raise Unseen(unknown("BrokerSilent", "no broker tells where the brokers are", subject="brokers"))
-    told = {broker_id: address for view in views for broker_id, address in view.brokers.items()}
+    told = {broker_id: address for view in _views(picture) for broker_id, address in view.brokers.items()}
     for name in sorted(at_their_pods(told, pods(picture), broker_workloads(kubernetes(picture)).values())):
         yield fail("AddressesChange", f"brokers of StatefulSet {name} advertise their pods' addresses at"
                    f" {picture.spec.kafka.bootstrap_servers}: each new pod has another one, and Secret {secret.name} goes"
@@ -96,8 +108,7 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
 
 def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
     """A broker leaves out of its Metadata, without a word, what our user may not see."""
-    shown = {partition.topic for view in picture.facts.views.values() if isinstance(view, Known)
-             for partition in view.value.partitions}
+    shown = {partition.topic for view in _views(picture) for partition in view.partitions}
     found = topics(picture)
     hidden = sorted(name for name, topic in found.topics.items()
                     if name not in shown and topic.assignment and name not in found.pending_deletes)
