@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from typer.models import OptionInfo
 
 from switchover.cli.main import app
 from switchover.extras import OF_COMMAND
@@ -106,7 +107,8 @@ def invocations(config: Path) -> Iterator[tuple[str, ...]]:
 def option(parameter: inspect.Parameter) -> Sequence[str]:
     """An argument has no name on the command line."""
     metadata: Any = getattr(parameter.annotation, "__metadata__", ())
-    return (f"--{parameter.name.replace('_', '-')}",) if metadata else ()
+    is_option = any(isinstance(each, OptionInfo) for each in metadata)
+    return (f"--{parameter.name.replace('_', '-')}",) if is_option else ()
 
 
 def test_every_command_works_or_says_which_extra_it_needs(installation: Installation) -> None:
@@ -131,6 +133,15 @@ def test_without_a_command_it_tells_what_there_is(installation: Installation) ->
         f"'switchover[{extra}]'" for extra in EXTRAS if extra]
     assert all(name in done.stdout + done.stderr for name in names), done
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("installation", ["cli"], indirect=True)
+def test_the_runbooks_travel_and_kubectl_finds_its_plugin(installation: Installation) -> None:
+    done = installation.run("switchover", "explain", "AwaitingApproval")
+    assert (done.returncode, done.stdout) == (0, (ROOT / "docs/runbooks/AwaitingApproval.md").read_text()), done.stderr
+    assert installation.run("kubectl-switchover", "explain", "AwaitingApproval").stdout == done.stdout
+    done = installation.run("kubectl_complete-switchover", "explain", "AwaitingAp")
+    assert done.stdout.splitlines() == ["AwaitingApproval", ":4"], done
 
 
 IMPORTS = """
