@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from demo.migration import MigrationFailed
 from demo.watch import Watch
 from demo_groups.stories import Story
 from patience import Patience
-from switchover.cli.tree import condition, is_current, wait_words
+from switchover.cli.tree import changes, condition, is_current, wait_words
 
 SILENT_SECONDS = 420
 TICK_SECONDS = 0.5
@@ -55,7 +55,7 @@ def follow(cluster: Cluster, story: Story, say: Callable[[str], None],
         while not is_over(told.resource):
             found = migrations.next(TICK_SECONDS)
             if found is not None:
-                for line in _changes(told.resource, found):
+                for line in changes(told.resource or None, found):
                     say(f"{story.name}: {line}")
                     silence = Patience(SILENT_SECONDS)
                 told.resource = found
@@ -87,20 +87,6 @@ def _at_the_hold(cluster: Cluster, told: Told, say: Callable[[str], None]) -> No
 def is_over(resource: Mapping[str, Any]) -> bool:
     """At either end of its plan."""
     return is_current(resource) and bool(resource["status"].get("progress", {}).get("completeTime"))
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    old, new = before.get("status", {}), after.get("status", {})
-    if new.get("phase") != old.get("phase"):
-        yield f"phase {new.get('phase', 'Pending')}"
-    known = {(item["time"], item["message"]) for item in old.get("history", [])}
-    for item in new.get("history", []):
-        if (item["time"], item["message"]) not in known:
-            yield f"{item['to']}: {item['message']}"
-    waited = {(item["gate"], item["reason"], item.get("subject")) for item in _waits(before)}
-    for item in _waits(after):
-        if (item["gate"], item["reason"], item.get("subject")) not in waited and item["reason"] != "MustHold":
-            yield f"waits for {wait_words(item)}"
 
 
 def _waits(resource: Mapping[str, Any]) -> list[dict[str, Any]]:

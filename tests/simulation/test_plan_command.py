@@ -13,7 +13,7 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Connections
-from switchover.cli.plan import Look, document, look, words
+from switchover.cli.plan import Look, document, look, preflight, words
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.policy import Policy
 
@@ -107,3 +107,15 @@ def test_what_could_not_be_seen_is_no_blocker(world: MigrationWorld) -> None:
     assert [finding.code for finding in found.findings if finding.severity == "Blocker"] == []
     assert found.code == 3
     assert any(line.startswith("gate Membership: Unknown ZooKeeperUnknown") for line in words(found))
+
+
+def test_preflight_tells_findings_what_it_could_not_see_and_what_would_be_done(world: MigrationWorld) -> None:
+    lines = list(preflight(looked(world)))
+    assert any(line.startswith("finding Info MetadataSize") for line in lines)
+    assert any(line.startswith("plan: ") for line in lines)
+    assert lines[-1].startswith("0 of severity Blocker, ")
+    world.kafka.zookeeper_hidden = True
+    lines = list(preflight(looked(world)))
+    assert any(line.startswith("unseen ZooKeeperUnknown [ZooKeeper] ZooKeeper does not answer") for line in lines)
+    assert lines[-1].startswith("0 of severity Blocker, ")
+    assert not lines[-1].endswith(" 0 unseen")

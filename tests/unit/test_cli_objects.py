@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from switchover.cli.kube import kubeconfig_of
-from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, kinds_of
+from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, in_file, kinds_of
 from switchover.cli.place import Place
 from switchover.ports import Refused
 
@@ -65,3 +65,25 @@ def test_the_kubeconfig_is_the_options_then_the_variables_then_the_usual_one(tmp
 def test_without_a_kubeconfig_it_is_refused(place: Place, words: str, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=words):
         kubeconfig_of(place, {"HOME": str(tmp_path)})
+
+
+# --- manifests ----------------------------------------------------------------------------------------------------------
+
+KAFKA = "apiVersion: switchover.dev/v1alpha1\nkind: KafkaMigration\nmetadata: {name: kafka}\nspec: {}\n"
+SECRET = "kind: Secret\nmetadata: {name: login}\n"
+
+
+def test_the_migration_of_a_manifest_is_found_among_other_objects() -> None:
+    found = in_file(f"{SECRET}---\n{KAFKA}---\n", "demo")
+    assert (found.name, found.resource["metadata"]["namespace"], found.resource["status"]) == ("kmig/kafka", "demo", {})
+    elsewhere = in_file(KAFKA.replace("{name: kafka}", "{name: kafka, namespace: own}"), "demo")
+    assert elsewhere.resource["metadata"]["namespace"] == "own"
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "the file must hold one KafkaMigration or ConsumerGroupMigration"), (SECRET, "must hold one"),
+    (f"{KAFKA}---\n{KAFKA}", "must hold one"), ("kind: KafkaMigration\nmetadata: [a]\n", "must hold one"),
+    ("a: [", "the file is no YAML"), ("\x00", "the file is no YAML")])
+def test_what_holds_none_or_two_is_refused(text: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        in_file(text, "demo")

@@ -172,6 +172,7 @@ def test_on_the_way_back_what_was_taken_back_is_no_longer_done() -> None:
     assert "◀ DualWrite" in text
     assert "↶ MoveBrokers" in text
     assert "· Soak" in text
+    assert [line for line in changes(MOVING, back) if "back" in line] == ["turned back"]
 
 
 def test_holds_and_the_estimate_are_shown() -> None:

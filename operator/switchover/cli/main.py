@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from enum import StrEnum
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -71,6 +72,30 @@ def plan(place: Place, name: Name, output: Shown = Output.TABLE) -> None:
 
 @app.command()
 @of_cluster
+def preflight(
+    place: Place,
+    file: Annotated[str, typer.Option("--file", "-f", help="A manifest with one migration; - for standard input.")],
+    output: Shown = Output.TABLE,
+) -> None:
+    """Look whether a migration could begin, before anything is installed, with your own rights. Nothing is written.
+
+    It must reach Kafka and ZooKeeper by the names in the manifest.
+
+    Exit code: 0 nothing is against it; 1 a blocker; 2 refused; 3 a warning, or something unseen.
+    """
+    from switchover.cli import plan as planning
+    from switchover.cli.listing import document
+
+    look = asyncio.run(planning.look_at_file(place, _text_of(file)))
+    if output is Output.TABLE:
+        print_lines(planning.preflight(look))
+    else:
+        typer.echo(document(planning.document(look), output), nl=False)
+    raise typer.Exit(look.code)
+
+
+@app.command()
+@of_cluster
 def rehearse(
     place: Place,
     file: Annotated[str, typer.Option("--file", "-f", help="A KafkaMigration's manifest; - for standard input.")],
@@ -83,23 +108,19 @@ def rehearse(
 
     Exit code: 0 it would go through; 1 it would not; 2 it could not be rehearsed.
     """
-    import sys
-
     from switchover.cli.rehearse import rehearse as rehearsed
     from switchover.cli.rehearse import written
     from switchover.ports import Fenced
     from switchover.rehearsal.report import lines
 
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        name, found = asyncio.run(rehearsed(place, image, text, release, keep=keep, told=typer.echo))
-        for line in lines(found):
-            typer.echo(line)
+        name, found = asyncio.run(rehearsed(place, image, _text_of(file), release, keep=keep, told=_line))
+        print_lines(lines(found))
         if output is not None:
             written(found, name, output)
     except Fenced as error:
         give_up(f"{error}: another rehearsal is under way")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         give_up(str(error))
     raise typer.Exit(0 if found.passed else 1)
 
@@ -269,3 +290,14 @@ def launch(
 def version() -> None:
     """Print the version."""
     typer.echo(installed_version("switchover"))
+
+
+def _line(line: str) -> None:
+    print_lines((line,))
+
+
+def _text_of(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        give_up(f"{file}: {error}")

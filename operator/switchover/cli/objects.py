@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from switchover.adapters.api_server import ApiServer, NotFound
@@ -97,6 +98,21 @@ def chosen(text: str, found: Sequence[Found], namespace: str) -> Found:
             raise Refused(f"there is no migration {text} in namespace {namespace}; there is {there}")
         case _:
             raise Refused(f"{name} may be {' or '.join(each.name for each in fitting)}: say which")
+
+
+def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
+    """The one migration of a manifest, as if it had just been applied in the namespace. Refused in words."""
+    names = " or ".join(kind.name for kind in kinds)
+    try:
+        documents = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
+    except (yaml.YAMLError, RecursionError) as error:
+        raise Refused(f"the file is no YAML: {error}") from None
+    fitting = [(kind, each) for each in documents for kind in kinds if each.get("kind") == kind.name]
+    if len(fitting) != 1 or not isinstance(fitting[0][1].get("metadata") or {}, dict):
+        raise Refused(f"the file must hold one {names}")
+    [(kind, found)] = fitting
+    metadata = {"namespace": namespace, "uid": "", "resourceVersion": "", "generation": 1, **(found.get("metadata") or {})}
+    return Found(kind, {**found, "metadata": metadata, "status": {}})
 
 
 async def every(server: ApiServer, kinds: Sequence[Kind] = KINDS, *, everywhere: bool = False) -> list[Found]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -12,12 +13,12 @@ from pydantic import ValidationError
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.survey import GROUP_RIGHTS, KubernetesSurvey
+from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cli.connections import Connections, GroupConnections
 from switchover.cli.kube import connected
-from switchover.cli.objects import KAFKA_MIGRATION, Found, find, told
+from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file, told
 from switchover.cli.place import Place
 from switchover.core.foreign_record import without_foreign_record
 from switchover.core.groups import preview as group_preview
@@ -73,15 +74,26 @@ async def look_from_here(place: Place, name: str) -> Look[Any]:
         return await look_through(server, await find(server, name), WallClock())
 
 
-async def look_through(server: ApiServer, found: Found, clock: Clock) -> Look[Any]:
-    """Look at one object with the rights of that connection."""
+async def look_at_file(place: Place, text: str) -> Look[Any]:
+    """Look at what a manifest asks for, before anything is installed."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    async with connected(place) as server:
+        return await look_through(server, in_file(text, server.namespace), WallClock(), asks_rights=False)
+
+
+async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_rights: bool = True) -> Look[Any]:
+    """Look at one object with the rights of that connection, which are the operator's where it runs beside the operator.
+
+    Elsewhere they are somebody's, and `asks_rights` is False: what these lack says nothing of the operator's.
+    """
+    of_cluster, of_group = (RIGHTS, GROUP_RIGHTS) if asks_rights else ({}, {})
     workloads = KubernetesWorkloads(server, clock)
     claim = ((found.resource.get("spec") or {}).get("audit") or {}).get("claim", "")
     policy = Policy(images=("*",), claims=(claim,))            # what the chart allows is not known here
     if found.kind is KAFKA_MIGRATION:
-        clusters = Connections(server.namespace, workloads, KubernetesSurvey(server), clock)
+        clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock)
         return await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)
-    groups = GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock)
+    groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock)
     return await look(found.resource, ConsumerGroupMigrations(policy), server.namespace, groups, clock)
 
 
@@ -94,7 +106,7 @@ async def look(resource: Mapping[str, Any], kind: Kind[M, P], namespace: str, co
     try:
         migration = kind.read(without_foreign_record(resource, clock.now())[0])
     except ValidationError as error:
-        raise Refused(f"{resource['metadata']['name']} cannot be read: {told(error)}") from None
+        raise Refused(f"{resource['metadata'].get('name', 'the manifest')} cannot be read: {told(error)}") from None
     observer = await connect(migration)
     try:
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")
@@ -140,14 +152,33 @@ def words(look: Look[Any]) -> Iterator[str]:
         yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
+    yield from _found(look)
+    if at.step == PREFLIGHT:
+        yield from _preview(look)
+    yield from _next(look)
+
+
+def preflight(look: Look[Any]) -> Iterator[str]:
+    """What was found, what could not be seen, and what would be done; the last line counts."""
+    unseen = [each.verdict for each in look.begun.judged.values() if each.verdict.outcome is Outcome.UNKNOWN]
+    yield from _found(look)
+    for verdict in unseen:
+        yield f"unseen {verdict.reason} [{verdict.subject}] {verdict.message}".replace(" []", "")
+    yield from _preview(look)
+    counts = Counter(str(finding.severity) for finding in look.findings)
+    yield ", ".join(f"{counts[severity]} of severity {severity}" for severity in Severity) + f", {len(unseen)} unseen"
+
+
+def _found(look: Look[Any]) -> Iterator[str]:
     for finding in look.findings:
         subject = f" [{finding.subject}]" if finding.subject else ""
         yield f"finding {finding.severity} {finding.code}{subject} {finding.message}"
         if finding.cure:
             yield f"     cure: {finding.cure}"
-    if at.step == PREFLIGHT:
-        yield from _previewed(look.picture) if isinstance(look.picture, Picture) else _previewed_group(look.picture)
-    yield from _next(look)
+
+
+def _preview(look: Look[Any]) -> Iterator[str]:
+    return _previewed(look.picture) if isinstance(look.picture, Picture) else _previewed_group(look.picture)
 
 
 def document(look: Look[Any]) -> Mapping[str, Any]:

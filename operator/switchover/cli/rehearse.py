@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from switchover.adapters.clock import WallClock
@@ -14,6 +13,8 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import REAL, Credentialed
 from switchover.cli.kube import connected
+from switchover.cli.objects import KAFKA_MIGRATION, in_file
+from switchover.cli.objects import told as said
 from switchover.cli.place import Place
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import rehearsal
@@ -32,16 +33,9 @@ POLL_SECONDS = 1.0
 def read_manifest(text: str, namespace: str) -> KafkaMigration:
     """The KafkaMigration in a file. Raises Refused in words."""
     try:
-        raw = yaml.safe_load(text)
-        if not isinstance(raw, dict) or raw.get("kind") != "KafkaMigration":
-            raise Refused("the file must hold one KafkaMigration")
-        metadata = {"namespace": namespace, "uid": "", "resourceVersion": "", "generation": 1, **(raw.get("metadata") or {})}
-        return KafkaMigration.model_validate({**raw, "metadata": metadata, "status": {}})
-    except yaml.YAMLError as error:
-        raise Refused(f"the file is no YAML: {error}") from None
+        return KafkaMigration.model_validate(in_file(text, namespace, (KAFKA_MIGRATION,)).resource)
     except ValidationError as error:
-        found = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
-        raise Refused(found) from None
+        raise Refused(said(error)) from None
 
 
 async def rehearse(place: Place, image: str, text: str, release: str, *, keep: bool,

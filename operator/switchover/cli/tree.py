@@ -52,6 +52,8 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     old, new = ((clean(each or {}).get("status") or {}) for each in (before, after))
     if new.get("phase") != old.get("phase"):
         yield f"phase {new.get('phase', 'Pending')}"
+    if _progress(new, "direction") == "Backward" != _progress(old, "direction"):
+        yield "turned back"
     for name in steps_of(after):
         record, known = step_record(new, name), step_record(old, name)
         if "endTime" in record and "endTime" not in known:
