@@ -189,3 +189,12 @@ def test_holds_and_the_estimate_are_shown() -> None:
 @pytest.mark.parametrize(("duration", "words"), [(59.6, "1:00"), (3599, "59:59"), (3600, "1:00:00"), (90_061, "1d 1:01:01")])
 def test_a_duration_is_read_at_a_glance(duration: float, words: str) -> None:
     assert clock(duration) == words
+
+
+def test_of_many_nodes_those_that_have_not_arrived_are_named() -> None:
+    many = deepcopy(MOVING)
+    many["status"]["nodes"] = [{"name": f"kafka-{index}", "assigned": "C", "observed": "C" if index < 70 else "B"}
+                               for index in range(100)]
+    text = rendered(many)
+    assert [f"kafka-{index} " in text for index in (0, 69, 70, 89, 90)] == [False, False, True, True, False]
+    assert "in all 100, of which 70 have arrived" in text

@@ -20,6 +20,8 @@ Resource = Mapping[str, Any]
 
 _OPTIONAL = {KafkaMigrationStep.RAISE_PROTOCOL_VERSION}
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
+NODES_SHOWN = 20
+"""Of more nodes only so many are named, and none that has arrived: what is waited for must stay on the screen."""
 _PHASES = {"Succeeded": "bold green", "Stalled": "bold red", "AwaitingApproval": "bold cyan", "Paused": "yellow"}
 
 
@@ -196,18 +198,23 @@ def _rollback(resource: Resource) -> str:
     return "available" if takes is None else f"available, takes {clock(takes)}"
 
 
+def _arrived(node: Mapping[str, Any]) -> bool:
+    return bool(node.get("observed") == node["assigned"])
+
+
 def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
     nodes = _progress(status, "batchNodes")
     if nodes:
         bakes = _progress(status, "bakeStartTime")
         state = f"bakes for {clock(_since(bakes, now))}" if bakes else "gates"
         branch.add(Text(f"batch {_progress(status, 'batch')}: {', '.join(nodes)} ({state})"))
-    for node in _nodes(status):
-        if node.get("assigned"):
-            observed, assigned = node.get("observed") or "?", node["assigned"]
-            arrived = observed == assigned
-            words = f"{node['name']:<20} {observed}" + ("" if arrived else f" → {assigned}")
-            branch.add(Text(words, style="green" if arrived else "yellow"))
+    moving = [node for node in _nodes(status) if node.get("assigned")]
+    shown = moving if len(moving) <= NODES_SHOWN else [node for node in moving if not _arrived(node)][:NODES_SHOWN]
+    for node in shown:
+        words = f"{node['name']:<20} {node.get('observed') or '?'}" + ("" if _arrived(node) else f" → {node['assigned']}")
+        branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
+    if len(shown) < len(moving):
+        branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
     for item in status.get("waitingFor", []):
         if item["reason"] == "MustHold":
             held = clock(_since(item.get("since"), now))
