@@ -9,6 +9,8 @@ from switchover.core.effects import Evict
 from switchover.core.gate import Streak, Verdict, fail, passed, unknown, wait
 from switchover.core.plan import Decision, Intent, Leg, Plan, Step, decide
 from switchover.core.position import NodeRecord, Position
+from unit.group_pictures import at_start
+from unit.pictures import moment
 from unit.small_plan import (
     BACKWARD,
     FORWARD,
@@ -132,6 +134,24 @@ def test_a_hold_stands_until_it_is_approved():
         assert reasons(decision) == {"AwaitingApproval"}
     assert walk.decide(intent(approved=True)).position.opened == NOW
     assert walk.decide(intent(approved=True)).effects == (SEAL,)
+
+
+@pytest.mark.parametrize(("position", "wanted", "gate_name", "command"), [
+    (at("Seal"), intent(), "Approval", "switchover approve small/thing Seal --namespace demo"),
+    (at("Seal"), replace(intent(), void={"Seal": "given for another plan"}), "Approval",
+     "switchover approve small/thing Seal --namespace demo"),
+    (at("Move", opened=True), intent(paused=True), "Paused", "switchover resume small/thing --namespace demo"),
+    (at("Seal", opened=True), intent(BACKWARD), "Undo", "switchover resume small/thing --namespace demo")],
+    ids=["a hold", "a void approval", "a pause", "the point of no return"])
+def test_what_a_person_must_do_is_one_command_to_paste(position, wanted, gate_name, command):
+    decision = Walk(position, MADE).decide(wanted)
+    assert decision.judged[gate_name].verdict.unblocks == command
+
+
+def test_the_command_names_the_kind_of_the_object():
+    """A name may be that of both kinds in one namespace."""
+    assert moment("Finalize").named == ("kmig/to-kraft", "kafka")
+    assert at_start().named[0].startswith("cgmig/")
 
 
 @pytest.fixture
