@@ -33,6 +33,8 @@ EVIL = "\x1b[2Jkafka\u202egnp\n"
 def recorded(kind: Any) -> dict[str, Any]:
     """An object in the middle of a batch, as the operator has written it."""
     found: dict[str, Any] = json.loads((RECORDED / f"{kind.name.lower()}.json").read_text())
+    for each in found["spec"].get("brokers", ()):
+        each.pop("configuration", None)                                     # a field of that release
     return found
 
 
