@@ -66,7 +66,7 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
     yield f"approve {approval.step} of {found.name} in namespace {found.resource['metadata']['namespace']}"
     yield f"plan {approval.plan_hash}, attempt {status.get('attempt', 1)}, as {approval.approver}"
     for planned in (status.get("plan") or {}).get("steps", ()):
-        if planned["name"] == approval.step:
+        if planned["name"] == approval.step and planned.get("estimatedSeconds"):
             takes = clock(planned.get("estimatedSeconds", 0))
             yield f"it restarts {planned.get('restarts', 0)} pods and takes about {takes}"
     if step.irreversible:

@@ -1,6 +1,5 @@
 """`switchover doctor`: whether all is there that a migration rests on, one line for each thing that was looked at."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from switchover.cli.place import Place
 from switchover.cli.talking import OPERATOR, operator_pods
 from switchover.cli.tree import clock, is_current, seconds
 from switchover.cli.writing import who_am_i
-from switchover.ports import Refused
+from switchover.ports import Refused, Unreachable
 
 PEOPLES_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     (GROUP, kind.plural): ("get", "list", "create", "patch", "delete", "approve") for kind in KINDS} | {
@@ -50,6 +49,8 @@ async def examine(place: Place) -> list[Line]:
                 lines += await look(server)
             except Forbidden as error:
                 lines.append(Line(what, None, error.told))
+            except Unreachable as error:
+                lines.append(Line(what, None, str(error)))
             except (Refused, NotFound) as error:
                 lines.append(Line(what, False, str(error)))
         return lines
@@ -97,8 +98,8 @@ def fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 async def _operator(server: ApiServer) -> list[Line]:
-    deployments, pods = await asyncio.gather(
-        server.items(server.path("apps/v1", "Deployment"), OPERATOR), operator_pods(server))
+    deployments = await server.items(server.path("apps/v1", "Deployment"), OPERATOR)
+    pods = await operator_pods(server)
     if not deployments and not pods:
         return [Line("operator", False, f"none in namespace {server.namespace}: nothing moves without one")]
     own = version("switchover")

@@ -1,6 +1,5 @@
 """The migrations of a namespace, and which of them a NAME means."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,8 +116,7 @@ def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
 
 async def every(server: ApiServer, kinds: Sequence[Kind] = KINDS, *, everywhere: bool = False) -> list[Found]:
     """All objects of these kinds, by name. Refused where the API server does not know the kinds."""
-    answers = await asyncio.gather(*(_items(server, kind, everywhere) for kind in kinds))
-    found = [Found(kind, item) for kind, items in zip(kinds, answers, strict=True) for item in items]
+    found = [Found(kind, item) for kind in kinds for item in await _items(server, kind, everywhere)]
     return sorted(found, key=lambda each: (each.resource["metadata"]["namespace"], each.name))
 
 
