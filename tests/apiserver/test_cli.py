@@ -308,3 +308,24 @@ async def test_the_names_that_exist_are_completed(
     assert "kmig/kafka" in await asyncio.to_thread(completed, f"switchover status -n {namespace} km")
     assert "Finalize" in await asyncio.to_thread(completed, f"switchover approve -n {namespace} kafka Fin")
     assert "kmig" not in await asyncio.to_thread(completed, "switchover status --kubeconfig /nowhere km")
+
+
+# --- looking ahead ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "name"), [(KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")],
+                         ids=lambda each: getattr(each, "short", each))
+async def test_where_nothing_answers_preflight_and_plan_say_so_and_blame_nobody(
+        kind: Any, name: str, world: dict[str, dict[str, Any]], run: Run, tmp_path: Path) -> None:
+    spec = {key: value for key, value in recorded(kind)["spec"].items() if key != "approvals"}
+    file = tmp_path / "migration.yaml"
+    file.write_text(yaml.safe_dump({"kind": kind.name, "metadata": {"name": "new"}, "spec": spec}))
+    code, text, why = await asyncio.to_thread(run, "preflight", "-f", str(file), "-o", "json")
+    found = json.loads(text)
+    assert (code in (1, 3), why, found["step"]) == (True, "", "Preflight")
+    assert {each["verdict"] for each in found["gates"]} >= {"Unknown"}
+    assert not {"BrokersNotIdentified", "KubernetesRightMissing", "TopicsHidden"} & {
+        each["code"] for each in found["findings"] if each["severity"] == "Blocker"}
+    code, text, why = await asyncio.to_thread(run, "plan", name)
+    assert (code in (1, 3), why) == (True, "")
+    assert f"> {world[name]['progress']['step']}" in text.splitlines()
