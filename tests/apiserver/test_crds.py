@@ -75,7 +75,7 @@ def test_the_crds_are_established_and_structural(crds):
 def test_documented_resources_are_accepted_with_no_field_unknown(resources, resource):
     resource["metadata"]["name"] += "-documented"
     created = resources.create(resource)
-    assert created["status"] == {"observedGeneration": -1}
+    assert created["status"] == {"observedGeneration": -1, "phase": "Pending"}
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=names)

@@ -156,10 +156,10 @@ def test_no_reference_carries_a_namespace():
     assert [path for path, _ in every_field() if "namespace" in path.lower() and not path.startswith(AFFINITY)] == []
 
 
-def test_the_status_has_no_default_but_the_observed_generation():
+def test_the_status_says_by_default_that_nothing_was_observed():
     for crd in crds.definitions():
         status = schema_of(crd)["properties"]["status"]
-        assert status["default"] == {"observedGeneration": -1}
+        assert status["default"] == {"observedGeneration": -1, "phase": "Pending"}
         defaults = {path for path, schema in walk(status) if path and "default" in schema}
         assert defaults == {"observedGeneration"}
 

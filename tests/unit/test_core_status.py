@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Judgement, Streak, Verdict, fail, gravest, info, passed, unknown, wait, warn
+from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, info, passed, unknown, wait, warn
 from switchover.core.kraft.on_record import nodes_of, records_of
 from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
 from switchover.core.status import (
     HISTORY_KEPT,
+    column_of,
     findings_of,
     history_of,
     position_of,
     progress_of,
+    sentence_of,
     steps_of,
     streaks_of,
     summary_of,
@@ -123,6 +125,14 @@ def judged(**verdicts: tuple[Verdict, float, bool]) -> dict[str, Judgement]:
             for name, (verdict, since, opened) in verdicts.items()}
 
 
+def held(message: str, lasted: float, *, seconds: float, samples: int = 1) -> Mapping[str, Judgement]:
+    """A gate that passes for so long, and must for `seconds`, and `samples` times."""
+    before = {"Quorum": Streak(Outcome.PASS, NOW - lasted, 0)}
+    judge: Judge[float] = Judge("at", {f"at/{name}": streak for name, streak in before.items()}, NOW)
+    judge.all_open([Gate("Quorum", lambda _: passed(message), lambda _: samples, lambda _: seconds)], NOW)
+    return judge.judged
+
+
 def test_the_most_urgent_comes_first_and_of_equals_the_oldest():
     told = waiting_of(judged(
         Young=(wait("Waiting", "w"), NOW, False), Old=(wait("Waiting", "w"), NOW - 9, False),
@@ -135,10 +145,41 @@ def test_what_is_open_is_not_waited_for():
 
 
 def test_a_gate_that_passes_and_must_go_on_is_told_as_waiting():
-    told = waiting_of(judged(Quorum=(passed("leader 3000"), NOW, False)))[0]
-    assert (told.verdict, told.reason) == (Outcome.WAIT, "MustHold")
-    assert "leader 3000" in told.message
-    assert told.runbook_url == ""
+    waiting = waiting_of(held("leader 3000", 4.9, seconds=9))
+    (told,) = waiting
+    assert (told.verdict, told.reason, told.observed, told.threshold) == (Outcome.WAIT, "MustHold", "4 s", "9 s")
+    assert told.message == "Quorum has passed for 4 s and must for 9 s: leader 3000"
+    assert told.runbook_url == "docs/runbooks/MustHold.md"
+    assert column_of(waiting) == "Quorum 4/9 s"
+
+
+def test_what_must_pass_more_often_is_told_in_passes():
+    waiting = waiting_of(held("", 4.9, seconds=0, samples=3))
+    assert (waiting[0].message, column_of(waiting)) == (
+        "Quorum has passed for 1 passes and must for 3 passes", "Quorum 1/3 passes")
+
+
+def test_the_column_names_the_reason_and_its_subject():
+    assert column_of(waiting_of(judged(Lag=(wait("GroupLag", "behind", subject="orders"), NOW, False)))) == "GroupLag orders"
+    assert column_of(()) == ""
+
+
+@pytest.mark.parametrize(("at", "told"), [
+    (Position(step="Move", entered=NOW), "Move waits for Lag: behind (and 1 more in status.waitingFor)"),
+    (Position(step="Move", direction=Direction.BACKWARD, entered=NOW),
+     "taking Move back waits for Lag: behind (and 1 more in status.waitingFor)"),
+    (Position(step="Move", entered=NOW, batch=Batch(2, tuple("abcd"), NOW, None)),
+     "Move, batch 2 (a, b, c, …) waits for Lag: behind (and 1 more in status.waitingFor)"),
+])
+def test_one_sentence_says_where_it_is_and_what_it_waits_for(at, told):
+    waiting = waiting_of(judged(
+        Lag=(wait("GroupLag", "behind"), NOW - 9, False), Quorum=(wait("NoLeader", "none"), NOW, False)))
+    assert sentence_of(at, waiting, "Move begins") == told
+
+
+def test_where_nothing_is_waited_for_the_sentence_says_what_is_done():
+    assert sentence_of(Position(step="Move", entered=NOW), (), "Move begins") == "Move: Move begins"
+    assert sentence_of(Position(step="Move", entered=NOW), (), "") == "Move: under way"
 
 
 def test_every_reason_leads_to_its_runbook():

@@ -53,6 +53,19 @@ def is_true(status: KafkaMigrationStatus, kind: ConditionType) -> bool:
     return found is not None and found.status.value == "True"
 
 
+def words_of(status: KafkaMigrationStatus, kind: ConditionType) -> tuple[str, str]:
+    found = find_condition(status.conditions, kind)
+    return ("", "") if found is None else (found.reason, found.message)
+
+
+def conditions_of(status: KafkaMigrationStatus) -> tuple[str, str, str]:
+    """Ready, Reconciling, Stalled: what kstatus reads. Not there is False."""
+    found = [find_condition(status.conditions, kind)
+             for kind in (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)]
+    ready, reconciling, stalled = ("False" if each is None else each.status.value for each in found)
+    return ready, reconciling, stalled
+
+
 PICTURES = {
     "Preflight": lambda: moment("Preflight"),
     "Preflight finds residue": lambda: spoil(moment("Preflight"), "kubernetes", controller_claims=("data-0",)),
@@ -75,7 +88,7 @@ STATES = ("Running", "Paused", "Planned", "RolledBack")
 
 
 @cache
-def everything() -> tuple[tuple[str, KafkaMigration, KafkaMigrationStatus], ...]:
+def everything(policy: str = "OnCompletion") -> tuple[tuple[str, KafkaMigration, KafkaMigrationStatus], ...]:
     """Every picture, wanted in every way, over no status, over the same again, and over one of a healthy run."""
     healthy = folded(PICTURES["EnableMigration"]())
     told = []
@@ -83,7 +96,7 @@ def everything() -> tuple[tuple[str, KafkaMigration, KafkaMigrationStatus], ...]
         picture = picture_of()
         for wanted in WANTED:
             for state in STATES:
-                own = migration(desiredState=state)
+                own = migration(desiredState=state, readinessPolicy=policy)
                 first = folded(picture, own, **wanted)
                 told += [(name, own, first), *(
                     (name, own, folded(picture, on_record(own, before), **wanted)) for before in (first, healthy))]
@@ -194,10 +207,72 @@ def test_succeeded_is_told_when_finalize_is_proven_and_not_after_the_retention()
         assert not is_true(status, ConditionType.ZOOKEEPER_REMOVABLE)
 
 
-def test_ready_on_acceptance_comes_with_the_accepted_plan():
+def test_on_acceptance_nothing_is_in_progress_once_the_plan_is_accepted():
+    """kstatus looks at Reconciling first: with it True, Ready would say nothing to Flux."""
     own = migration(readinessPolicy="OnAcceptance")
-    assert not is_true(folded(PICTURES["Preflight"](), own), ConditionType.READY)
-    assert is_true(folded(PICTURES["ProvisionControllers"](), own), ConditionType.READY)
+    assert conditions_of(folded(PICTURES["Preflight"](), own)) == ("False", "True", "False")
+    for name in ("ProvisionControllers", "EnableMigration", "MoveBrokers", "Finalize held"):
+        for desired, wanted in (("Running", {}), ("Paused", {"paused": True}), ("RolledBack", {"direction": BACKWARD})):
+            own = migration(readinessPolicy="OnAcceptance", desiredState=desired)
+            assert conditions_of(folded(PICTURES[name](), own, **wanted)) == ("True", "False", "False"), (name, desired)
+
+
+def test_on_acceptance_what_stalls_has_failed_all_the_same():
+    own = migration(readinessPolicy="OnAcceptance")
+    assert conditions_of(folded(PICTURES["MoveBrokers without dual write"](), own)) == ("False", "False", "True")
+
+
+def taken_back(failure: str = "") -> Picture:
+    """The end of a rollback, which a failure may have begun."""
+    return Cluster().picture(Position(step="Preflight", direction=BACKWARD, entered=NOW, opened=NOW, finished=True,
+                                      failure=failure))
+
+
+@pytest.mark.parametrize("policy", ["OnCompletion", "OnAcceptance"])
+@pytest.mark.parametrize("desired", ["RolledBack", "Paused", "Planned"])
+def test_a_rollback_that_was_wished_ends_ready(desired, policy):
+    own = migration(desiredState=desired, readinessPolicy=policy)
+    status = folded(taken_back(), own, direction=BACKWARD, paused=desired != "RolledBack")
+    assert (status.phase, conditions_of(status)) == (Phase.ROLLED_BACK, ("True", "False", "False"))
+    assert words_of(status, ConditionType.READY) == ("RolledBack", "every step is taken back")
+    assert not is_true(status, ConditionType.SUCCEEDED)
+
+
+@pytest.mark.parametrize("policy", ["OnCompletion", "OnAcceptance"])
+def test_a_migration_that_turned_back_by_itself_ends_stalled_until_somebody_takes_note(policy):
+    own = migration(readinessPolicy=policy)
+    ended = folded(taken_back("GroupLag"), own, direction=BACKWARD)
+    assert (ended.phase, conditions_of(ended)) == (Phase.ROLLED_BACK, ("False", "False", "True"))
+    reason, words = words_of(ended, ConditionType.STALLED)
+    assert reason == "GroupLag"
+    assert "turned back by itself for GroupLag" in words
+    noting = replace(intent(direction=BACKWARD), undo_known=True)
+    noted = fold(on_record(migration(desiredState="RolledBack"), ended), taken_back("GroupLag"),
+                 decide(PLAN, taken_back("GroupLag"), noting, {}, NOW))
+    assert conditions_of(noted) == ("True", "False", "False")
+
+
+def test_on_acceptance_a_migration_that_turned_back_by_itself_is_in_progress():
+    picture = PICTURES["MoveBrokers"]()
+    back = picture.at(replace(picture.position, direction=BACKWARD, failure="GroupLag"))
+    status = folded(back, migration(readinessPolicy="OnAcceptance"), direction=BACKWARD)
+    assert (status.phase, conditions_of(status)) == (Phase.ROLLING_BACK, ("False", "True", "False"))
+
+
+def test_ready_reconciling_and_stalled_always_say_what_is_waited_for():
+    """What `kubectl wait`, Flux and Argo CD print of a migration is one of these messages."""
+    for name, _, status in everything():
+        for kind in (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED):
+            found = find_condition(status.conditions, kind)
+            if found is not None and (kind is ConditionType.READY or found.status.value == "True"):
+                assert found.message, (name, kind)
+        if is_true(status, ConditionType.RECONCILING) and status.waiting_for:
+            assert status.waiting_for[0].message in words_of(status, ConditionType.RECONCILING)[1], name
+
+
+def test_the_message_at_a_hold_says_so():
+    assert words_of(folded(PICTURES["Finalize held"]()), ConditionType.RECONCILING) == (
+        "Finalize", "Finalize waits for Approval: Finalize waits for an approval (and 5 more in status.waitingFor)")
 
 
 # --- the point of no return, approvals, findings ------------------------------------------------------------------------

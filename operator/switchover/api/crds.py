@@ -21,7 +21,7 @@ from switchover.api.consumer_group_migration import (
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
 from switchover.api.meta import CHANGEABLE, GROUP, VERSION, MigrationSpec
 from switchover.api.schema import Model, Rule, add_rules
-from switchover.api.status import MigrationStatus
+from switchover.api.status import MigrationStatus, Phase
 
 Schema = dict[str, Any]
 
@@ -151,7 +151,7 @@ def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[Mi
             "kind": {"type": "string"},
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 63}}},
             "spec": _json_schema(spec),
-            "status": {**status_schema, "default": {"observedGeneration": -1}},
+            "status": {**status_schema, "default": {"observedGeneration": -1, "phase": Phase.PENDING.value}},
         },
     }
     add_rules(schema, *frozen(spec))

@@ -6,6 +6,7 @@ every pass, so an operator that restarts begins to count anew.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Generic, TypeVar
 
 from switchover.api.status import Severity
@@ -114,6 +115,13 @@ class Gate(Generic[P]):
     grace: float = 0.0
 
 
+def _held(lasted: float, hold: float, passes: int, samples: int) -> tuple[str, str]:
+    """In seconds while these are what is missing, else in passes."""
+    if lasted < hold:
+        return f"{int(lasted)} s", f"{ceil(hold)} s"
+    return f"{passes} passes", f"{samples} passes"
+
+
 def _answer(outcome: Outcome) -> Outcome:
     """Wait and Fail are one answer as far as a streak goes: something was found."""
     return Outcome.WAIT if outcome is Outcome.FAIL else outcome
@@ -141,6 +149,8 @@ class Judgement:
     """Whether it has found the same for so long that the steps must be taken back; None for a gate without that right."""
     spoils: bool = False
     """Whether what was proven before is void: something was found, for longer than the gate's grace."""
+    held: tuple[str, str] = ("", "")
+    """How long it has passed and how long it must, ("4 s", "9 s"), where it passes and is not open yet."""
 
 
 @dataclass
@@ -183,7 +193,8 @@ class Judge(Generic[P]):
         lasted = self.now - since if found else -1.0
         overdue = patience is not None and lasted > patience
         judgement = Judgement(name, verdict, Streak(verdict.outcome, since, passes), opened, overdue,
-                              None if undo is None else lasted > undo, spoils=found and lasted >= grace)
+                              None if undo is None else lasted > undo, spoils=found and lasted >= grace,
+                              held=_held(self.now - since, hold, passes, samples) if is_pass and not opened else ("", ""))
         self.judged[name] = judgement
         return judgement
 

@@ -10,13 +10,23 @@ from pydantic import ValidationError
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
 from switchover.api.meta import DesiredState, ReadinessPolicy
-from switchover.api.status import AcceptedApproval, Direction, Finding, MigrationStatus, Phase, Rollback, Severity
+from switchover.api.status import (
+    AcceptedApproval,
+    Direction,
+    Finding,
+    MigrationStatus,
+    Phase,
+    Rollback,
+    Severity,
+    WaitingFor,
+)
 from switchover.api.status import Verdict as Outcome
 from switchover.core import status as fold
 from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Migration, Picture
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision
+from switchover.core.position import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,6 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     """The fields of MigrationStatus after this pass; pure, so that the same pass always folds to the same status."""
     old, at, before, now = migration.status, decision.position, picture.position, picture.now
     waiting = () if at.finished and decision.stalled is None else fold.waiting_of(decision.judged)
-    first = waiting[0] if waiting else None
     findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
     back = outlook.can_go_back
     return {
@@ -76,7 +85,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "progress": fold.progress_of(at, old.progress, outlook.steps, spent, remaining, now),
         "waiting_for": waiting[: fold.WAITING_SHOWN],
         "waiting_for_count": len(waiting),
-        "waiting_for_summary": "" if first is None else f"{first.reason} {first.subject}".strip(),
+        "waiting_for_summary": fold.column_of(waiting),
         "gates": fold.streaks_of(decision.judged),
         "rollback": Rollback(available=back, estimated_seconds=round(outlook.back_seconds) if back else None,
                              lost_at_step=outlook.lost, failure=at.failure),
@@ -84,7 +93,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "steps": fold.steps_of(old.steps, before, at, now),
         "history": fold.history_of(old.history, before, at, note, now),
         "findings": findings,
-        "conditions": _conditions(migration, decision, outlook, findings, datetime.fromtimestamp(now, UTC)),
+        "conditions": _conditions(migration, decision, outlook, waiting, findings, datetime.fromtimestamp(now, UTC)),
     }
 
 
@@ -155,8 +164,24 @@ def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
     return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
 
 
-def _conditions(migration: Migration, decision: Decision, outlook: Outlook, findings: tuple[Finding, ...],
-                now: datetime) -> tuple[Condition, ...]:
+def _standstill(decision: Decision, outlook: Outlook) -> tuple[str, str] | None:
+    """Reason and words where somebody must act before the migration is what was asked for."""
+    at, stalled = decision.position, decision.stalled
+    if at.finished and at.direction is Direction.BACKWARD and stalled is None and at.failure:
+        return at.failure, (f"turned back by itself for {at.failure}, and every step is taken back; set spec.desiredState to"
+                            " RolledBack to take note, then to Running to begin anew")
+    if stalled is None or (outlook.succeeded and at.batch is None):
+        return None
+    return stalled.verdict.reason, stalled.verdict.message
+
+
+def _is_accepted(at: Position) -> bool:
+    """The plan is on record, and it is the user's own wish that is carried out."""
+    return (at.step != PREFLIGHT or at.direction is Direction.BACKWARD) and not at.failure
+
+
+def _conditions(migration: Migration, decision: Decision, outlook: Outlook, waiting: tuple[WaitingFor, ...],
+                findings: tuple[Finding, ...], now: datetime) -> tuple[Condition, ...]:
     at, generation = decision.position, migration.metadata.generation
     conditions = migration.status.conditions
 
@@ -164,18 +189,20 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, find
         nonlocal conditions
         conditions = set_condition(conditions, kind, value, reason, message, now, generation)
 
-    done, stalled = outlook.succeeded, decision.stalled
+    done, stalled = outlook.succeeded, _standstill(decision, outlook)
     awaiting = decision.judged.get("Approval")
-    standing = (done and at.batch is None) or (stalled is None and (done or at.finished))
-    if stalled is not None and not standing:
-        put(ConditionType.STALLED, True, stalled.verdict.reason, stalled.verdict.message)
+    is_back = at.finished and at.direction is Direction.BACKWARD
+    accepted = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and _is_accepted(at)
+    settled = "Succeeded" if done else "RolledBack" if is_back else "Accepted" if accepted else ""
+    sentence = (outlook.success if at.finished and done else "every step is taken back" if is_back else
+                fold.sentence_of(at, waiting, decision.note))
+    if stalled is not None:
+        put(ConditionType.STALLED, True, *stalled)
+        put(ConditionType.READY, False, *stalled)
     else:
         put(ConditionType.STALLED, False, "Progressing", "")
-        put(ConditionType.RECONCILING, not standing, "Completed" if standing else at.step, decision.note)
-    on_acceptance = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and at.step != PREFLIGHT
-    ready = done or on_acceptance
-    put(ConditionType.READY, ready, "Succeeded" if done else "Accepted" if ready else at.step,
-        outlook.success if done else "")
+        put(ConditionType.RECONCILING, not settled, settled or at.step, sentence)
+        put(ConditionType.READY, bool(settled), settled or at.step, outlook.success if done else sentence)
     put(ConditionType.SUCCEEDED, done, "Finalized" if done else "NotFinalized", outlook.proof if done else "")
     paused = migration.spec.desired_state is DesiredState.PAUSED
     put(ConditionType.PAUSED, paused, "DesiredState", "spec.desiredState is Paused" if paused else "")

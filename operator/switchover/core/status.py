@@ -1,7 +1,7 @@
 """Between the position that decisions rest on and the status that people read: one place to read it, one to fold it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from switchover.api.status import (
@@ -21,6 +21,8 @@ from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
 
 WAITING_SHOWN = 20
+MUST_HOLD = "MustHold"
+"""The reason of a gate that passes, but not for long enough yet."""
 HISTORY_KEPT = 50
 RUNBOOKS = "docs/runbooks/"
 FINDINGS_KEPT = 100
@@ -117,20 +119,40 @@ def waiting_of(judged: Mapping[str, Judgement]) -> tuple[WaitingFor, ...]:
 
 
 def _waiting(item: Judgement) -> WaitingFor:
-    verdict = item.verdict
-    passing = verdict.outcome is Outcome.PASS
+    verdict, (lasted, wanted) = item.verdict, item.held
+    if verdict.outcome is not Outcome.PASS:
+        return WaitingFor(
+            gate=item.gate, verdict=verdict.outcome, reason=verdict.reason, subject=verdict.subject,
+            message=verdict.message, observed=verdict.observed, threshold=verdict.threshold,
+            since=_time(item.streak.since), unblocks=verdict.unblocks, runbook_url=f"{RUNBOOKS}{verdict.reason}.md")
+    told = f"{item.gate} has passed for {lasted} and must for {wanted}"
     return WaitingFor(
-        gate=item.gate,
-        verdict=Outcome.WAIT if passing else verdict.outcome,
-        reason="MustHold" if passing else verdict.reason,
-        subject=verdict.subject,
-        message=f"passes, and must go on passing: {verdict.message}" if passing else verdict.message,
-        observed=verdict.observed,
-        threshold=verdict.threshold,
-        since=_time(item.streak.since),
-        unblocks="nothing to do: it must hold a little longer" if passing else verdict.unblocks,
-        runbook_url="" if passing else f"{RUNBOOKS}{verdict.reason}.md",
-    )
+        gate=item.gate, verdict=Outcome.WAIT, reason=MUST_HOLD, subject=verdict.subject,
+        message=f"{told}: {verdict.message}" if verdict.message else told, observed=lasted, threshold=wanted,
+        since=_time(item.streak.since), unblocks="nothing to do: it must hold a little longer",
+        runbook_url=f"{RUNBOOKS}{MUST_HOLD}.md")
+
+
+def column_of(waiting: Sequence[WaitingFor]) -> str:
+    """The first of what is waited for, in a column's few characters."""
+    if not waiting:
+        return ""
+    first = waiting[0]
+    if first.reason == MUST_HOLD:
+        return f"{first.gate} {first.observed.partition(' ')[0]}/{first.threshold}"
+    return f"{first.reason} {first.subject}".strip()
+
+
+def sentence_of(at: Position, waiting: Sequence[WaitingFor], note: str) -> str:
+    """What is done or waited for, in the one sentence that `kubectl wait`, Flux and Argo CD print."""
+    place = at.step if at.direction is Direction.FORWARD else f"taking {at.step} back"
+    if at.batch is not None:
+        place += f", batch {at.batch.index} ({', '.join(at.batch.nodes[:3])}{', …' if len(at.batch.nodes) > 3 else ''})"
+    if not waiting:
+        return f"{place}: {note or 'under way'}"
+    others = len(waiting) - 1
+    more = f" (and {others} more in status.waitingFor)" if others else ""
+    return f"{place} waits for {waiting[0].gate}: {waiting[0].message}{more}"
 
 
 def streaks_of(judged: Mapping[str, Judgement]) -> tuple[GateStreak, ...]:
