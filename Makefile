@@ -90,16 +90,16 @@ unit packaging simulation pipeline: venv ## one layer of tests: pure core; the w
 adapters: debian venv ## one layer of tests: real Kafka and ZooKeeper on loopback
 	$(BIN)/pytest -m 'not long' tests/$@
 
-apiserver: binaries venv ## one layer of tests: a real control plane without nodes
+apiserver: binaries evaluators venv ## one layer of tests: a real control plane without nodes
 	$(BIN)/pytest -m 'not long' tests/$@
 
 # One worker more than cores: it computes in the time that the others wait (tests/conftest.py). What else CI's machine does
 # nobody knows: there an overrun of a budget is told, and is no failure.
-test: lint binaries images-stories ## every layer, as CI runs it
+test: lint binaries evaluators images-stories ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' $(if $(CI),,--budgets) $(LAYERS:%=tests/%)
 
-test-long: shard lint binaries images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
+test-long: shard lint binaries evaluators images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
 	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
 
@@ -111,12 +111,15 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
-.PHONY: binaries images images-stories images-groups images-zkcc images-pipeline images-worlds sandbox sandbox-down demo demo-rollback \
+.PHONY: binaries evaluators images images-stories images-groups images-zkcc images-pipeline images-worlds sandbox sandbox-down demo demo-rollback \
 	demo-groups demo-zkcc demo-pipeline demo-down clean
 # Nice: the compilers take every core that is left, and what is built beside them uses one at a time.
 binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (nothing to do when built)
 	$(call say,Kubernetes binaries)
 	nice sandbox/build
+
+evaluators: debian ## build what reads statuses as kstatus, Flux and Argo CD do
+	nice sandbox/build gitops
 
 images: debian ## build the container images
 	$(call say,images)

@@ -148,7 +148,7 @@ def test_a_gate_that_passes_and_must_go_on_is_told_as_waiting():
     waiting = waiting_of(held("leader 3000", 4.9, seconds=9))
     (told,) = waiting
     assert (told.verdict, told.reason, told.observed, told.threshold) == (Outcome.WAIT, "MustHold", "4 s", "9 s")
-    assert told.message == "Quorum has passed for 4 s and must for 9 s: leader 3000"
+    assert told.message == "passes, and must go on passing (4 of 9 s): leader 3000"
     assert told.runbook_url == "docs/runbooks/MustHold.md"
     assert column_of(waiting) == "Quorum 4/9 s"
 
@@ -156,7 +156,7 @@ def test_a_gate_that_passes_and_must_go_on_is_told_as_waiting():
 def test_what_must_pass_more_often_is_told_in_passes():
     waiting = waiting_of(held("", 4.9, seconds=0, samples=3))
     assert (waiting[0].message, column_of(waiting)) == (
-        "Quorum has passed for 1 passes and must for 3 passes", "Quorum 1/3 passes")
+        "passes, and must go on passing (1 of 3 passes)", "Quorum 1/3 passes")
 
 
 def test_the_column_names_the_reason_and_its_subject():

@@ -125,7 +125,7 @@ def _waiting(item: Judgement) -> WaitingFor:
             gate=item.gate, verdict=verdict.outcome, reason=verdict.reason, subject=verdict.subject,
             message=verdict.message, observed=verdict.observed, threshold=verdict.threshold,
             since=_time(item.streak.since), unblocks=verdict.unblocks, runbook_url=f"{RUNBOOKS}{verdict.reason}.md")
-    told = f"{item.gate} has passed for {lasted} and must for {wanted}"
+    told = f"passes, and must go on passing ({lasted.partition(' ')[0]} of {wanted})"
     return WaitingFor(
         gate=item.gate, verdict=Outcome.WAIT, reason=MUST_HOLD, subject=verdict.subject,
         message=f"{told}: {verdict.message}" if verdict.message else told, observed=lasted, threshold=wanted,
