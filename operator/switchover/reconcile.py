@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import ValidationError
 
 from switchover.api.status import Direction
+from switchover.core.calls import Call, calls_of
 from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.figures import waits_of
@@ -33,6 +34,8 @@ HEARTBEAT_SECONDS = 30.0
 AT_ONCE, MOVING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0
 """Seconds until the next pass: after a record, while a batch moves, while a gate or person is waited for, at the end."""
 
+CALL_AGAIN_SECONDS = 600.0
+"""What comes and goes calls people at most so often."""
 FENCED_OFTEN = 5
 """Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is told."""
 
@@ -82,6 +85,7 @@ class _Memory(Generic[M, P]):
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
     last_record: float = 0.0
+    called: dict[tuple[str, str], float] = field(default_factory=dict)       # when people were last called for what
 
 
 class Reconciler(Generic[M, P]):
@@ -212,7 +216,8 @@ class Reconciler(Generic[M, P]):
         moved = decision.position != picture.position
         due = picture.now - memory.last_record >= HEARTBEAT_SECONDS and not picture.position.finished
         metadata = migration.metadata
-        if moved or due or self._kind.is_news(migration, after):
+        writes = moved or due or self._kind.is_news(migration, after)
+        if writes:
             try:
                 await self._migrations.record(
                     metadata.name, metadata.uid, metadata.resource_version, after.status.manifest())
@@ -224,7 +229,17 @@ class Reconciler(Generic[M, P]):
         if moved:
             logger.info("recorded: %s", decision.note, extra={"migration": metadata.name})
             await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
+        for call in calls_of(migration.status, after.status) if writes else ():
+            await self._call(metadata.name, metadata.uid, call, memory.called)
         return True
+
+    async def _call(self, name: str, uid: str, call: Call, called: dict[tuple[str, str], float]) -> None:
+        """Call people for what is on record now, unless they were called for it lately."""
+        key, now = (call.reason, call.about), self._clock.now()
+        if now - called.get(key, -CALL_AGAIN_SECONDS) < CALL_AGAIN_SECONDS:
+            return
+        called[key] = now
+        await self._announce(name, uid, call.reason, call.message, warning=call.warning)
 
     async def _announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         """Events are for people: one that cannot be written stops nothing."""

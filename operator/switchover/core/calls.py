@@ -1,0 +1,53 @@
+"""What calls for people: the Events of a pass, from the status before it and the one that it has put on record."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
+from switchover.api.status import MigrationStatus, Phase, Severity
+
+BLOCKERS_CALLED = 10
+"""Of the Blockers found in one pass; `status.findings` has all."""
+APPROVAL_VOID, REVERTED = "ApprovalVoid", "RevertedByGitOps"
+"""Reasons that call although the migration is not stalled by them, or by another one besides: void approvals, drift."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One Event. With the same `reason` and `about` it is the same call again, whatever figures its message has."""
+
+    reason: str
+    about: str
+    message: str
+    warning: bool
+
+
+def calls_of(before: MigrationStatus, after: MigrationStatus) -> tuple[Call, ...]:
+    """What is new in `after`: what stalls it, Blockers, void approvals, drift, a hold that was reached, an end."""
+    return tuple(_calls(before, after))
+
+
+def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
+    was, stalled = _true(before, ConditionType.STALLED), _true(after, ConditionType.STALLED)
+    if stalled is not None and (was is None or was.reason != stalled.reason):
+        yield Call("Stalled", stalled.reason, f"{stalled.reason}: {stalled.message}", warning=True)
+    known = {(item.code, item.subject) for item in before.findings}
+    found = [item for item in after.findings
+             if item.severity is Severity.BLOCKER and (item.code, item.subject) not in known]
+    for item in found[:BLOCKERS_CALLED]:
+        yield Call(item.code, item.subject, f"{item.message}; {item.cure}" if item.cure else item.message, warning=True)
+    waited = {(each.reason, each.subject) for each in before.waiting_for}
+    for each in after.waiting_for:
+        if each.reason in (APPROVAL_VOID, REVERTED) and (each.reason, each.subject) not in waited:
+            yield Call(each.reason, each.subject, f"{each.message}; {each.unblocks}", warning=True)
+    held, step = _true(after, ConditionType.AWAITING_APPROVAL), after.progress.step
+    if held is not None and (_true(before, ConditionType.AWAITING_APPROVAL) is None or before.progress.step != step):
+        yield Call("AwaitingApproval", step, f"{step} waits for an approval of plan {after.plan_hash}", warning=False)
+    ready = _true(after, ConditionType.READY)
+    if after.phase is not before.phase and after.phase in (Phase.SUCCEEDED, Phase.ROLLED_BACK) and ready is not None:
+        yield Call(after.phase.value, str(after.attempt), ready.message, warning=False)
+
+
+def _true(status: MigrationStatus, kind: ConditionType) -> Condition | None:
+    found = find_condition(status.conditions, kind)
+    return found if found is not None and found.status is ConditionStatus.TRUE else None
