@@ -1,6 +1,6 @@
 """What the operator tells Prometheus, about itself and about its migrations.
 
-No label ever carries a name that a user chose: migrations go by their uid.
+No label carries a name that a user chose: migrations go by their uid. One metric says which name that is.
 """
 
 from collections import Counter as Sums
@@ -21,6 +21,7 @@ from switchover.core.lag_figures import LAG_METRICS
 from switchover.ports import Migrations
 
 METRICS = {**kraft.METRICS, **groups.METRICS, **LAG_METRICS, **figures.METRICS}
+INFO = "switchover_migration_info"
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 _noticed: ContextVar[float | None] = ContextVar("noticed", default=None)
@@ -53,6 +54,11 @@ class MigrationFigures:
         """The migration does not exist any more."""
         self._told.pop(name, None)
 
+    def names(self) -> Iterator[tuple[str, str]]:
+        """The uid and the name of each migration."""
+        for name, known in tuple(self._told.items()):            # scraped by another thread
+            yield known.uid, name
+
     def of(self, metric: str) -> Iterator[tuple[str, Figure]]:
         """The values of a metric, each with the uid of its migration."""
         for known in tuple(self._told.values()):                 # scraped by another thread
@@ -65,11 +71,18 @@ class MigrationFigures:
 class _AllFigures(Collector):
     """The figures of every kind of migration."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str) -> None:
         self.kinds: dict[str, MigrationFigures] = {}
+        self._namespace = namespace
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
+        info = GaugeMetricFamily(INFO, "1 for each migration: whose uid it is that the others carry",
+                                 labels=("migration", "namespace", "kind", "name"))
+        for kind_of_resource, known in tuple(self.kinds.items()):
+            for uid, name in known.names():
+                info.add_metric((uid, self._namespace, kind_of_resource, name), 1)
+        yield info
         for name, metric in METRICS.items():
             kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
             family = kind(name, metric.says, labels=("migration", *metric.labels))
@@ -80,11 +93,11 @@ class _AllFigures(Collector):
 
 
 class Metrics:
-    """The operator's metrics. `now` is a monotonic clock in seconds."""
+    """The operator's metrics. `now` is a monotonic clock in seconds, `namespace` the one that is served."""
 
-    def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
+    def __init__(self, registry: CollectorRegistry, now: Callable[[], float], namespace: str) -> None:
         self.now = now
-        self._figures = _AllFigures()
+        self._figures = _AllFigures(namespace)
         registry.register(self._figures)
         self.pass_seconds = Histogram(
             "switchover_pass_seconds",

@@ -1,15 +1,18 @@
 """What the chart makes of its values: no API server is needed to see it."""
 
+import re
 from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 
 from apiserver.charts import CHART, ROOT, helm, of, refusal, rendered
 from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
 from switchover.core.kraft.names import CONTROLLERS_LABEL
+from switchover.metrics import Metrics
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
@@ -198,3 +201,42 @@ def test_only_the_namespace_reaches_the_controllers() -> None:
     groups_alone = [each["metadata"]["name"] for each in rendered(POLICY, "kinds={ConsumerGroupMigration}")
                     if each["kind"] == "NetworkPolicy"]
     assert groups_alone == ["switchover"]
+
+
+# --- monitoring ---------------------------------------------------------------------------------------------------------
+
+RULES = ("monitoring.rules.enabled=true", "monitoring.rules.docs=https://git.example.com/docs")
+
+
+def test_nothing_of_the_prometheus_operator_is_there_unless_it_is_asked_for() -> None:
+    assert not {"PodMonitor", "PrometheusRule"} & {each["kind"] for each in rendered()}
+
+
+def test_the_pod_monitor_selects_the_operators_pod_and_its_port_by_name() -> None:
+    documents = rendered("monitoring.podMonitor.enabled=true", "monitoring.podMonitor.labels.release=prometheus")
+    monitor, pod = of(documents, "PodMonitor"), of(documents, "Deployment")["spec"]["template"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    ports = {port["name"] for container in pod["spec"]["containers"] for port in container["ports"]}
+    assert {endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]} <= ports
+
+
+def test_each_alert_has_a_summary_and_a_runbook_that_is_there_and_asks_for_metrics_that_are() -> None:
+    rules = [rule for group in of(rendered(*RULES), "PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
+    registry = CollectorRegistry()
+    Metrics(registry, lambda: 0.0, "kafka")
+    known = {sample for family in registry.collect() for sample in (family.name, f"{family.name}_total")}
+    for rule in rules:
+        page, _, anchor = rule["annotations"]["runbook_url"].removeprefix("https://git.example.com/").partition("#")
+        assert (ROOT / page).is_file(), rule
+        assert not anchor or f"## {anchor.replace('-', ' ')}" in (ROOT / page).read_text().lower(), rule
+        assert rule["annotations"]["summary"], rule
+        asked = set(re.findall(r"switchover_\w+", rule["expr"]))
+        assert asked, rule
+        assert asked <= known, rule
+    assert {"SwitchoverStalled", "SwitchoverAwaitsApproval"} <= {rule["alert"] for rule in rules}
+
+
+def test_alerts_want_to_know_where_their_runbooks_are() -> None:
+    assert "monitoring.rules.docs: must be the address of a copy of docs/" in refusal("monitoring.rules.enabled=true")
+    assert "docs" in refusal("monitoring.rules.enabled=true", "monitoring.rules.docs=docs")

@@ -343,7 +343,7 @@ async def operate(
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
     connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka))
-    metrics = Metrics(metrics_registry, timeline.now)
+    metrics = Metrics(metrics_registry, timeline.now, "sim")
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
         KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,

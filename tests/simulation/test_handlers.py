@@ -81,7 +81,7 @@ class World:
         def operator() -> Coroutine[Any, Any, None]:
             migrations = KubernetesMigrations(
                 SimulatedApiServer(incarnation, NAMESPACE), self.timeline, "KafkaMigration", RESOURCE[2])
-            metrics = Metrics(self.metrics, self.timeline.now)
+            metrics = Metrics(self.metrics, self.timeline.now, "sim")
             counting = Counting(MeasuredMigrations(migrations, metrics), self.acted, self.holding)
             prepare(counting)
             registry = kopf.OperatorRegistry()

@@ -23,7 +23,7 @@ from switchover.core.position import Batch, NodeRecord, Position
 from switchover.core.status import Spent
 from switchover.metadata.cluster import Difference
 from switchover.metadata.parity import Parity
-from switchover.metrics import METRICS, Metrics
+from switchover.metrics import INFO, METRICS, Metrics
 from unit.pictures import NOW, OFFSET, UID, migration, moment, spec_of, spoil, with_fact
 from unit.small_plan import intent
 
@@ -145,10 +145,11 @@ def test_no_word_of_a_tenant_is_ever_a_label():
     status = next_status(own, picture, decision, Spent(), None, {}).model_copy(
         update={"progress": told(picture).progress.model_copy(update={"step": canary})})
     registry = CollectorRegistry()
-    Metrics(registry, lambda: 0.0).migrations("KafkaMigration").told(
+    Metrics(registry, lambda: 0.0, "shop").migrations("KafkaMigration").told(
         canary, UID, figures(picture.spec, status, picture), waits_of(decision.judged.values(), 1.0))
     text = scraped(registry)
-    assert "canary" not in text
+    (named,) = [line for line in text.splitlines() if "canary" in line]
+    assert named.startswith(f'{INFO}{{kind="KafkaMigration",migration="{UID}",name="canary\\"}} evil')
     assert f'switchover_step{{direction="Forward",migration="{UID}",step="Unknown"}} 1.0' in text
 
 
@@ -159,7 +160,7 @@ def judged(gate: str, opened: bool) -> Judgement:
 
 def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     registry = CollectorRegistry()
-    migrations = Metrics(registry, lambda: 0.0).migrations("KafkaMigration")
+    migrations = Metrics(registry, lambda: 0.0, "shop").migrations("KafkaMigration")
     waits = waits_of([judged("AllInSync", False), judged("QuorumUp", True), judged("Replace/kafka-1", False),
                       judged("Replace/kafka-2", False)], 2.5)
     migrations.told("one", "uid-1", (), waits)
@@ -178,6 +179,22 @@ def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     migrations.told("two", "uid-3", (), waits)                    # another object of the same name
     assert waited("AllInSync", "uid-3") == 2.5
     assert "uid-2" not in scraped(registry)
+
+
+def test_each_migration_has_one_metric_that_says_its_name_to_join_on():
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, lambda: 0.0, "shop")
+    clusters, members = metrics.migrations("KafkaMigration"), metrics.migrations("ConsumerGroupMigration")
+    clusters.told("kafka", "uid-1", (), {})
+    members.told("kafka", "uid-2", (), {})
+
+    def info(kind: str, uid: str) -> float | None:
+        return registry.get_sample_value(
+            "switchover_migration_info", {"migration": uid, "namespace": "shop", "kind": kind, "name": "kafka"})
+
+    assert (info("KafkaMigration", "uid-1"), info("ConsumerGroupMigration", "uid-2")) == (1, 1)
+    clusters.gone("kafka")
+    assert (info("KafkaMigration", "uid-1"), info("ConsumerGroupMigration", "uid-2")) == (None, 1)
 
 
 def test_every_metric_is_in_the_guide_with_its_type_and_labels():

@@ -37,7 +37,7 @@ async def run_operator(settings: Settings) -> None:
     server = await connect(settings.namespace, settings.kubeconfig)
     metrics_registry = CollectorRegistry()
     ProcessCollector(registry=metrics_registry)
-    metrics = Metrics(metrics_registry, time.monotonic)
+    metrics = Metrics(metrics_registry, time.monotonic, settings.namespace)
     workloads = KubernetesWorkloads(server, clock)
     registry = kopf.OperatorRegistry()
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account

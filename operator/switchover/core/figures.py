@@ -1,6 +1,7 @@
 """What every migration tells in figures (Prometheus): where it stands, and where the time goes.
 
-Label values are words of ours, names of pods and uids: never a name that a tenant of the cluster chose.
+Label values are words of ours, names of pods and uids: never a name that a tenant of the cluster chose. The name of a
+migration, which Kubernetes keeps to a few characters, is in one metric of its own (`metrics.INFO`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
