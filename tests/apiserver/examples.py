@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "api.md"
 
 Resource = dict[str, Any]
 
@@ -16,6 +17,13 @@ def documented() -> list[Resource]:
     """Every resource written on docs/api.md, in its order."""
     blocks = re.findall(r"^```yaml\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return [yaml.safe_load(block) for block in blocks]
+
+
+def exemplary() -> list[Resource]:
+    """Every resource of ours in examples/."""
+    found = [resource for path in sorted((ROOT / "examples").rglob("*.yaml"))
+             for resource in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    return [resource for resource in found if str(resource.get("apiVersion")).startswith("switchover.dev/")]
 
 
 def documented_of(kind: str) -> list[Resource]:

@@ -53,6 +53,8 @@ def _groups(policy: str) -> Iterator[Object]:
         for _ in range(count):
             walk.step()
             yield walk.migration.manifest()
+            if walk.ended():
+                return
 
     whole = walk(holds=["Rollout"])
     yield from passes(whole, 60)
@@ -68,7 +70,7 @@ def _groups(policy: str) -> Iterator[Object]:
     yield from passes(failing, 200)
     stalled = walk()
     stalled.world.silent.add(new("Deployment"))
-    yield from passes(stalled, 150)
+    yield from passes(stalled, 60)
 
 
 def _undecided(of: Object) -> Iterator[Object]:

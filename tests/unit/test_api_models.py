@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import ValidationError
 
-from apiserver.examples import REFUSED, Refused, documented, documented_of, names
+from apiserver.examples import REFUSED, Refused, documented, documented_of, exemplary, names
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import (
     KafkaMigration,
@@ -19,7 +19,7 @@ from switchover.api.status import Progress, Transition, WaitingFor
 MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
 
 
-@pytest.mark.parametrize("resource", documented(), ids=lambda resource: resource["metadata"]["name"])
+@pytest.mark.parametrize("resource", [*documented(), *exemplary()], ids=lambda resource: resource["metadata"]["name"])
 def test_documented_resources_survive_a_round_trip(resource):
     model = MODELS[resource["kind"]]
     read = model.model_validate(resource)
