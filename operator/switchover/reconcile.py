@@ -24,7 +24,7 @@ from switchover.core.kind import Kind, M, P
 from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision, decide
 from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
-from switchover.core.status import spent_of
+from switchover.core.status import linked, spent_of
 from switchover.defects import place_of
 from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
 
@@ -89,10 +89,11 @@ class _Memory(Generic[M, P]):
 
 
 class Reconciler(Generic[M, P]):
-    """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other."""
+    """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `docs` is
+    the address of a copy of docs/ to which the status links; "": none is known."""
 
     def __init__(self, kind: Kind[M, P], namespace: str, identity: str, migrations: Migrations, workloads: Workloads,
-                 connect: Connect[M, P], clock: Clock, telemetry: Telemetry) -> None:
+                 connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "") -> None:
         self._kind = kind
         self._namespace = namespace
         self._identity = identity
@@ -101,6 +102,7 @@ class Reconciler(Generic[M, P]):
         self._connect = connect
         self._clock = clock
         self._telemetry = telemetry
+        self._docs = docs
         self._memories: dict[str, _Memory[M, P]] = {}
         self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen
 
@@ -220,7 +222,7 @@ class Reconciler(Generic[M, P]):
         if writes:
             try:
                 await self._migrations.record(
-                    metadata.name, metadata.uid, metadata.resource_version, after.status.manifest())
+                    metadata.name, metadata.uid, metadata.resource_version, linked(after.status.manifest(), self._docs))
             except Fenced:
                 return False
             memory.last_record = picture.now

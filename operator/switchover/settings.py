@@ -1,5 +1,6 @@
 """What the operator is told through its environment."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ class Settings:
     kubeconfig: str
     allow: Policy
     image: str
+    docs: str
     probe_port: int
     metrics_port: int
     log_level: str
@@ -44,6 +46,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
     | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
+    | DOCS         | the address of a copy of docs/, for links to runbooks | none: as in the sources |
     | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
     | PROBE_PORT   | port of the liveness probe                         | 8080    |
     | METRICS_PORT | port of the Prometheus metrics                     | 9090    |
@@ -57,6 +60,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         kubeconfig=environment.get("KUBECONFIG", ""),
         allow=Policy(_several(environment, "ALLOW_IMAGES"), _several(environment, "ALLOW_CLAIMS")),
         image=environment.get("IMAGE", "").strip(),
+        docs=_address(environment, "DOCS"),
         probe_port=_port(environment, "PROBE_PORT", 8080),
         metrics_port=_port(environment, "METRICS_PORT", 9090),
         log_level=_choice(environment, "LOG_LEVEL", "INFO", LOG_LEVELS),
@@ -83,6 +87,13 @@ def _kinds(text: str) -> frozenset[str]:
     if not found <= frozenset(KINDS):
         raise BadSettings(f"KINDS is {text!r}; it must be {KINDS[0]}, {KINDS[1]}, or both with a comma between them")
     return found
+
+
+def _address(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "").strip().rstrip("/")
+    if value and (len(value) > 400 or re.fullmatch(r"https?://[!-~]+", value) is None):
+        raise BadSettings(f"{name} is {value[:60]!r}; it must be an address such as https://git.example.com/docs")
+    return value
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:

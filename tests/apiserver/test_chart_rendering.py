@@ -205,7 +205,7 @@ def test_only_the_namespace_reaches_the_controllers() -> None:
 
 # --- monitoring ---------------------------------------------------------------------------------------------------------
 
-RULES = ("monitoring.rules.enabled=true", "monitoring.rules.docs=https://git.example.com/docs")
+RULES = ("monitoring.rules.enabled=true", "docs=https://git.example.com/docs")
 
 
 def test_nothing_of_the_prometheus_operator_is_there_unless_it_is_asked_for() -> None:
@@ -238,5 +238,8 @@ def test_each_alert_has_a_summary_and_a_runbook_that_is_there_and_asks_for_metri
 
 
 def test_alerts_want_to_know_where_their_runbooks_are() -> None:
-    assert "monitoring.rules.docs: must be the address of a copy of docs/" in refusal("monitoring.rules.enabled=true")
-    assert "docs" in refusal("monitoring.rules.enabled=true", "monitoring.rules.docs=docs")
+    assert "docs: must be the address of a copy of docs/" in refusal("monitoring.rules.enabled=true")
+    for wrong in ("docs", "https://git.example.com/docs/"):
+        assert "/docs" in refusal(f"docs={wrong}")
+    (container,) = of(rendered(*RULES), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"name": "DOCS", "value": "https://git.example.com/docs"} in container["env"]

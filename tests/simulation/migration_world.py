@@ -37,6 +37,7 @@ from switchover.reconcile import Reconciler
 
 TICK = 0.5
 NAME = "main"
+DOCS = "https://git.example.com/docs"
 LABELS = {"app": "kafka"}
 CANARY = "canary-5f2c9e"
 SERVER_PROPERTIES = f"""# the user's own file
@@ -343,11 +344,11 @@ async def operate(
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
     connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka))
-    metrics = Metrics(metrics_registry, timeline.now, "sim")
+    metrics = Metrics(metrics_registry, timeline.now, NAMESPACE)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
         KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,
-        metrics.migrations("KafkaMigration"))
+        metrics.migrations("KafkaMigration"), DOCS)
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
     loops = Loops(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulation.migration_world import MigrationWorld
+from simulation.migration_world import DOCS, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, waits_for
 from switchover.core.kraft.coming_up import USUAL_SECONDS
 from switchover.core.kraft.facts import Stage
@@ -46,7 +46,7 @@ def test_an_init_container_that_does_not_end_is_told_by_name_and_then_called_too
     assert f"since {since}" in first, "it is the same time that is told"
     assert found["unblocks"].startswith("kubectl --namespace ")
     assert found["unblocks"].endswith("--container switchover-original says more")
-    assert found["runbookURL"] == f"docs/runbooks/{late}.md"
+    assert found["runbookURL"] == f"{DOCS}/runbooks/{late}.md"
     quiet_for(world, 60)
     assert world.kafka.starts == starts, "nobody is evicted for being slow"
     world.kubelet.stuck = set()

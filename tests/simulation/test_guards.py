@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakes.api_server import NAMESPACE, Object
-from simulation.migration_world import NAME, SPEC, MigrationWorld
+from simulation.migration_world import DOCS, NAME, SPEC, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
 from switchover.core.kraft.facts import MigrationState
 
@@ -240,7 +240,7 @@ def test_the_majority_of_the_controllers_volumes_lost_stops_everything_in_words(
     quiet_for(world, 120)
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "QuorumVolumesLost")
     assert "kafka-controller-0, kafka-controller-1" in told["message"]
-    assert told["runbookURL"] == "docs/runbooks/QuorumVolumesLost.md"
+    assert told["runbookURL"] == f"{DOCS}/runbooks/QuorumVolumesLost.md"
 
 
 def test_an_approval_is_void_in_the_attempt_after_a_rollback(world: MigrationWorld) -> None:

@@ -21,6 +21,7 @@ from switchover.core.status import (
     column_of,
     findings_of,
     history_of,
+    linked,
     position_of,
     progress_of,
     sentence_of,
@@ -184,6 +185,16 @@ def test_where_nothing_is_waited_for_the_sentence_says_what_is_done():
 
 def test_every_reason_leads_to_its_runbook():
     assert waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False)))[0].runbook_url == "docs/runbooks/GroupLag.md"
+
+
+def test_runbooks_are_linked_below_the_address_that_the_operator_was_told():
+    waiting = waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False), Quorum=(wait("NoLeader", "none"), NOW, False)))
+    written = KafkaMigrationStatus(waiting_for=waiting).manifest()
+    assert [each["runbookURL"] for each in linked(written, "https://git.example.com/docs")["waitingFor"]] == [
+        "https://git.example.com/docs/runbooks/GroupLag.md", "https://git.example.com/docs/runbooks/NoLeader.md"]
+    assert linked(written, "") == written
+    nothing = KafkaMigrationStatus().manifest()
+    assert linked(nothing, "https://git.example.com/docs") == nothing
 
 
 def test_a_message_of_any_length_can_be_written():

@@ -11,7 +11,7 @@ NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
         namespace="kafka", kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}), identity="switchover-1",
-        kubeconfig="", allow=Policy(), image="", probe_port=8080, metrics_port=9090,
+        kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080, metrics_port=9090,
         log_level="INFO", json_logs=True)
 
 
@@ -36,6 +36,9 @@ def test_one_kind_alone() -> None:
         ({"METRICS_PORT": "70000"}, ["METRICS_PORT", "'70000'"]),
         ({"METRICS_PORT": "²"}, ["METRICS_PORT", "'²'"]),
         ({"METRICS_PORT": "8080"}, ["both 8080"]),
+        ({"DOCS": "docs"}, ["DOCS is 'docs'", "https://git.example.com/docs"]),
+        ({"DOCS": "https://git.example.com/a b"}, ["DOCS is"]),
+        ({"DOCS": f"https://{'x' * 400}"}, ["DOCS is"]),
         ({"LOG_LEVEL": "loud"}, ["LOG_LEVEL", "'loud'", "DEBUG, INFO, WARNING, ERROR"]),
         ({"LOG_FORMAT": "xml"}, ["LOG_FORMAT", "json, text"]),
     ],

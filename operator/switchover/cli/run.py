@@ -47,7 +47,7 @@ async def run_operator(settings: Settings) -> None:
         migrations = KubernetesMigrations(server, clock, name, plural)
         reconciler = Reconciler(
             kind, settings.namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connected,
-            clock, metrics.migrations(name))
+            clock, metrics.migrations(name), settings.docs)
         loops = Loops(name, reconciler.reconcile, reconciler.release, migrations.set_finalizer, reconciler.close, metrics)
         register(registry, (GROUP, VERSION, plural), loops)
 

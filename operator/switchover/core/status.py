@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from switchover.api.status import (
     Direction,
@@ -24,7 +25,8 @@ WAITING_SHOWN = 20
 MUST_HOLD = "MustHold"
 """The reason of a gate that passes, but not for long enough yet."""
 HISTORY_KEPT = 50
-RUNBOOKS = "docs/runbooks/"
+DOCS = "docs"
+RUNBOOKS = f"{DOCS}/runbooks/"
 FINDINGS_KEPT = 100
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
@@ -131,6 +133,13 @@ def _waiting(item: Judgement) -> WaitingFor:
         message=f"{told}: {verdict.message}" if verdict.message else told, observed=lasted, threshold=wanted,
         since=_time(item.streak.since), unblocks="nothing to do: it must hold a little longer",
         runbook_url=f"{RUNBOOKS}{MUST_HOLD}.md")
+
+
+def linked(status: Mapping[str, Any], docs: str) -> dict[str, Any]:
+    """A status's manifest with each runbookURL below `docs`, the address of a copy of docs/; "": as in the sources."""
+    waiting = [{**each, "runbookURL": docs + each["runbookURL"].removeprefix(DOCS)} if each.get("runbookURL") else each
+               for each in status.get("waitingFor", ())]
+    return {**status, "waitingFor": waiting} if docs and waiting else dict(status)
 
 
 def column_of(waiting: Sequence[WaitingFor]) -> str:
