@@ -104,7 +104,8 @@ def test_the_numbers_of_an_invalid_sample_are_never_looked_at(dice, count, garba
 def test_without_a_record_behind_the_commit_there_is_no_lag_and_what_was_not_looked_at_changes_nothing(
         dice, count, transactional):
     readings = made_up(dice, count)
-    now, last = readings[-1].t, readings[-1]
+    now = readings[-1].t
+    last = next((each for each in reversed(readings) if each.valid), readings[-1])        # what the kernel judges by
     stands = last.s if last.c == NONE else last.c
     alone = judge(samples_of([readings], [transactional]), now, DEFAULTS)
     for told in (NONE, stands):
@@ -112,7 +113,7 @@ def test_without_a_record_behind_the_commit_there_is_no_lag_and_what_was_not_loo
         assert (known.verdict, known.effect, known.quantities.lag) == (alone.verdict, alone.effect, alone.quantities.lag)
     nothing = judge(samples_of([readings], [transactional], [last.e]), now, DEFAULTS)
     assert nothing.quantities.beyond == alone.quantities.beyond
-    if nothing.quantities.judgeable[0] and last.valid and not nothing.quantities.beyond[0]:
+    if nothing.quantities.judgeable[0] and readings[-1].valid and not nothing.quantities.beyond[0]:
         assert Verdict(nothing.verdict[0]) in (Verdict.IDLE, Verdict.OK)
 
 
