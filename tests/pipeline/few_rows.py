@@ -1,5 +1,5 @@
-"""Spark as tests have it: for few rows, to compile code takes longer than to go without. The jobs in pods run as
-a user's do."""
+"""Spark as tests have it: for few rows, to compile code and to plan again takes longer than to go without. The jobs in pods
+run as a user's do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from switchover.pipeline.config import Spark
 from switchover.pipeline.session import session
 
 FEW_ROWS = {
-    "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
