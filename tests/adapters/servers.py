@@ -101,6 +101,12 @@ class Server:
         assert self._process is not None, f"{self.directory.name} does not run"
         return self._process.pid
 
+    @property
+    def ended(self) -> bool:
+        """Whether its process has ended by itself."""
+        assert self._process is not None, f"{self.directory.name} does not run"
+        return self._process.poll() is not None
+
     def start(self, properties: str, *, wait: bool = True) -> None:
         """Start with this configuration text and wait until it answers; `wait=False` leaves that to `wait()`."""
         assert self._process is None, f"{self.directory.name} is running"
