@@ -17,6 +17,9 @@ from switchover.coordination.registration import Registration, Subscribed
 from switchover.coordination.world import Owner
 from switchover.core.gate import Gate, Verdict
 from switchover.core.groups import coordination
+from switchover.core.groups.coordination.ownership import check_converged
+from switchover.core.groups.coordination.preflight.registrations import find_wrong_group
+from switchover.core.groups.coordination.preflight.stores import find_hazards, find_wrong_storage
 from switchover.core.groups.facts import GroupState, GroupType, OffsetsTopic, Stored
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
@@ -158,6 +161,11 @@ def every(**changes: Callable[[Stored, int], int | None]) -> Spoil:
     return spoil
 
 
+def at_kafka(found: Stored, index: int) -> int:
+    """Moves, and is ahead of what ZooKeeper has."""
+    return (found.zookeeper or 0) + 100 + index
+
+
 def quiet(seconds: float) -> Spoil:
     return lambda picture: with_fact(picture, "quiet_since", Known(picture.now - seconds, picture.now))
 
@@ -206,6 +214,7 @@ class Finding(NamedTuple):
     subject: str
 
 
+LEFT_OVER = every(kafka=lambda *_: 10**6, end=lambda *_: 2 * 10**6)
 ENABLED_ID = "orders_orders-switchover-009-1795240855786-0000000a"
 OLD_ID = "orders_elsewhere-1795240855786-0000000b"
 LIST = Registration({"orders.*": 1}, Subscribed.WHITE_LIST)
@@ -243,8 +252,7 @@ FINDINGS = (
     Finding("Storage", "old", lambda picture: replace(picture, position=replace(picture.position, entered=picture.now - 4)),
             WAIT, "StoresWatched", "orders"),
     Finding("Storage", "old", every(zookeeper=lambda found, _: 900), WAIT, "NoCommitSeen", "orders"),
-    Finding("Stores", "old", stored({"kafka": 10**6}, {"kafka": 10**6, "end": 2 * 10**6}), FAIL, "KafkaOffsetsAhead",
-            "orders-0"),
+    Finding("Stores", "old", LEFT_OVER, FAIL, "KafkaOffsetsAhead", "orders-0"),
     Finding("Stores", "old", stored({"zookeeper": 10**6}, {"zookeeper": 10**6}), FAIL, "OffsetOutsideLog", "orders-0"),
     Finding("Stores", "old", stored({"start": 5000}, {"start": 5000}), FAIL, "OffsetOutsideLog", "orders-0"),
     Finding("Stores", "kafka", stored({"zookeeper": 10**6}, {"zookeeper": 10**6, "end": 2 * 10**6}), FAIL,
@@ -390,3 +398,43 @@ def test_an_idle_group_is_known_by_its_offsets():
     still = with_fact(idle, "stores", Known(tuple(
         replace(each, offsets=value(idle.facts.stores)[-1].offsets) for each in value(idle.facts.stores)), idle.now))
     assert gates()["Storage"].check(still).outcome is Outcome.PASS
+
+
+# --- whose offsets are not to be deleted, and who is not to be stopped -----------------------------------------------------
+
+COMMITS_TO_KAFKA = every(kafka=at_kafka, zookeeper=lambda found, _: 900)
+COMMITS_TO_BOTH = every(kafka=at_kafka)
+
+
+@pytest.mark.parametrize(("spoil", "stands"), [
+    pytest.param(COMMITS_TO_KAFKA, "OffsetsInKafkaOnly", id="Kafka"),
+    pytest.param(COMMITS_TO_BOTH, "OffsetsInBoth", id="both"),
+    pytest.param(then(LEFT_OVER, lambda picture: replace(
+        picture, position=replace(picture.position, entered=picture.now))), "", id="nothing seen in this step yet"),
+    pytest.param(then(LEFT_OVER, every(zookeeper=lambda found, _: 900)), "NoCommitSeen", id="nobody commits"),
+])
+def test_offsets_in_kafka_are_left_over_only_where_members_commit_to_zookeeper_alone(spoil: Spoil, stands: str) -> None:
+    """The cure of KafkaOffsetsAhead deletes them: it is never told of the only position that a group has."""
+    picture = spoil(moment("old"))
+    assert "KafkaOffsetsAhead" not in [each.reason for each in find_hazards(picture)]
+    if stands:
+        assert stands in [each.reason for each in find_wrong_storage(picture)]
+
+
+def test_offsets_that_are_left_over_in_kafka_are_told_with_their_cure() -> None:
+    found = next(each for each in find_hazards(LEFT_OVER(moment("old"))) if each.reason == "KafkaOffsetsAhead")
+    assert "--delete-offsets --group orders --topic orders" in (found.unblocks or "")
+
+
+@pytest.mark.parametrize(("spoil", "says"), [
+    (world(malformed={"orders_x": "is not JSON"}), "leave those alone"),
+    (world(malformed={"host:uuid": "is not JSON"}, registrations={}), "leave it alone"),
+], ids=["beside Java", "alone"])
+def test_nobody_is_told_to_stop_a_consumer_of_another_make(spoil: Spoil, says: str) -> None:
+    picture = spoil(moment("old"))
+    told = [each for each in (*find_wrong_group(picture), check_converged(picture))
+            if each.reason == "MalformedRegistration"]
+    assert len(told) == 2
+    for each in told:
+        assert says in (each.unblocks or "")
+        assert "stop" not in f"{each.message} {each.unblocks}"

@@ -82,6 +82,20 @@ class Members:
                    for each in self.by_pod.get(pod, ()))
 
     @cached_property
+    def malformed(self) -> Sequence[tuple[str, str, str]]:
+        """Of each registration that no old Java consumer can read: its name, what is wrong, and the way out. Who owns it may
+        be a healthy client of another make: nobody is told to stop it."""
+        if self.world.registrations:
+            wrong, way = ("old Java consumers own nothing while it is there",
+                          "look which members consume, and leave those alone; the others need a group of their own")
+        else:
+            wrong, way = ("it is another client than the old Java consumer, which this migration is not for",
+                          "leave it alone where it consumes, and delete this migration: such a client moves by its own means"
+                          " (pykafka: managed=True)")
+        return [(consumer_id, f"the registration of {consumer_id} {words}: {wrong}", way)
+                for consumer_id, words in sorted(self.world.malformed.items())]
+
+    @cached_property
     def followed(self) -> frozenset[Mode]:
         """By which modes members choose their partitions now; more than one while a toggle is under way."""
         told = {each.mode for each in self.world.acknowledgements.values() if each is not None}

@@ -19,9 +19,8 @@ def check_converged(picture: Picture) -> Verdict:
     members = members_of(picture)
     if isinstance(members, Verdict):
         return members
-    for consumer_id, words in members.world.malformed.items():
-        return wait("MalformedRegistration", f"the registration of {consumer_id} {words}: it stops every old consumer",
-                    subject=consumer_id, unblocks="stop that consumer")
+    for consumer_id, words, way in members.malformed:
+        return wait("MalformedRegistration", words, subject=consumer_id, unblocks=way)
     if len(members.followed) > 1:
         return wait("ModesDiffer", f"some members of group {picture.spec.group} follow ZooKeeper and some Kafka",
                     subject=picture.spec.group, observed="both", threshold="one", unblocks="all follow the mode of now")

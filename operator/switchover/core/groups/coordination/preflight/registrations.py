@@ -29,9 +29,8 @@ def members_in(picture: Picture) -> Members:
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     members = members_in(picture)
     first = picture.consumer(ORIGINAL)
-    for consumer_id, words in sorted(members.world.malformed.items()):
-        yield fail("MalformedRegistration", f"the registration of {consumer_id} {words}: it stops every old consumer of the"
-                   " group", subject=consumer_id, unblocks="stop that consumer: its node ends with its session")
+    for consumer_id, words, way in members.malformed:
+        yield fail("MalformedRegistration", words, subject=consumer_id, unblocks=way)
     if first is Consumer.KAFKA:
         yield from _of_kafka(members)
     else:

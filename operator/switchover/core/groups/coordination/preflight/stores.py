@@ -22,12 +22,17 @@ def _moves(stores: Sequence[StoreSample], store: str) -> bool:
     return any(getattr(found, store) != getattr(first[each], store) for each, found in last.items() if each in first)
 
 
+def _watched(picture: Picture) -> Sequence[StoreSample]:
+    """What was read in this step, none of an earlier try."""
+    return [each for each in stores_in(picture) if each.at >= picture.position.entered]
+
+
 def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
     """offsets.storage is not in the registration: which store moves tells it."""
     if picture.consumer(ORIGINAL) is not Consumer.OLD:
         return
     group, wanted = picture.spec.group, picture.spec.gates.quiet_seconds
-    stores = [each for each in stores_in(picture) if each.at >= picture.position.entered]     # none of an earlier try
+    stores = _watched(picture)
     if not stores:
         raise Unseen(unknown("OffsetsUnknown", "no offset was read in this step yet", subject=group))
     watched = stores[-1].at - stores[0].at
@@ -62,7 +67,7 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
     """A migration-enabled member goes on from the greater offset of both stores: one that is left over skips records."""
     stores = stores_in(picture)
     earlier, latest = stores[-2].offsets, stores[-1].offsets
-    from_kafka = picture.consumer(ORIGINAL) is Consumer.KAFKA
+    from_kafka, left_over = picture.consumer(ORIGINAL) is Consumer.KAFKA, _kafka_is_left_over(picture)
     for partition, found in sorted(latest.items()):
         before = earlier.get(partition, found)
         for store, committed, previous in (("ZooKeeper", found.zookeeper, before.zookeeper),
@@ -72,7 +77,7 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
                            subject=str(partition), observed=committed, threshold=f"{found.start} to {found.end}",
                            unblocks="a topic that was made anew, or a group that fell behind its retention: set or delete"
                                     f" the offset in {store} while nobody consumes")
-        if not from_kafka and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
+        if left_over and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
             yield fail("KafkaOffsetsAhead", f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
                        " them would be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
                        unblocks="delete the group's offsets in Kafka now, while it has no member there:"
@@ -82,6 +87,14 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
             yield fail("ZooKeeperOffsetsAhead", f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
                        " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
                        unblocks=f"delete the znodes below /consumers/{picture.spec.group}/offsets/{partition.topic}")
+
+
+def _kafka_is_left_over(picture: Picture) -> bool:
+    """Whether what Kafka has is no position of the members: never advise to delete the only one that they have."""
+    if picture.consumer(ORIGINAL) is not Consumer.OLD:
+        return picture.consumer(ORIGINAL) is Consumer.ENABLED
+    watched = _watched(picture)
+    return bool(watched) and _moves(watched, "zookeeper") and not _moves(watched, "kafka")
 
 
 def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
