@@ -20,7 +20,8 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.members import OPERATOR
 from patience import Patience, stretched, until
-from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
+from switchover.consumer import membership
+from switchover.consumer.migration_consumer import BadConfiguration, ForeignMembers, MigrationConsumer
 from switchover.coordination.layout import Layout, topic
 from switchover.coordination.registration import decoded
 from switchover.partition import TopicPartition
@@ -300,3 +301,75 @@ def test_it_subscribes_once_and_needs_the_chroot(bench: Bench) -> None:
     elsewhere = bench.consumer(zookeeper_connect=f"{bench.zookeeper.hosts[0][0]}:2181/nowhere")
     with pytest.raises(BadConfiguration, match="there is no /nowhere there"):
         elsewhere.subscribe([bench.topic])
+
+
+class Foreign:
+    """A client as pykafka 2.8.0 is one: its nodes in ZooKeeper, and commits to Kafka as nobody's member."""
+
+    def __init__(self, bench: Bench, bootstrap: str) -> None:
+        self._topic, self._root, self._zookeeper = bench.topic, bench.layout.root, bench.zookeeper
+        self._client = Consumer({"bootstrap.servers": bootstrap, "group.id": bench.group})
+
+    def registers(self) -> None:
+        self._zookeeper.create(f"{self._root}/ids/host:uuid", self._topic.encode(), ephemeral=True, makepath=True)
+
+    def owns(self) -> None:
+        self._zookeeper.create(f"{self._root}/owners/b'{self._topic}'/1-0", b"host:uuid", ephemeral=True, makepath=True)
+
+    def commits(self, offset: int) -> None:
+        """Raises KafkaException where Kafka's group has a member."""
+        self._client.commit(offsets=[Place(self._topic, 0, offset)], asynchronous=False)
+
+    def leaves(self) -> None:
+        for path in (f"{self._root}/ids/host:uuid", f"{self._root}/owners/b'{self._topic}'/1-0"):
+            if self._zookeeper.exists(path):
+                self._zookeeper.delete(path)
+
+    def close(self) -> None:
+        self.leaves()
+        self._client.close()
+
+
+@pytest.fixture
+def foreign(bench: Bench, zookeeper_cluster: KafkaCluster) -> Iterator[Foreign]:
+    client = Foreign(bench, zookeeper_cluster.bootstrap)
+    bench.in_kafka()                                    # the topic of offsets is there
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize("shown", ["registers", "owns"])
+def test_it_does_not_join_beside_a_client_of_another_make(bench: Bench, foreign: Foreign, shown: str) -> None:
+    getattr(foreign, shown)()
+    consumer = bench.consumer()
+    with pytest.raises(ForeignMembers, match="managed=True"):
+        consumer.subscribe([bench.topic])
+    assert not bench.zookeeper.exists(bench.layout.migration_ids), "nothing is registered"
+    foreign.commits(5)
+    assert bench.in_kafka()[0] == 5
+    foreign.leaves()
+    consumer.subscribe([bench.topic])
+    assert len(taken(consumer.poll, 4 * RECORDS - 5)) == 4 * RECORDS - 5, "it goes on from the offsets in Kafka"
+    with pytest.raises(KafkaException, match=r"(?i)unknown.*member"):
+        foreign.commits(6)                              # what is kept from them
+
+
+def test_it_does_not_join_beside_one_that_came_while_it_looked(
+    bench: Bench, foreign: Foreign, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(membership, "read_foreign", lambda *_: "")
+    foreign.registers()
+    consumer = bench.consumer()
+    consumer.subscribe([bench.topic])
+    patience = Patience(4)
+    while not patience.over:
+        assert consumer.poll(0.2) is None
+    foreign.commits(5)
+    assert bench.in_kafka()[0] == 5
+
+
+def test_a_node_that_another_make_left_behind_keeps_nobody_out(bench: Bench) -> None:
+    bench.zookeeper.create(f"{bench.layout.root}/owners/b'{bench.topic}'/1-0", b"host:uuid", makepath=True)
+    consumer = bench.consumer()
+    consumer.subscribe([bench.topic])
+    assert len(taken(consumer.poll, 4 * RECORDS)) == 4 * RECORDS

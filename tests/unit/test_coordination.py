@@ -11,7 +11,8 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.assignment import Ambiguous, Strategy, Text, assigned, java_hash
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
-from switchover.coordination.registration import Malformed, Registration, Subscribed, differs_in_java
+from switchover.coordination.registration import NOT_JSON, Malformed, Registration, Subscribed, differs_in_java
+from switchover.coordination.world import World
 from switchover.partition import TopicPartition
 
 RANGE, ROUND_ROBIN = Strategy
@@ -141,3 +142,12 @@ def test_paths() -> None:
     assert layout.acknowledgement("g_a") == "/consumers/g/migration/ids/g_a"
     assert layout.mode == "/consumers/g/migration/mode"
     assert (layout.owner(partition), layout.offset(partition)) == ("/consumers/g/owners/t/3", "/consumers/g/offsets/t/3")
+
+
+@pytest.mark.parametrize(("world", "told"), [
+    (World(malformed={"host:uuid": NOT_JSON}), "the registration of host:uuid is not JSON"),
+    (World(strange_owners=("/c/g/owners/b't'/1-0",)), "/c/g/owners/b't'/1-0 is no old consumer's owner node"),
+    (World({"g_java": Registration({"t": 1})}, malformed={"g_x": "has no subscription"}), ""),
+])
+def test_a_client_of_another_make_is_told_from_a_java_consumer(world: World, told: str) -> None:
+    assert world.foreign == told

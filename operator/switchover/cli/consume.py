@@ -48,7 +48,7 @@ def configuration(file: Path | None, pairs: Sequence[str]) -> Mapping[str, Any]:
 def consume(given: Mapping[str, Any], wanted: Wanted) -> Iterator[tuple[str, bool]]:
     """Lines, and whether each is a record's; until SIGTERM or SIGINT, then what closing says.
 
-    Raises BadConfiguration, and Unreachable when ZooKeeper does not answer at the start.
+    Raises BadConfiguration, and at the start Unreachable when ZooKeeper does not answer, and ForeignMembers.
     """
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

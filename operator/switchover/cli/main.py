@@ -216,7 +216,7 @@ def consume(
 
     from switchover.cli.consume import Wanted, configuration
     from switchover.cli.consume import consume as consumed
-    from switchover.consumer.migration_consumer import BadConfiguration
+    from switchover.consumer.migration_consumer import BadConfiguration, ForeignMembers
     from switchover.consumer.migration_consumer import Unreachable as NoAnswer
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
@@ -225,7 +225,7 @@ def consume(
         for line, is_record in consumed(configuration(config, property_ or ()),
                                         Wanted(topic or (), whitelist, blacklist, streams)):
             typer.echo(line, err=not is_record)
-    except (BadConfiguration, NoAnswer) as error:
+    except (BadConfiguration, ForeignMembers, NoAnswer) as error:
         give_up(str(error))
 
 

@@ -11,6 +11,8 @@ from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
 
 from switchover.consumer import messages
 from switchover.consumer.commits import Claims, Commits, Uncertain
@@ -28,10 +30,12 @@ from switchover.consumer.messages import (
     Request,
     Stopped,
 )
-from switchover.consumer.sessions import Sessions, Unreachable
+from switchover.consumer.reading import read_foreign
+from switchover.consumer.sessions import Sessions, Unreachable, words
 from switchover.consumer.settings import Settings
 from switchover.consumer.stores import Offsets, Stores
 from switchover.consumer.znodes import Znodes
+from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import World
@@ -43,6 +47,10 @@ LEAVE = 3.0
 """Seconds for Kafka's group to be left."""
 COMMIT = 10.0
 """Seconds in which a commit that the application waits for must be answered."""
+
+
+class ForeignMembers(Exception):
+    """Clients that are not the Java one are in the group, and joining would break their commits; says who, and the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +86,31 @@ class Membership:
     # --- for the application's threads --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Connect and begin. Raises what Sessions.start raises."""
+        """Connect and begin. Raises what Sessions.start raises, and ForeignMembers."""
         try:
             self._sessions.start()
+            self._refuse_foreign()
         except Exception:
             self._group.leave(1.0)
             raise
         self._thread.start()
+
+    def _refuse_foreign(self) -> None:
+        """Before anything is registered: as soon as Kafka's group has a member, it takes no commits of who is none."""
+        settings = self._settings
+        if not settings.rules.enabled:
+            return
+        try:
+            foreign = read_foreign(self._sessions.client, Layout(settings.group))
+        except (KazooException, KazooTimeoutError) as problem:
+            self._sessions.stop()
+            raise Unreachable(f"ZooKeeper: {words(problem)}") from None
+        if foreign:
+            self._sessions.stop()
+            raise ForeignMembers(
+                f"group {settings.group} has members of another make than the Java consumer: {foreign}. Kafka would refuse"
+                " their commits from the moment this one joins, so it does not. Leave them alone, and move them by their own"
+                " means (pykafka: managed=True); or stop all of them first: this one goes on from their offsets in Kafka")
 
     def holds(self, now: float) -> bool:
         """Whether the session is certain to live, and the member has made sure of what it holds since it was in doubt."""
@@ -290,9 +316,9 @@ class Membership:
     # --- what is told -------------------------------------------------------------------------------------------------
 
     def _subscribe(self, world: World) -> None:
-        """Kafka's group is told names; what a list means is seen in ZooKeeper."""
+        """Kafka's group is told names; what a list means is seen in ZooKeeper. Nobody joins it beside who came since."""
         rules = self._settings.rules
-        if rules.enabled and not self._member.closing:
+        if rules.enabled and not self._member.closing and not world.foreign:
             self._group.subscribe(self._registration.streams(world.topics, exclude_internal=rules.exclude_internal))
 
     def _tell(self) -> None:

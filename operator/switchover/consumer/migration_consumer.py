@@ -21,7 +21,7 @@ from confluent_kafka import TopicPartition as Place
 from switchover.consumer.fetching import Positions, Stream, place
 from switchover.consumer.group import embedded, made
 from switchover.consumer.lease import Lease
-from switchover.consumer.membership import Membership
+from switchover.consumer.membership import ForeignMembers, Membership
 from switchover.consumer.sessions import Sessions, Unreachable
 from switchover.consumer.settings import BadConfiguration, parsed
 from switchover.consumer.subscription import registered
@@ -31,7 +31,7 @@ from switchover.partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["BadConfiguration", "MigrationConsumer", "Unreachable"]
+__all__ = ["BadConfiguration", "ForeignMembers", "MigrationConsumer", "Unreachable"]
 
 TURN = 0.05
 """Seconds that a call waits at one of several streams before it looks at the next."""
@@ -75,7 +75,8 @@ class MigrationConsumer:
         `group_assignment` says who has the others. on_revoke: before they are released, commits are accepted. on_lost: they
         have been taken away, and others may have them. The callbacks are called in poll, consume and close.
 
-        Raises BadConfiguration, and Unreachable when ZooKeeper does not answer within zookeeper.connection.timeout.ms.
+        Raises BadConfiguration, Unreachable when ZooKeeper does not answer within zookeeper.connection.timeout.ms, and
+        ForeignMembers where the group has members of another make (pykafka), whose commits would fail.
         """
         if self._registration is not None:
             raise BadConfiguration("subscribed already: a member that wants other topics is another member")
@@ -90,8 +91,8 @@ class MigrationConsumer:
     def poll(self, timeout: float = -1) -> Message | None:
         """The next record or error of any stream, None when there is none in `timeout` seconds; negative: waits for ever.
 
-        By this call the application says that it has done with what it was given before. Raises Unreachable where it joins
-        again, after max.poll.interval.ms, and ZooKeeper does not answer.
+        By this call the application says that it has done with what it was given before. Where it joins again, after
+        max.poll.interval.ms, it raises Unreachable and ForeignMembers as `subscribe` does.
         """
         membership = self._membership
         if (membership is not None and not membership.sent

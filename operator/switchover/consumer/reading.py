@@ -39,6 +39,13 @@ def read_world(client: KazooClient, layout: Layout, attempts: int = 20) -> World
     raise Unsettled(f"members of {layout.group} came and went during each of {attempts} readings")
 
 
+def read_foreign(client: KazooClient, layout: Layout) -> str:
+    """`World.foreign` without the rest of the group. Raises kazoo's errors."""
+    _, malformed = _registrations(client, layout)
+    _, strange = _owners(client, layout)
+    return World(malformed=malformed, strange_owners=strange).foreign
+
+
 def _membership(client: KazooClient, layout: Layout) -> tuple[int, ...]:
     """Changes with every child that comes or goes."""
     asked = [client.exists_async(path) for path in (layout.ids, layout.migration_ids)]
@@ -46,7 +53,8 @@ def _membership(client: KazooClient, layout: Layout) -> tuple[int, ...]:
     return tuple(-1 if stat is None else stat.pzxid for stat in stats)
 
 
-def _read(client: KazooClient, layout: Layout) -> World:
+def _registrations(client: KazooClient, layout: Layout) -> tuple[dict[str, Registration], dict[str, str]]:
+    """Those that the old consumer can read, and what is wrong with the others."""
     registrations: dict[str, Registration] = {}
     malformed: dict[str, str] = {}
     for consumer_id, (data, _) in _data(client, {each: layout.registration(each) for each in _children(client, layout.ids)}):
@@ -54,21 +62,34 @@ def _read(client: KazooClient, layout: Layout) -> World:
             registrations[consumer_id] = registration.decoded(data)
         except Malformed as problem:
             malformed[consumer_id] = str(problem)
+    return registrations, malformed
+
+
+def _owners(client: KazooClient, layout: Layout) -> tuple[dict[TopicPartition, Owner], tuple[str, ...]]:
+    """Of partitions, and the nodes of living sessions that are for none."""
+    topics = {topic: f"{layout.owners}/{topic}" for topic in _children(client, layout.owners)}
+    below = [(topic, name) for topic, names in _each(client.get_children_async, topics) for name in names]
+    taken = [TopicPartition(topic, int(name)) for topic, name in below if NUMBER.fullmatch(name)]
+    strange = {path: path for topic, name in below if not NUMBER.fullmatch(name)
+               for path in (f"{layout.owners}/{topic}/{name}",)}
+    return {
+        partition: Owner((data or b"").decode(errors="replace"), stat.ephemeralOwner or 0)
+        for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in taken})
+    }, tuple(sorted(path for path, (_, stat) in _data(client, strange) if stat.ephemeralOwner))
+
+
+def _read(client: KazooClient, layout: Layout) -> World:
+    registrations, malformed = _registrations(client, layout)
     told: dict[str, Acknowledgement | None] = {
         consumer_id: acknowledgement.decoded(data)
         for consumer_id, (data, _) in _data(
             client, {each: layout.acknowledgement(each) for each in _children(client, layout.migration_ids)})}
     found = dict(_data(client, {"": layout.mode}))
     mode_data, stat = found.get("", (None, None))
-    owned = {topic: f"{layout.owners}/{topic}" for topic in _children(client, layout.owners)}
-    taken = [TopicPartition(topic, int(number)) for topic, numbers in _each(client.get_children_async, owned)
-             for number in numbers if NUMBER.fullmatch(number)]
-    owners = {
-        partition: Owner((data or b"").decode(errors="replace"), stat.ephemeralOwner or 0)
-        for partition, (data, stat) in _data(client, {each: layout.owner(each) for each in taken})}
+    owners, strange = _owners(client, layout)
     return World(
         registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.mzxid,
-        _topics(client, registrations.values()), owners)
+        _topics(client, registrations.values()), owners, strange_owners=strange)
 
 
 def _topics(client: KazooClient, registrations: Collection[Registration]) -> Mapping[str, Sequence[int]]:

@@ -22,6 +22,9 @@ _QUIET = re2.Options()
 _QUIET.log_errors = False
 
 
+NOT_JSON = "is not JSON"
+
+
 class Malformed(Exception):
     """A child of `ids` that the old consumer cannot read either: it stops the whole group (feasibility-groups.md 1.5)."""
 
@@ -68,7 +71,7 @@ def decoded(data: bytes | None) -> Registration:
     try:
         content = documents.parsed(data or b"")
     except ValueError:
-        raise Malformed("is not JSON") from None
+        raise Malformed(NOT_JSON) from None
     if not isinstance(content, dict):
         raise Malformed("is not a JSON object")
     subscription = content.get("subscription")

@@ -8,7 +8,7 @@ from switchover.coordination import assignment
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.mode import Mode
-from switchover.coordination.registration import Malformed, Registration
+from switchover.coordination.registration import NOT_JSON, Malformed, Registration
 from switchover.partition import TopicPartition
 
 
@@ -38,11 +38,21 @@ class World:
     topics: Mapping[str, Sequence[int]] = field(default_factory=dict)      # of every topic that may be subscribed to
     owners: Mapping[TopicPartition, Owner] = field(default_factory=dict)
     brokers: frozenset[int] = frozenset()                                  # registered: others no old consumer finds
+    strange_owners: tuple[str, ...] = ()                                   # of a session, below `owners`, for no partition
 
     @cached_property
     def old(self) -> tuple[str, ...]:
         """Members that know nothing of KIP-125: registered, and not below `migration/ids`."""
         return tuple(sorted((self.registrations.keys() | self.malformed.keys()) - self.acknowledgements.keys()))
+
+    @property
+    def foreign(self) -> str:
+        """A node of a client that is not the Java one, in words, or nothing. pykafka registers the bare name of a topic, and
+        owns `owners/b'TOPIC'/LEADER-PARTITION`; it commits to Kafka as nobody's member (pykafka 2.8.0, tried)."""
+        named = sorted(consumer_id for consumer_id, words in self.malformed.items() if words == NOT_JSON)
+        if named:
+            return f"the registration of {named[0]} {NOT_JSON}"
+        return f"{self.strange_owners[0]} is no old consumer's owner node" if self.strange_owners else ""
 
     def streams(self, *, exclude_internal: bool = True) -> dict[str, Mapping[str, int]]:
         """Streams of every member by topic. Raises Malformed of the member that stops them all."""
