@@ -20,8 +20,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import kafka_cluster
 from switchover.adapters.clock import WallClock
-from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_memberships import WireMemberships
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.collector import LagCollector
 from switchover.lag.membership import Membership, group_of
@@ -94,9 +94,13 @@ async def measure(servers: str, names: list[str], partitions: int) -> None:
 
     await timed("sweep and verdicts", poll)
 
-    admin = ConfluentKafkaAdmin(Access(servers), seconds=60)
-    await timed("members of all groups (AdminClient)", lambda: admin.memberships(names))
-    await admin.close()
+    sent.clear()
+    memberships = WireMemberships(Access(servers), seconds=60)
+    Connection.exchange = counted                   # type: ignore[method-assign, assignment]
+    await memberships.memberships(await memberships.groups())
+    Connection.exchange = exchange                  # type: ignore[method-assign]
+    print(f"requests for the members of all groups: {len(sent)}, answers {sum(sent) / 1024:.0f} KiB", flush=True)
+    await timed("members of all groups", lambda: memberships.memberships(names))
 
 
 def main(groups: str = "200", partitions: str = "50") -> None:

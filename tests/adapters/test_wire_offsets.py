@@ -31,8 +31,8 @@ from adapters.test_kafka import committed, created, filled
 from adapters.test_wire_faults import Node
 from patience import Patience, stretched
 from switchover.adapters.clock import WallClock
-from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_memberships import WireMemberships
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.cli.main import app
 from switchover.collector import LagCollector
@@ -166,7 +166,7 @@ async def test_a_bootstrap_server_that_is_down_is_asked_last_from_then_on(server
     down = loopback(9092)
     offsets = WireOffsets(Access(f"{down},{servers}"))
     await offsets.sweep({})
-    assert [str(server) for server in offsets._servers] == [servers, str(down)]
+    assert [str(server) for server in offsets._brokers._servers] == [servers, str(down)]
 
 
 async def test_a_broker_that_hangs_spoils_only_what_it_coordinates_and_leads(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ class Watched:
     """One group, polled as the operator would."""
 
     def __init__(self, servers: str, group: str, *, read_committed: bool = False) -> None:
-        self._memberships = ConfluentKafkaAdmin(Access(servers))
+        self._memberships = WireMemberships(Access(servers))
         self._collector = LagCollector(WireOffsets(Access(servers)), WallClock(), QUICK)
         self._group = group
         self._read_committed = read_committed

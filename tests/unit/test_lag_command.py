@@ -50,6 +50,8 @@ class World:
         return sorted(self.members)
 
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        if self.down is not None:
+            raise self.down
         return {group: self.members[group] for group in groups}
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:

@@ -113,6 +113,11 @@ def _classic_member(
     )
 
 
+def consumer_assigned(member: MemberV0 | MemberV1) -> frozenset[TopicPartition]:
+    """What a member of a group of type Consumer has now."""
+    return _partitions(member.assignment)
+
+
 def _consumer_member(member: MemberV0 | MemberV1) -> Member:
     classic = isinstance(member, MemberV1) and member.member_type == _CLASSIC_MEMBER
     return Member(
@@ -124,7 +129,7 @@ def _consumer_member(member: MemberV0 | MemberV1) -> Member:
         epoch=member.member_epoch,
         topics=frozenset(str(topic) for topic in member.subscribed_topic_names),
         regex=member.subscribed_topic_regex or "",
-        assigned=_partitions(member.assignment),
+        assigned=consumer_assigned(member),
         target=_partitions(member.target_assignment),
     )
 

@@ -1,18 +1,16 @@
-"""The ports KafkaAdmin and GroupMemberships on confluent-kafka, the only place that imports it."""
+"""The port KafkaAdmin on confluent-kafka, the only place that imports it."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from switchover.adapters import librdkafka
-from switchover.lag.group import TopicPartition as Named
-from switchover.lag.membership import Membership
 from switchover.ports import Access, Refused, Unreachable
 
 BATCH = 200                 # topics in one request: DescribeConfigs answers some forty settings for each
@@ -24,7 +22,6 @@ _log = logging.getLogger(__name__)
 
 _RIGHTS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "DESCRIBE and DESCRIBE_CONFIGS on it",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: "DESCRIBE on it",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "DESCRIBE and DESCRIBE_CONFIGS on the cluster",
 }
 _CREDENTIALS = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
@@ -35,13 +32,6 @@ _REQUEST = frozenset({
 _GONE = frozenset({
     KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
 })
-
-_STATES = {
-    ConsumerGroupState.STABLE: "Stable", ConsumerGroupState.EMPTY: "Empty", ConsumerGroupState.DEAD: "Dead",
-    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
-    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
-}
-"""In Kafka's words. The states that only the consumer protocol has, Assigning and Reconciling, librdkafka does not know."""
 
 
 class ConfluentKafkaAdmin:
@@ -96,34 +86,6 @@ class ConfluentKafkaAdmin:
         if isinstance(settings, KafkaError):
             raise self._error(settings, f"broker {broker_id}")
         return {name: entry.value for name, entry in settings.items() if entry.value is not None}
-
-    async def groups(self) -> Sequence[str]:
-        """Every consumer group that the brokers show to our user."""
-        deadline = time.monotonic() + self._seconds
-        client = self._connected()
-        listed = {"groups": client.list_consumer_groups(request_timeout=_left(deadline))}
-        answer = (await self._settled(client, deadline, listed))["groups"]
-        errors = [answer] if isinstance(answer, KafkaError) else answer.errors
-        if errors:                  # of one broker is enough: its groups would be missing
-            raise self._error(errors[0], "the list of consumer groups")
-        return sorted(group.group_id for group in answer.valid)
-
-    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
-        """Of each group its members, or why its coordinator does not tell them."""
-        deadline = time.monotonic() + self._seconds
-        client, found = self._connected(), dict[str, Membership | str]()
-        names = sorted(set(groups))
-        for start in range(0, len(names), BATCH):
-            described = client.describe_consumer_groups(names[start:start + BATCH], request_timeout=_left(deadline))
-            for name, group in (await self._settled(client, deadline, described)).items():
-                if isinstance(group, KafkaError):
-                    found[name] = str(self._error(group, f"group {name}"))
-                    continue
-                found[name] = Membership(_STATES.get(group.state, "Unknown"), {
-                    member.member_id: frozenset(Named(each.topic, each.partition)
-                                                for each in member.assignment.topic_partitions)
-                    for member in group.members})
-        return found
 
     async def close(self) -> None:
         """Forget the clients; librdkafka's threads end with them."""

@@ -1,7 +1,8 @@
-"""One broker asked about the groups that it coordinates, on one connection; it must be Kafka 3.8 or newer."""
+"""One broker asked about the groups that it coordinates, on one connection; for the list of groups it must be Kafka 3.8."""
 
 import uuid
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from kio.schema.consumer_group_describe import v0 as describe_v0
@@ -14,6 +15,7 @@ from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
 from kio.schema.describe_groups.v5.response import DescribedGroup as DescribedClassic
 from kio.schema.describe_groups.v5.response import DescribeGroupsResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
 from kio.schema.join_group.v6.request import JoinGroupRequest, JoinGroupRequestProtocol
 from kio.schema.join_group.v6.response import JoinGroupResponse
 from kio.schema.list_groups.v5.request import ListGroupsRequest
@@ -22,11 +24,13 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i32Timedelta
 
 from switchover.adapters.consumer_protocol import PROTOCOL_TYPE
+from switchover.adapters.wire_brokers import batches
 from switchover.adapters.wire_connection import Connection, succeeded
 from switchover.adapters.wire_versions import Versions
 from switchover.core.kraft.facts import Address
 from switchover.ports import Unreachable
 
+KEYS = 100                  # groups in one FindCoordinator
 CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
 NO_SUCH_ASSIGNOR = "__probe__"
 NOTHING_SUBSCRIBED = bytes.fromhex("0000 00000000 ffffffff")
@@ -53,6 +57,22 @@ def answered(node: Address, code: ErrorCode, group: str, what: str, right: str =
     succeeded(node, code, what, right, f"group {group}")
 
 
+async def find_coordinators(
+    broker: Connection, groups: Sequence[str],
+) -> tuple[dict[Address, list[str]], dict[str, ErrorCode]]:
+    """FindCoordinator v4 (Kafka 3.0): the groups by their coordinators, and why others have none."""
+    coordinators: dict[Address, list[str]] = defaultdict(list)
+    failed: dict[str, ErrorCode] = {}
+    for batch in batches(groups, KEYS):
+        answer = await broker.ask(FindCoordinatorRequest(coordinator_keys=tuple(batch)), FindCoordinatorResponse)
+        for found in answer.coordinators:
+            if found.error_code is ErrorCode.none:
+                coordinators[Address(found.host, found.port)].append(found.key)
+            else:
+                failed[found.key] = found.error_code
+    return coordinators, failed
+
+
 class Coordinator:
     """Raises Refused and Unreachable, as `answered` says."""
 
@@ -62,7 +82,14 @@ class Coordinator:
         self._keys = versions.api_keys
 
     async def consumer_groups(self, names: Iterable[str]) -> dict[str, DescribedConsumer]:
-        """ConsumerGroupDescribe of those that are of type Consumer, in the newest version that the broker knows."""
+        """Those that are of type Consumer."""
+        found = await self.consumer_answers(names)
+        for name, group in found.items():
+            answered(self.node, group.error_code, name, f"describe group {name}")
+        return found
+
+    async def consumer_answers(self, names: Iterable[str]) -> dict[str, DescribedConsumer]:
+        """ConsumerGroupDescribe in the newest version that the broker knows; each answer may be an error."""
         asked = tuple(GroupId(name) for name in names)
         newest = self._keys.get(CONSUMER_GROUP_DESCRIBE)
         if newest is None or not asked:
@@ -76,20 +103,22 @@ class Coordinator:
             groups = (await self.connection.ask(
                 describe_v1.ConsumerGroupDescribeRequest(group_ids=asked, include_authorized_operations=False),
                 describe_v1.ConsumerGroupDescribeResponse)).groups
-        found = {group.group_id: group for group in groups if group.error_code not in _NO_CONSUMER_GROUP}
-        for name, group in found.items():
-            answered(self.node, group.error_code, name, f"describe group {name}")
-        return {str(name): group for name, group in found.items()}
+        return {str(group.group_id): group for group in groups if group.error_code not in _NO_CONSUMER_GROUP}
 
     async def classic_groups(self, names: Iterable[str]) -> dict[str, DescribedClassic]:
-        """DescribeGroups v5: what is of another type, or is not there, is Dead."""
+        """What is of another type, or is not there, is Dead."""
+        found = await self.classic_answers(names)
+        for name, group in found.items():
+            answered(self.node, group.error_code, name, f"describe group {name}")
+        return found
+
+    async def classic_answers(self, names: Iterable[str]) -> dict[str, DescribedClassic]:
+        """DescribeGroups v5; each answer may be an error."""
         asked = tuple(GroupId(name) for name in names)
         if not asked:
             return {}
         answer = await self.connection.ask(
             DescribeGroupsRequest(groups=asked, include_authorized_operations=False), DescribeGroupsResponse)
-        for group in answer.groups:
-            answered(self.node, group.error_code, group.group_id, f"describe group {group.group_id}")
         return {str(group.group_id): group for group in answer.groups}
 
     async def listed(self) -> dict[str, ListedGroup]:

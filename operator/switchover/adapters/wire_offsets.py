@@ -4,14 +4,12 @@ Ordinary clients cannot do it: AdminClient asks for one group a call and kills t
 adapters/kafka.py), and a consumer for each group is dear (docs/measurements.md, Lag, has both).
 """
 
-import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
-from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
 from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
 from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsTopic
 from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
@@ -19,20 +17,20 @@ from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
-from switchover.adapters.wire_connection import Connection, connected
+from switchover.adapters.wire_brokers import Brokers, batches
+from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_coordinator import find_coordinators
 from switchover.adapters.wire_metadata import metadata
-from switchover.adapters.wire_security import security
 from switchover.adapters.wire_unreadable import unreadable
 from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.unreadable import Stretch
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.ports import Access, Refused, Unreachable
+from switchover.ports import Access
 
 GROUPS = 100                # in one request: the answer carries every commit of each
 PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each
-CONNECTIONS = 32            # at a time
 LOOK_SECONDS = 1.0          # for looking into logs: what lies behind a commit may be large
 
 READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
@@ -50,11 +48,9 @@ _WORDS = {
     ErrorCode.offset_not_available: "the partition's new leader does not know its end yet",
 }
 
-Item = TypeVar("Item")
-
 
 class WireOffsets:
-    """The brokers of one Kafka cluster (3.0 or newer); `access` as for `ConfluentKafkaAdmin`.
+    """The brokers of one Kafka cluster (3.0 or newer).
 
     A sweep is four rounds, each of which may take `seconds`: who coordinates, the commits of all groups, who leads, and the
     ends and log starts of all their partitions, once each however many groups read them; and a fifth, of `LOOK_SECONDS`,
@@ -64,56 +60,20 @@ class WireOffsets:
     """
 
     def __init__(self, access: Access, *, seconds: float = 3.0) -> None:
-        self._servers = list(access.addresses)
-        self._security = security(access.properties, access.allowed)
-        self._seconds = seconds
+        self._brokers = Brokers(access, seconds)
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
         """Read them all. Raises Unreachable when no bootstrap server answers, Refused when one does not accept us."""
         found = _Sweep(asked)
-        await self._any(lambda _, connection: found.find_coordinators(connection))
-        await self._each(found.coordinators, found.fetch_commits, found.groups_failed)
-        await self._any(found.find_leaders)
-        await self._each(found.leaders, found.list_ends, found.partitions_failed)
-        await self._each(found.looks(), found.look, lambda *_: None, min(self._seconds, LOOK_SECONDS))
+        await self._brokers.any(found.find_coordinators)
+        await self._brokers.each(found.coordinators, found.fetch_commits, found.groups_failed)
+        await self._brokers.any(found.find_leaders)
+        await self._brokers.each(found.leaders, found.list_ends, found.partitions_failed)
+        await self._brokers.each(found.looks(), found.look, lambda *_: None, min(self._brokers.seconds, LOOK_SECONDS))
         return found.result()
 
     async def close(self) -> None:
         """Nothing is kept open between two sweeps."""
-
-    async def _any(self, ask: Callable[[Address, Connection], Awaitable[None]]) -> None:
-        """Ask the bootstrap servers in turn, beginning with the last one that answered."""
-        errors = []
-        for server in tuple(self._servers):
-            try:
-                async with connected(server, self._security, self._seconds) as connection:
-                    await ask(server, connection)
-            except Unreachable as error:
-                errors.append(str(error))
-            else:
-                self._servers.remove(server)
-                self._servers.insert(0, server)
-                return
-        raise Unreachable("no bootstrap server answers: " + "; ".join(errors))
-
-    async def _each(
-        self, work: Mapping[Address, Sequence[Item]], ask: Callable[[Connection, Sequence[Item]], Awaitable[None]],
-        failed: Callable[[Iterable[Item], str], None], seconds: float | None = None,
-    ) -> None:
-        """Ask every broker for its part of the work; what one did not answer has failed."""
-        deadline = time.monotonic() + (seconds or self._seconds)
-        free = asyncio.Semaphore(CONNECTIONS)
-
-        async def one(broker: Address, part: Sequence[Item]) -> None:
-            async with free:
-                left = round(max(0.1, deadline - time.monotonic()), 1)
-                try:
-                    async with connected(broker, self._security, left) as connection:
-                        await ask(connection, part)
-                except (Unreachable, Refused) as error:
-                    failed(part, str(error))
-
-        await asyncio.gather(*(one(broker, part) for broker, part in work.items()))
 
 
 class _End(NamedTuple):
@@ -150,18 +110,12 @@ class _Sweep:
 
     # --- commits ----------------------------------------------------------------------------------------------------------
 
-    async def find_coordinators(self, broker: Connection) -> None:
-        self.coordinators = defaultdict(list)
-        for batch in _batches(sorted(self._asked), GROUPS):
-            answer = await broker.ask(FindCoordinatorRequest(coordinator_keys=tuple(batch)), FindCoordinatorResponse)
-            for found in answer.coordinators:
-                if found.error_code is ErrorCode.none:
-                    self.coordinators[Address(found.host, found.port)].append(found.key)
-                else:
-                    self._failed[found.key] = _words(found.error_code)
+    async def find_coordinators(self, _: Address, broker: Connection) -> None:
+        self.coordinators, failed = await find_coordinators(broker, sorted(self._asked))
+        self._failed = {group: _words(code) for group, code in failed.items()}
 
-    async def fetch_commits(self, coordinator: Connection, groups: Sequence[str]) -> None:
-        for batch in _batches(groups, GROUPS):
+    async def fetch_commits(self, _: Address, coordinator: Connection, groups: Sequence[str]) -> None:
+        for batch in batches(groups, GROUPS):
             wanted = tuple(OffsetFetchRequestGroup(group_id=GroupId(group), topics=None) for group in batch)
             answer = await coordinator.ask(OffsetFetchRequest(groups=wanted), OffsetFetchResponse)
             for group in answer.groups:
@@ -173,8 +127,8 @@ class _Sweep:
                         _answered(partition.error_code, partition.committed_offset)
                     for topic in group.topics for partition in topic.partitions}
 
-    def groups_failed(self, groups: Iterable[str], why: str) -> None:
-        self._failed |= {group: why for group in groups if group not in self._commits}
+    def groups_failed(self, groups: Iterable[str], why: Exception) -> None:
+        self._failed |= {group: str(why) for group in groups if group not in self._commits}
 
     # --- ends -------------------------------------------------------------------------------------------------------------
 
@@ -199,9 +153,9 @@ class _Sweep:
                 else:
                     self._unread[named] = _words(ErrorCode.leader_not_available)
 
-    async def list_ends(self, leader: Connection, partitions: Sequence[TopicPartition]) -> None:
+    async def list_ends(self, _: Address, leader: Connection, partitions: Sequence[TopicPartition]) -> None:
         stable = {topic for group in self._commits if self._asked[group].read_committed for topic in self._topics(group)}
-        for batch in _batches(partitions, PARTITIONS):
+        for batch in batches(partitions, PARTITIONS):
             stable_at = _now()
             stables = await _offsets(leader, [each for each in batch if each.topic in stable], READ_COMMITTED, LATEST)
             high_at = _now()
@@ -215,8 +169,8 @@ class _Sweep:
                 else:
                     self._unread[each] = next(found for found in (end, high, start) if isinstance(found, str))
 
-    def partitions_failed(self, partitions: Iterable[TopicPartition], why: str) -> None:
-        self._unread |= {each: why for each in partitions if each not in self._ends and each not in self._unread}
+    def partitions_failed(self, partitions: Iterable[TopicPartition], why: Exception) -> None:
+        self._unread |= {each: str(why) for each in partitions if each not in self._ends and each not in self._unread}
 
     # --- records ----------------------------------------------------------------------------------------------------------
 
@@ -230,7 +184,7 @@ class _Sweep:
                     found[leaders[each]].append(_Look(group, each, stretch))
         return found
 
-    async def look(self, leader: Connection, looks: Sequence[_Look]) -> None:
+    async def look(self, _: Address, leader: Connection, looks: Sequence[_Look]) -> None:
         """Prolong each stretch up to the next record, or to the end that was read before. What was seen in time counts."""
         for group, each, stretch in looks:
             read_committed, told = self._asked[group].read_committed, self._ends[each]
@@ -286,10 +240,6 @@ async def _offsets(leader: Connection, partitions: Sequence[TopicPartition], iso
     return {
         TopicPartition(topic.name, partition.partition_index): _answered(partition.error_code, partition.offset)
         for topic in answer.topics for partition in topic.partitions}
-
-
-def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    return (items[start:start + size] for start in range(0, len(items), size))
 
 
 def _answered(code: ErrorCode, offset: int) -> int | str:

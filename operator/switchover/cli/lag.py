@@ -9,7 +9,7 @@ from pathlib import Path
 
 from switchover import properties_file
 from switchover.adapters.clock import WallClock
-from switchover.adapters.kafka import ConfluentKafkaAdmin
+from switchover.adapters.wire_memberships import WireMemberships
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.collector import LagCollector
 from switchover.lag.group import Group, worst
@@ -100,14 +100,9 @@ def client_properties(file: Path | None) -> Mapping[str, str]:
         raise Refused(str(error)) from None
 
 
-async def follow_from_here(question: Question) -> AsyncGenerator[Report]:
-    """Reports with connections of our own, one every poll, without end."""
-    memberships = ConfluentKafkaAdmin(question.access)
-    try:
-        async for report in follow(question, memberships, WireOffsets(question.access), WallClock()):
-            yield report
-    finally:
-        await memberships.close()
+def follow_from_here(question: Question) -> AsyncGenerator[Report]:
+    """Reports with connections of our own, one every poll, without end. Raises Refused for an access that cannot be used."""
+    return follow(question, WireMemberships(question.access), WireOffsets(question.access), WallClock())
 
 
 async def follow(
@@ -119,7 +114,6 @@ async def follow(
     """
     every = question.thresholds.poll / 1000
     sweeps = _Sweeps(question, memberships, LagCollector(offsets, clock, question.thresholds))
-    await offsets.sweep({})         # says who does not answer or accept us at once, where librdkafka would try on
     begun = time.monotonic()
     count = 0
     while True:

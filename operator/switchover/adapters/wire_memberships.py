@@ -1,0 +1,107 @@
+"""Who is in the consumer groups (`ports.GroupMemberships`), asked in batches over Kafka's protocol (3.0 or newer)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from kio.schema.describe_groups.v5.response import DescribedGroup as DescribedClassic
+from kio.schema.errors import ErrorCode
+from kio.schema.list_groups.v4 import ListGroupsRequest, ListGroupsResponse
+
+from switchover.adapters import consumer_protocol
+from switchover.adapters.consumer_protocol import PROTOCOL_TYPE
+from switchover.adapters.group_answers import consumer_assigned
+from switchover.adapters.wire_brokers import Brokers, batches
+from switchover.adapters.wire_connection import Connection, succeeded
+from switchover.adapters.wire_coordinator import Coordinator, DescribedConsumer, answered, find_coordinators
+from switchover.adapters.wire_metadata import metadata
+from switchover.adapters.wire_offsets import NOT_ANSWERED
+from switchover.adapters.wire_versions import api_versions
+from switchover.core.groups.facts import GroupState
+from switchover.core.kraft.facts import Address
+from switchover.lag.membership import Membership
+from switchover.ports import Access, Refused, Unreachable
+
+BATCH = 50                  # groups in one request: a large one answers with a megabyte
+
+
+class WireMemberships:
+    """The brokers of one Kafka cluster. A question is two rounds, each of which may take `seconds`: which brokers, and what
+    each of them says; all are asked at the same time. Raises Refused for an access that cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
+        self._brokers = Brokers(access, seconds)
+
+    async def groups(self) -> Sequence[str]:
+        """ListGroups of every broker: those of consumers that our user may see, and those that were only committed to.
+
+        Raises what one broker raises: its groups would be missing.
+        """
+        found: list[str] = []
+        errors: list[Exception] = []
+
+        async def brokers(node: Address, connection: Connection) -> list[Address]:
+            return [Address(each.host, each.port) for each in (await metadata(node, connection, ())).brokers]
+
+        async def listed(node: Address, connection: Connection, _: Sequence[Address]) -> None:
+            answer = await connection.ask(ListGroupsRequest(states_filter=()), ListGroupsResponse)
+            succeeded(node, answer.error_code, "list groups", "Describe")
+            found.extend(str(group.group_id) for group in answer.groups if group.protocol_type in (PROTOCOL_TYPE, ""))
+
+        work = {broker: (broker,) for broker in await self._brokers.any(brokers)}
+        await self._brokers.each(work, listed, lambda _, error: errors.append(error))
+        if errors:
+            raise errors[0]
+        return sorted(found)
+
+    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        """Of each group its members, or why its coordinator does not tell them."""
+        names = sorted(set(groups))
+        found: dict[str, Membership | str] = {}
+
+        async def coordinators(node: Address, connection: Connection) -> dict[Address, list[str]]:
+            work, failed = await find_coordinators(connection, names)
+            for name, code in failed.items():
+                found[name] = _why(node, code, name, f"find the coordinator of group {name}")
+            return work
+
+        async def described(node: Address, connection: Connection, part: Sequence[str]) -> None:
+            coordinator = Coordinator(node, connection, await api_versions(node, connection))
+            for batch in batches(part, BATCH):
+                classic = await coordinator.classic_answers(batch)
+                # Dead is also what DescribeGroups says of every group of another type.
+                others = [name for name, group in classic.items() if group.group_state == GroupState.DEAD]
+                modern = await coordinator.consumer_answers(others)
+                for name, group in {**classic, **modern}.items():
+                    found[name] = _why(node, group.error_code, name, f"describe group {name}") or _membership(name, group)
+
+        def failed(part: Iterable[str], error: Exception) -> None:
+            found.update({name: str(error) for name in part if name not in found})
+
+        await self._brokers.each(await self._brokers.any(coordinators), described, failed)
+        return {name: found.get(name, NOT_ANSWERED) for name in names}
+
+
+def _why(node: Address, code: ErrorCode, group: str, what: str) -> str:
+    """What an error code about a group means, nothing where it is none."""
+    try:
+        answered(node, code, group, what)
+    except (Refused, Unreachable) as error:
+        return str(error)
+    return ""
+
+
+def _membership(name: str, group: DescribedClassic | DescribedConsumer) -> Membership | str:
+    """Its members, or which of them does not speak the consumer protocol. A state that nobody knows is Unknown."""
+    state = "Unknown"
+    with suppress(ValueError):
+        state = GroupState(group.group_state)
+    if not isinstance(group, DescribedClassic):
+        return Membership(state, {member.member_id: consumer_assigned(member) for member in group.members})
+    assigned = {}
+    for member in group.members:
+        try:
+            assigned[str(member.member_id)] = consumer_protocol.assignment(member.member_assignment).partitions
+        except consumer_protocol.Malformed as error:
+            return f"group {name}: member {member.member_id} does not speak the consumer protocol, {error}"
+    return Membership(state, assigned)
