@@ -29,6 +29,10 @@ def stable(*owned: TopicPartition) -> Membership:
     return Membership("Stable", {"m": frozenset(owned)})
 
 
+def _is_dead(found: Membership | str) -> bool:
+    return isinstance(found, Membership) and found.state == "Dead"
+
+
 @dataclass
 class World:
     """Groups and how far behind they are; the clock goes on by one poll with each sweep."""
@@ -47,7 +51,7 @@ class World:
     async def groups(self) -> Sequence[str]:
         if self.down is not None:
             raise self.down
-        return sorted(self.members)
+        return sorted(name for name, found in self.members.items() if not _is_dead(found))
 
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
         if self.down is not None:
@@ -280,3 +284,72 @@ def test_client_properties_are_read_as_java_does(tmp_path: Path):
 
 def test_a_rhythm_of_ones_own():
     assert thresholds_of(1, 3, 2) == replace(DEFAULT, poll=1000, min_samples=3, min_span=2000)
+
+
+# --- what one sample proves -----------------------------------------------------------------------------------------------
+
+
+async def once(world: World) -> Report:
+    question = Question(Access("kafka:9092"), (), frozenset(), False, thresholds_of(15, 8, 120, once=True))
+    async with contextlib.aclosing(follow(question, world, world, world)) as followed:
+        return await anext(followed)
+
+
+async def test_one_sample_tells_what_it_proves_and_what_needs_time():
+    c0 = TopicPartition("c", 0)
+    world = World(
+        {"busy": stable(A0, A1), "drained": stable(A0, A1), "lost": stable(c0), "new": stable(B0)},
+        {"busy": {A0: 0, A1: 500}, "drained": {A0: 0, A1: 0}, "new": {B0: NONE}}, {"a": 2, "b": 1, "c": 1})
+    world.failed["lost"] = Reading({c0: Offsets(round((world.at + 15) * 1000), 5, 90, 10, 90)}, frozenset({"c"}))
+    report = await once(world)
+    assert report.judged
+    assert {group.name: group.effect for group in report.groups} == {
+        "lost": Effect.FAIL, "busy": Effect.INCONCLUSIVE, "new": Effect.HOLD, "drained": Effect.PASS}
+    words = shown(report)
+    assert "busy: a-1 is UNKNOWN: not judged yet: lag 500, and one sample does not tell whether it is worked off" in words
+    assert any(line.startswith("lost: c-0 is LOST: the log starts at 10") for line in words)
+    assert any(line.startswith("new: b-0 is UNCOMMITTED") for line in words)
+    busy = next(group for group in json.loads(document(report))["groups"] if group["group"] == "busy")
+    assert [each["verdict"] for each in busy["partitions"]] == ["OK", "UNKNOWN"]
+    assert EXIT_CODES[report.effect] == 1
+
+
+async def test_one_sample_proves_nothing_of_a_commit_beyond_the_end():
+    world = healthy()
+    world.failed["g"] = Reading({each: Offsets(round((world.at + 15) * 1000), 7, 5, 0, 5) for each in (A0, A1)})
+    report = await once(world)
+    assert report.effect is Effect.INCONCLUSIVE
+    assert any("not judged yet: the committed offset 7 is beyond the high watermark (end 5)" in line
+               for line in shown(report))
+
+
+async def test_without_once_nothing_is_told_of_one_sample():
+    [report] = await reports(healthy(), 1)
+    assert (report.judged, report.effect) == (False, Effect.INCONCLUSIVE)
+
+
+def test_once_and_watch_exclude_each_other():
+    done = CliRunner().invoke(app, ["lag", "--bootstrap-server", "kafka:9092", "--once", "--watch"])
+    assert (done.exit_code, done.stderr) == (2, "switchover: --once looks once, and --watch goes on: give one of them\n")
+
+
+# --- what goes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", [(), ("g", "h")], ids=["all", "named"])
+async def test_a_group_that_is_gone_is_told_for_as_long_as_it_is(asked: tuple[str, ...]):
+    world = World({"g": stable(A0, A1), "h": stable(B0)}, {"g": {A0: 0, A1: 0}, "h": {B0: 0}})
+    question = Question(Access("kafka:9092"), asked, frozenset(), False, DEFAULT)
+    async with contextlib.aclosing(follow(question, world, world, world)) as followed:
+        for _ in range(10):
+            assert not any(group.gone for group in (await anext(followed)).groups)
+        members, world.members["h"] = world.members["h"], Membership("Dead", {})
+        behind, world.behind = world.behind, {"g": {A0: 0, A1: 0}}
+        for _ in range(3):
+            report = await anext(followed)
+            [gone] = [group for group in report.groups if group.gone]
+            assert (gone.name, gone.effect, report.effect) == ("h", Effect.INCONCLUSIVE, Effect.INCONCLUSIVE)
+            assert [line[:44] for line in shown(report) if line.startswith("h: ")] == [
+                "h: it is gone: it was there before, and the "]
+        world.members["h"], world.behind = members, behind
+        assert not any(group.gone for group in (await anext(followed)).groups)

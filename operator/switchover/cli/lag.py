@@ -36,18 +36,21 @@ class Question:
 
     @property
     def needed(self) -> int:
-        """Samples without which there is no verdict."""
+        """Samples without which there is no verdict; none where it is told at once."""
+        if self.thresholds.at_once:
+            return 0
         return max(self.thresholds.min_samples, math.ceil(self.thresholds.min_span / self.thresholds.poll) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """One group after a sweep; `why` says why its members are not known."""
+    """One group after a sweep; `why` says why its members are not known. `gone`: it was there in an earlier sweep."""
 
     name: str
     membership: Membership | None
     why: str
     assessment: Assessment
+    gone: bool = False
 
     @property
     def effect(self) -> Effect:
@@ -77,11 +80,14 @@ class Report:
         return all(each.assessment.judged.quantities.judgeable.all() for each in self.groups)
 
 
-def thresholds_of(every: float, samples: int, span: float) -> Thresholds:
-    """The defaults but for the rhythm and the evidence that is asked for. Refused when a window could not hold it."""
+def thresholds_of(every: float, samples: int, span: float, *, once: bool = False) -> Thresholds:
+    """The defaults but for the rhythm and the evidence that is asked for. Refused when a window could not hold it.
+
+    `once`: what one sample proves is told by the first.
+    """
     poll, min_span = round(every * 1000), round(span * 1000)
     try:
-        found = Thresholds(poll=poll, min_samples=samples, min_span=min_span)
+        found = Thresholds(poll=poll, min_samples=samples, min_span=min_span, at_once=once)
     except ValueError as error:
         raise Refused(f"--every, --samples and --span do not fit: {error}") from None
     if (samples - 1) * poll > found.max_quiet:
@@ -133,6 +139,7 @@ class _Sweeps:
         self._collector = collector
         self._known: dict[str, Membership] = {}
         self._names: tuple[str, ...] = ()
+        self._seen: set[str] = set()                # every group that was told of, and was there
 
     async def next(self) -> list[GroupReport]:
         first = not self._names
@@ -150,9 +157,12 @@ class _Sweeps:
         for name, found in told.items():
             why = found if isinstance(found, str) else ""
             group = self._group(name, why, sweep.partitions, sweep.readings[name])
-            report = GroupReport(name, self._known.get(name), why, self._collector.assess(name, group))
-            if name in self._question.groups or group.expected or why or sweep.readings[name].why:
+            gone = name in self._seen and self._known[name].state == "Dead" and not (why or sweep.readings[name].committed)
+            report = GroupReport(name, self._known.get(name), why, self._collector.assess(name, group), gone)
+            if name in self._question.groups or group.expected or gone or why or sweep.readings[name].why:
                 reports.append(report)
+                if name in self._known and self._known[name].state != "Dead":
+                    self._seen.add(name)
         if first and not reports:
             raise Refused(f"no consumer group at {self._question.access.servers} has anything to consume"
                           + (f" of {', '.join(sorted(self._question.topics))}" if self._question.topics else ""))
@@ -161,7 +171,7 @@ class _Sweeps:
     async def _told(self, first: bool) -> Mapping[str, Membership | str]:
         """Who is in the groups, or why nobody tells."""
         try:
-            self._names = self._question.groups or tuple(await self._memberships.groups())
+            self._names = self._question.groups or tuple(sorted({*await self._memberships.groups(), *self._seen}))
             if not self._names:
                 raise Refused(f"no consumer group at {self._question.access.servers}, or none that our user may see")
             return await self._memberships.memberships(self._names)

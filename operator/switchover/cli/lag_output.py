@@ -72,7 +72,11 @@ def findings(group: GroupReport) -> Iterator[str]:
         yield f"its members are not known: {group.why}"
     if assessment.reading.why:
         yield f"its offsets could not be read: {assessment.reading.why}"
-    yield from words.beside(assessment.group)
+    if group.gone:
+        yield ("it is gone: it was there before, and the brokers know of no member and no offset of it any more; it was"
+               " deleted, its topics were, or it ran out (offsets.retention.minutes)")
+    else:
+        yield from words.beside(assessment.group)
     unread: dict[str, list[str]] = defaultdict(list)
     for which, why in assessment.reading.failed.items():
         if which in assessment.group.expected or isinstance(which, str):

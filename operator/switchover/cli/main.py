@@ -175,13 +175,14 @@ def lag(
     every: Annotated[float, typer.Option(help="Seconds between two samples.", min=1, max=75)] = 15,
     samples: Annotated[int, typer.Option(help="Samples that a verdict needs at least.", min=2)] = 8,
     span: Annotated[float, typer.Option(help="Seconds that they must span at least.", min=1)] = 120,
+    once: Annotated[bool, typer.Option("--once", help="One sample: tells what it proves, and what needs time.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on after the first verdict, until interrupted.")] = False,
     output: Annotated[LagOutput, typer.Option("--output", "-o", help="json: a document for each verdict.")]
     = LagOutput.TABLE,
 ) -> None:
     """Judge whether consumer groups keep up: lag in records and in time, with words for what is wrong. Read only.
 
-    One sample proves nothing, so it samples for two minutes before it says anything.
+    One sample proves little, so it samples for two minutes before it says anything; --once tells that little.
 
     Exit code: 0 every group passes; 1 one fails; 2 bad options, or Kafka cannot be reached or refuses;
     3 hold or inconclusive. After Ctrl-C that of the last verdict, 3 when there was none.
@@ -191,9 +192,12 @@ def lag(
     from switchover.ports import Access, Refused, Unreachable
 
     try:
+        if once and watch:
+            raise Refused("--once looks once, and --watch goes on: give one of them")
         question = Question(
             Access(bootstrap_server, client_properties(command_config)), tuple(dict.fromkeys(group or ())),
-            frozenset(topic or ()), isolation is Isolation.READ_COMMITTED, thresholds_of(every, samples, span))
+            frozenset(topic or ()), isolation is Isolation.READ_COMMITTED,
+            thresholds_of(every, samples, span, once=once))
         raise typer.Exit(show(question, watch=watch, as_json=output is LagOutput.JSON))
     except (Refused, Unreachable) as error:
         give_up(str(error))

@@ -22,6 +22,8 @@ class Thresholds:
     """Valid samples without which nothing is judged."""
     min_span: int = 120_000
     """Time from the first to the newest sample without which nothing is judged."""
+    at_once: bool = False
+    """What one sample proves is told without that much evidence."""
     max_time_lag: int = 60_000
     """T_ok, the age that the oldest uncommitted record may have, where there is no baseline."""
     min_time_lag: int = 30_000

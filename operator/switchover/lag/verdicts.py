@@ -104,16 +104,17 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
     standing = q.quiet > k
     commits = (q.silent != NONE) & (q.silent <= k)
     shrinks = q.growth < -q.dead_band
+    waiting = ~q.judgeable & ~(thresholds.at_once & _seen_at_once(q, thresholds))
 
     table = (
-        (~q.judgeable,                                                  Verdict.UNKNOWN),
+        (waiting,                                                       Verdict.UNKNOWN),
         (~uncommitted & (q.committed < q.start) & ~drained,             Verdict.LOST),
         (q.beyond & q.beyond_before,                                    Verdict.BEYOND_END),
         (q.beyond,                                                      Verdict.UNKNOWN),       # the next sample tells
         (uncommitted & (q.next >= q.end),                               Verdict.IDLE),
         (uncommitted,                                                   Verdict.UNCOMMITTED),
         ((q.drop > 0) & ~drained & (not reset_declared),                Verdict.REWOUND),
-        (in_time & q.still,                                             Verdict.IDLE),
+        (in_time & q.still & (q.span > 0),                              Verdict.IDLE),
         (in_time,                                                       Verdict.OK),
         (standing & commits,                                            Verdict.STALLED),
         (standing,                                                      Verdict.STOPPED),
@@ -131,6 +132,14 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
         strayed=~drained & (q.censored | (2 * q.time_lag > 3 * t_ok)),
         quantities=q, time_lag_ok=t_ok, quiet_ok=k,
         baseline=np.full(partitions, False) if baseline is None else baseline.time_lag_q99 != NONE)
+
+
+def _seen_at_once(q: Quantities, thresholds: Thresholds) -> Bools:
+    """Where one sample says what there is: nothing to consume, nothing committed, or records that were deleted before they
+    were consumed. Whether a lag is worked off only time tells, and a commit beyond the end is nothing in one sample."""
+    lost, nothing_left = (q.committed < q.start) & (q.lag > 0), (q.lag <= 0) & ~q.beyond
+    seen: Bools = (q.count > 0) & (q.age <= thresholds.max_age) & ((q.committed == NONE) | lost | nothing_left)
+    return seen
 
 
 def drained(judged: Judged) -> Bools:

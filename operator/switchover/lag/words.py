@@ -38,6 +38,11 @@ def _unknown(judged: Judged, row: int) -> str:
                 f"(end {q.end[row]})")
     if not q.count[row]:
         return "no valid sample in the window"
+    if q.count[row] == 1 and q.beyond[row]:
+        return (f"not judged yet: the committed offset {q.committed[row]} is beyond the high watermark (end {q.end[row]}), "
+                "and one sample proves nothing of that")
+    if q.count[row] == 1:
+        return f"not judged yet: lag {q.lag[row]}, and one sample does not tell whether it is worked off"
     return (f"{q.count[row]} valid samples over {_time(q.span[row])}, the newest {_time(q.age[row])} old, "
             f"the longest hole {_time(q.hole[row])}")
 
