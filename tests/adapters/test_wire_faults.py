@@ -21,7 +21,7 @@ from kio.schema.fetch.v13 import response as fetch_v13
 from kio.schema.fetch_snapshot.v0 import FetchSnapshotRequest, FetchSnapshotResponse
 from kio.schema.fetch_snapshot.v0 import response as snapshot_v0
 from kio.schema.find_coordinator.v4 import response as find_coordinator_v4
-from kio.schema.metadata.v9 import response as metadata_v9
+from kio.schema.metadata.v10 import response as metadata_v10
 from kio.schema.offset_fetch.v8 import response as offset_fetch_v8
 from kio.schema.request_header.v1.header import RequestHeader
 from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -201,12 +201,13 @@ async def test_a_large_answer_is_read_beside_the_event_loop(monkeypatch: pytest.
         return read(entity, data, offset)
 
     monkeypatch.setattr(wire_bounds, "read", noted)
-    broker = metadata_v9.MetadataResponseBroker(node_id=BrokerId(1), host="a", port=i32(9092), rack=None)
+    broker = metadata_v10.MetadataResponseBroker(node_id=BrokerId(1), host="a", port=i32(9092), rack=None)
 
     def metadata(topics: int) -> Any:
-        return metadata_v9.MetadataResponse(
+        return metadata_v10.MetadataResponse(
             throttle_time=i32Timedelta.parse(timedelta()), brokers=(broker,), topics=tuple(
-                metadata_v9.MetadataResponseTopic(error_code=ErrorCode.none, name=TopicName(f"t{number}"), partitions=())
+                metadata_v10.MetadataResponseTopic(
+                    error_code=ErrorCode.none, name=TopicName(f"t{number}"), topic_id=None, partitions=())
                 for number in range(topics)))
 
     answers = iter([metadata(1), metadata(30_000)])
@@ -255,9 +256,9 @@ async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence()
                 find_coordinator_v4.Coordinator(key="g", node_id=BrokerId(1), host=node.address.host, port=i32(
                     node.address.port), error_code=ErrorCode.none, error_message=None),))
         assert api_key == METADATA
-        return metadata_v9.MetadataResponse(throttle_time=i32Timedelta.parse(timedelta()), brokers=(), topics=(
-            metadata_v9.MetadataResponseTopic(error_code=ErrorCode.unknown_topic_or_partition, name=TopicName("t"),
-                                              partitions=()),))
+        return metadata_v10.MetadataResponse(throttle_time=i32Timedelta.parse(timedelta()), brokers=(), topics=(
+            metadata_v10.MetadataResponseTopic(error_code=ErrorCode.unknown_topic_or_partition, name=TopicName("t"),
+                                               topic_id=None, partitions=()),))
 
     async with Node(script) as node:
         access = Access(str(node.address))

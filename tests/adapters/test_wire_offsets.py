@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from kio.schema.types import BrokerId, GroupId
 from kio.static.primitive import i32, i32Timedelta
 from typer.testing import CliRunner, Result
 
+from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.servers import loopback
@@ -34,6 +35,7 @@ from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_connection import Connection
 from switchover.adapters.wire_memberships import WireMemberships
 from switchover.adapters.wire_offsets import WireOffsets
+from switchover.cli.lag import GroupReport, Question, follow_from_here, thresholds_of
 from switchover.cli.main import app
 from switchover.collector import LagCollector
 from switchover.lag.group import Group
@@ -470,3 +472,46 @@ def test_what_cannot_be_asked_is_told_in_words(servers: str, arguments: tuple[st
     assert done.stdout == ""
     assert done.stderr.startswith(f"switchover: {words.replace('SERVERS', servers)}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_command_tells_at_once_what_one_sample_proves(servers: str) -> None:
+    topic, drained, behind, lost = created(servers), *(uuid.uuid4().hex for _ in range(3))
+    filled(servers, topic, {0: 9})
+    committed(servers, drained, [TopicPartition(topic, 0, 9)])
+    committed(servers, behind, [TopicPartition(topic, 0, 7)])
+    committed(servers, lost, [TopicPartition(topic, 0, 2)])
+    delete_records(servers, topic, 6)
+    started = time.monotonic()
+    done = run(servers, "--once", "--output", "json", *(f"--group={name}" for name in (drained, behind, lost)))
+    assert time.monotonic() - started < stretched(10)
+    assert done.exit_code == 1, done
+    groups = {each["group"]: each for each in json.loads(done.stdout)["groups"]}
+    assert {name: [each["verdict"] for each in groups[name]["partitions"]] for name in groups} == {
+        drained: ["OK"], behind: ["UNKNOWN"], lost: ["LOST"]}
+    assert "not judged yet: lag 2" in groups[behind]["partitions"][0]["says"]
+
+
+async def test_a_topic_that_was_made_anew_and_a_group_that_is_gone_are_told(servers: str) -> None:
+    topic, kept, gone = created(servers), *(uuid.uuid4().hex for _ in range(2))
+    filled(servers, topic, {0: 3})
+    for name in (kept, gone):
+        committed(servers, name, [TopicPartition(topic, 0, 3)])
+    question = Question(Access(servers), (), frozenset(), False, thresholds_of(1, 2, 1))
+    admin = AdminClient({"bootstrap.servers": servers})
+    async with contextlib.aclosing(follow_from_here(question)) as reports:
+        async def until(holds: Callable[[Mapping[str, GroupReport]], bool]) -> None:
+            patience = Patience(40)
+            async for report in reports:
+                groups = {each.name: each for each in report.groups}
+                assert groups.keys() >= {kept, gone}, "nobody is dropped"
+                if holds(groups):
+                    return
+                assert not patience.over, [each.name for each in report.groups]
+
+        await until(lambda groups: not groups[gone].gone and not groups[kept].remade)
+        admin.delete_consumer_groups([gone])[gone].result(stretched(30))
+        await until(lambda groups: groups[gone].gone and not groups[kept].gone)
+        admin.delete_topics([topic])[topic].result(stretched(30))
+        await until(lambda groups: not groups[kept].assessment.reading.offsets)
+        create_topic(servers, topic, 1)
+        await until(lambda groups: groups[kept].remade == (topic,) and groups[kept].effect is not Effect.PASS)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import pytest
 from rich.console import Console
@@ -41,6 +42,7 @@ class World:
     behind: Mapping[str, Mapping[TopicPartition, int]]
     partitions: Mapping[str, int] = field(default_factory=lambda: {"a": 2, "b": 1})
     failed: dict[str, Reading] = field(default_factory=dict)
+    ids: dict[str, UUID] = field(default_factory=dict)
     down: Exception | None = None
     at: float = 1_795_000_000
     sweeps: int = 0
@@ -70,7 +72,8 @@ class World:
             {each: Offsets(round(self.at * 1000), NONE if lag == NONE else end - lag, end, 0, end)
              for each, lag in self.behind.get(group, {}).items()},
             frozenset(each.topic for each in self.behind.get(group, {}))) for group in asked}
-        return Sweep(readings | {group: self.failed[group] for group in asked if group in self.failed}, self.partitions)
+        return Sweep(readings | {group: self.failed[group] for group in asked if group in self.failed}, self.partitions,
+                     self.ids)
 
 
 @pytest.fixture(autouse=True)
@@ -353,3 +356,25 @@ async def test_a_group_that_is_gone_is_told_for_as_long_as_it_is(asked: tuple[st
                 "h: it is gone: it was there before, and the "]
         world.members["h"], world.behind = members, behind
         assert not any(group.gone for group in (await anext(followed)).groups)
+
+
+@pytest.mark.parametrize("left", [stable(A0, A1), Membership("Empty", {}), Membership("Dead", {})],
+                         ids=["it goes on", "its offsets went with the topic", "it went with the topic"])
+async def test_a_topic_that_was_made_anew_is_told_and_its_group_not_dropped(left: Membership):
+    world = World({"g": stable(A0, A1), "h": stable(B0)}, {"g": {A0: 0, A1: 0}, "h": {B0: 0}})
+    world.ids = {"a": uuid4(), "b": uuid4()}
+    question = Question(Access("kafka:9092"), (), frozenset(), False, DEFAULT)
+    async with contextlib.aclosing(follow(question, world, world, world)) as followed:
+        for _ in range(9):
+            assert not any(group.remade for group in (await anext(followed)).groups)
+        world.members["g"], world.ids = left, world.ids | {"a": uuid4()}
+        world.behind = {"g": {} if left.state != "Stable" else {A0: 0, A1: 0}, "h": {B0: 0}}
+        told = []
+        for _ in range(41):
+            report = await anext(followed)
+            told.append([group.name for group in report.groups if group.remade])
+            assert {group.name for group in report.groups} == {"g", "h"}
+            assert report.effect is (Effect.PASS if left.state == "Stable" else Effect.INCONCLUSIVE)
+            if told[-1]:
+                assert any("g: topic a was deleted and made anew" in line for line in shown(report))
+    assert told == [["g"]] * 40 + [[]], "for as long as the window has samples of the one before"

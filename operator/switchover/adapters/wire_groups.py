@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3 import FindCoordinatorRequest, FindCoordinatorResponse
-from kio.schema.metadata.v9 import MetadataResponse
+from kio.schema.metadata.v10 import MetadataResponse
 
 from switchover.adapters.group_answers import changing, classic_group, consumer_group, group_type, other_group
 from switchover.adapters.wire_broker import cluster_operations

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
@@ -104,6 +105,7 @@ class _Sweep:
         self._commits: dict[str, dict[TopicPartition, int | str]] = {}
         self.leaders: dict[Address, list[TopicPartition]] = {}
         self._numbers: dict[str, int] = {}
+        self._ids: dict[str, UUID] = {}
         self._unread: dict[TopicPartition | str, str] = {}
         self._ends: dict[TopicPartition, _End] = {}
         self._unreadable: dict[str, dict[TopicPartition, Stretch]] = defaultdict(dict)
@@ -146,6 +148,8 @@ class _Sweep:
                 self._unread[topic.name] = _words(topic.error_code)
                 continue
             self._numbers[topic.name] = len(topic.partitions)
+            if topic.topic_id is not None:
+                self._ids[topic.name] = topic.topic_id
             for partition in topic.partitions:
                 named = TopicPartition(topic.name, partition.partition_index)
                 if partition.leader_id in brokers:
@@ -199,7 +203,7 @@ class _Sweep:
         readings = {group: self._reading(group) for group in self._commits}
         missing = self._asked.keys() - readings.keys()
         return Sweep(readings | {group: Reading(why=self._failed.get(group, NOT_ANSWERED)) for group in missing},
-                     self._numbers)
+                     self._numbers, self._ids)
 
     def _topics(self, group: str) -> frozenset[str]:
         return self._asked[group].topics | {each.topic for each in self._commits[group]}

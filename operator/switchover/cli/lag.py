@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import UUID
 
 from switchover import properties_file
 from switchover.adapters.clock import WallClock
@@ -44,13 +45,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """One group after a sweep; `why` says why its members are not known. `gone`: it was there in an earlier sweep."""
+    """One group after a sweep; `why` says why its members are not known. `gone`: it was there in an earlier sweep.
+    `remade`: its topics that were deleted and made anew within the window."""
 
     name: str
     membership: Membership | None
     why: str
     assessment: Assessment
     gone: bool = False
+    remade: tuple[str, ...] = ()
 
     @property
     def effect(self) -> Effect:
@@ -119,7 +122,7 @@ async def follow(
     Raises Refused and Unreachable when the first sweep reads nothing; after it, what cannot be read is Inconclusive.
     """
     every = question.thresholds.poll / 1000
-    sweeps = _Sweeps(question, memberships, LagCollector(offsets, clock, question.thresholds))
+    sweeps = _Sweeps(question, memberships, LagCollector(offsets, clock, question.thresholds), clock)
     begun = time.monotonic()
     count = 0
     while True:
@@ -131,15 +134,18 @@ async def follow(
 
 
 class _Sweeps:
-    """Remembers who was in the groups, for a sweep in which nobody tells."""
+    """Remembers who was in the groups, for a sweep in which nobody tells, and what was there before."""
 
-    def __init__(self, question: Question, memberships: GroupMemberships, collector: LagCollector) -> None:
+    def __init__(self, question: Question, memberships: GroupMemberships, collector: LagCollector, clock: Clock) -> None:
+        self._clock = clock
         self._question = question
         self._memberships = memberships
         self._collector = collector
         self._known: dict[str, Membership] = {}
         self._names: tuple[str, ...] = ()
-        self._seen: set[str] = set()                # every group that was told of, and was there
+        self._topics: dict[str, frozenset[str]] = {}        # of every group that was told of, and was there
+        self._ids: dict[str, UUID] = {}
+        self._remade: dict[str, float] = {}                 # when a topic was seen to have another id
 
     async def next(self) -> list[GroupReport]:
         first = not self._names
@@ -147,31 +153,42 @@ class _Sweeps:
         self._known = {name: _only(found, self._question.topics) if isinstance(found, Membership) else self._known[name]
                        for name, found in told.items() if isinstance(found, Membership) or name in self._known}
         asked = {
-            name: Asked(self._known[name].topics if name in self._known else self._question.topics,
-                        self._question.read_committed)
+            name: Asked((self._known[name].topics if name in self._known else self._question.topics)
+                        or self._topics.get(name, frozenset()), self._question.read_committed)
             for name in told}
         sweep = await self._collector.sweep(asked)
+        remade = self._compare(sweep.ids)
         if first:
             self._refuse_nothing(told, sweep.readings)
         reports = []
         for name, found in told.items():
             why = found if isinstance(found, str) else ""
             group = self._group(name, why, sweep.partitions, sweep.readings[name])
-            gone = name in self._seen and self._known[name].state == "Dead" and not (why or sweep.readings[name].committed)
-            report = GroupReport(name, self._known.get(name), why, self._collector.assess(name, group), gone)
-            if name in self._question.groups or group.expected or gone or why or sweep.readings[name].why:
+            before = self._topics.get(name)
+            gone = before is not None and self._known[name].state == "Dead" and not (why or sweep.readings[name].committed)
+            topics = frozenset(each.topic for each in group.expected) or before or frozenset()
+            report = GroupReport(name, self._known.get(name), why, self._collector.assess(name, group), gone,
+                                 tuple(sorted(topics & remade)))
+            if (name in self._question.groups or group.expected or before is not None or why or sweep.readings[name].why):
                 reports.append(report)
                 if name in self._known and self._known[name].state != "Dead":
-                    self._seen.add(name)
+                    self._topics[name] = topics
         if first and not reports:
             raise Refused(f"no consumer group at {self._question.access.servers} has anything to consume"
                           + (f" of {', '.join(sorted(self._question.topics))}" if self._question.topics else ""))
         return reports
 
+    def _compare(self, ids: Mapping[str, UUID]) -> frozenset[str]:
+        """The topics that have another id than they had, for as long as the window has samples of the one before."""
+        now = self._clock.now()
+        self._remade |= {topic: now for topic, found in ids.items() if self._ids.get(topic, found) != found}
+        self._ids |= ids
+        return frozenset(topic for topic, at in self._remade.items() if now - at < self._question.thresholds.window / 1000)
+
     async def _told(self, first: bool) -> Mapping[str, Membership | str]:
         """Who is in the groups, or why nobody tells."""
         try:
-            self._names = self._question.groups or tuple(sorted({*await self._memberships.groups(), *self._seen}))
+            self._names = self._question.groups or tuple(sorted({*await self._memberships.groups(), *self._topics}))
             if not self._names:
                 raise Refused(f"no consumer group at {self._question.access.servers}, or none that our user may see")
             return await self._memberships.memberships(self._names)

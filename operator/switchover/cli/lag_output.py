@@ -72,6 +72,8 @@ def findings(group: GroupReport) -> Iterator[str]:
         yield f"its members are not known: {group.why}"
     if assessment.reading.why:
         yield f"its offsets could not be read: {assessment.reading.why}"
+    for topic in group.remade:
+        yield f"topic {topic} was deleted and made anew: records and commits of the one before are gone, read or not"
     if group.gone:
         yield ("it is gone: it was there before, and the brokers know of no member and no offset of it any more; it was"
                " deleted, its topics were, or it ran out (offsets.retention.minutes)")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import numpy as np
 
@@ -52,13 +53,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One sweep: a reading of every group that was asked for, and how many partitions each of their topics has.
+    """One sweep: a reading of every group that was asked for, how many partitions each of their topics has, and its id.
 
-    A topic that does not exist, or that our user may not see, is absent.
+    A topic that does not exist, or that our user may not see, is absent; without an id one from before Kafka 2.8.
     """
 
     readings: Mapping[str, Reading]
     partitions: Mapping[str, int] = field(default_factory=dict)
+    ids: Mapping[str, UUID] = field(default_factory=dict)
 
 
 _COMMITTED, _END, _START, _HIGH = (Offsets._fields.index(name) for name in ("committed", "end", "start", "high"))
