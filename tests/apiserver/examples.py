@@ -125,7 +125,7 @@ REFUSED = [
     Refused(KAFKA, "controllers.storage.size", Absent, "storage.size: Required value", "Field required"),
     Refused(KAFKA, "controllers.storage.size", "much", "must be a size, such as 1Gi"),
     Refused(KAFKA, "controllers.storage.size", "-1Gi", "must be a size, such as 1Gi"),
-    Refused(KAFKA, "controllers.firstNodeId", -1, "should be greater than or equal to 0", "greater than or equal to 0"),
+    Refused(KAFKA, "controllers.firstNodeId", 0, "should be greater than or equal to 1", "greater than or equal to 1"),
     Refused(KAFKA, "controllers.listener", {"port": 0}, "greater than or equal to 1"),
     Refused(KAFKA, "controllers.listener", {"name": "controller"}, "must be a listener's name in upper case"),
     Refused(
@@ -163,8 +163,14 @@ REFUSED = [
     Refused(
         KAFKA,
         "windows",
-        [{"name": "night", "cron": "0 1 * * *", "durationSeconds": 3600, "timeZone": "Central Europe"}],
-        "must be a time zone's IANA name",
+        [{"name": "night", "cron": "61 * * * *", "durationSeconds": 3600}],
+        "must be five cron fields",
+    ),
+    Refused(
+        KAFKA,
+        "windows",
+        [{"name": "night", "cron": "0 1 * * *", "durationSeconds": 3600, "timeZone": "Mars/Phobos"}],
+        "must be the IANA name of a time zone",
     ),
     Refused(KAFKA, "gates", {"stableSamples": 0}, "greater than or equal to 1"),
     Refused(KAFKA, "gates", {"acceptedTopics": ["two words"]}, "must be a topic's name"),

@@ -5,10 +5,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from cronsim import CronSim
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from switchover.api.cron import CRON_FIELDS, comes_true
 from switchover.api.meta import Window
 from switchover.core.windows import first_fit, next_stretch, open_now
 
@@ -151,13 +152,40 @@ def test_open_is_what_the_openings_one_after_the_other_say(cron, zone, near, off
 
 
 @pytest.mark.parametrize(("cron", "zone", "words"), [
-    ("61 * * * *", "UTC", "must be a cron expression that can come true: bad minute"),
+    ("61 * * * *", "UTC", "must be five cron fields (minute 0-59, "),
+    ("30-5 * * * *", "UTC", "must be a cron expression that can come true: bad minute"),
     ("0 0 30 2 *", "UTC", "must be a cron expression that can come true: bad day-of-month"),
-    ("0 0 * * MOO", "UTC", "must be a cron expression that can come true: bad day-of-week"),
-    ("0 1 * * *", "Europe/Berln", "there is no time zone Europe/Berln: it must be an IANA name, such as Europe/Berlin"),
-    ("0 1 * * *", "Europe", "there is no time zone Europe"),
+    ("0 0 * * MOO", "UTC", "weekday 0-7 or SUN-SAT"),
+    ("0 1 * * *", "Europe/Berln", "must be the IANA name of a time zone, such as Europe/Berlin"),
+    ("0 1 * * *", "Mars/Phobos", "must be the IANA name of a time zone"),
+    ("0 1 * * *", "Europe", "must be the IANA name of a time zone"),
 ])
 def test_a_window_that_nobody_can_follow_is_refused_in_words(cron, zone, words):
     with pytest.raises(ValidationError) as refused:
         window(cron, 1, zone)
     assert words in refused.value.errors()[0]["msg"]
+
+
+CRON_WORDS = ["*", "/", "-", ",", "L", "W", "jan", "MON", "sun", "0", "1", "05", "7", "8", "12", "13", "23", "24", "31",
+              "32", "59", "60"]
+FIELDS = st.lists(st.sampled_from(CRON_WORDS), min_size=1, max_size=5).map("".join)
+
+
+@given(st.lists(FIELDS, min_size=5, max_size=5).map(" ".join))
+@example("0 0 L/2 * *")
+@example("0 0 * * 5L,sun")
+@example("*/61 0-007 lw dec-DEC MON-5/2")
+def test_the_rule_of_the_api_server_refuses_no_window_that_can_open(cron):
+    try:
+        comes_true(cron)
+    except ValueError:
+        return
+    assert CRON_FIELDS.check(cron)
+
+
+@pytest.mark.parametrize("field", range(5))
+def test_the_rule_of_the_api_server_refuses_what_is_out_of_range(field):
+    for value in (["60", "24", "32", "13", "8"][field], "a", "5--6", "*/0", "*-5", ""):
+        fields = ["1"] * 5
+        fields[field] = value
+        assert not CRON_FIELDS.check(" ".join(fields)), fields

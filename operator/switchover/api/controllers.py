@@ -169,8 +169,8 @@ class ControllersSpec(Model):
     """Name of their StatefulSet and headless Service."""
     replicas: Annotated[int, Field(ge=-1000, le=1000), _THREE_OR_FIVE] = 3
     """Number of controllers: 3 or 5."""
-    first_node_id: Annotated[int, Field(ge=0, le=2_147_483_000)] = 3000
-    """node.id of the first controller; the others follow. None may be a broker's id."""
+    first_node_id: Annotated[int, Field(ge=1, le=2_147_483_000)] = 3000
+    """node.id of the first controller; the others follow. None may be a broker's id; 0 is nearly always one."""
     listener: ControllerListener = ControllerListener()
     """Their listener."""
     storage: Storage

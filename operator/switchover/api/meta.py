@@ -1,13 +1,11 @@
 """What the specs of both resources share: references, approvals, windows, the shape of a rollout, thresholds."""
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
-from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, model_validator
 
+from switchover.api.cron import CRON_FIELDS, ZONE, comes_true
 from switchover.api.schema import Model, ObjectName, Rule, Time, Unique, matches
 
 GROUP: Final = "switchover.dev"
@@ -102,22 +100,6 @@ class Approval(Model):
     """Why, for example a change ticket."""
 
 
-def _openings(cron: str) -> str:
-    try:
-        CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC))
-    except CronSimError as error:
-        raise ValueError(f"must be a cron expression that can come true: {str(error).lower()}") from None
-    return cron
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise ValueError(f"there is no time zone {name}: it must be an IANA name, such as Europe/Berlin") from None
-    return name
-
-
 class Window(Model):
     """A time in which steps and batches may start. Outside of all windows the migration stands and keeps watching.
 
@@ -126,24 +108,11 @@ class Window(Model):
 
     name: ObjectName
     """Name of the window."""
-    cron: Annotated[
-        str,
-        Field(min_length=9, max_length=100),
-        matches(
-            r"[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}",
-            "must be five cron fields (minute hour day month weekday) separated by one space, such as 0 1 * * 1-5",
-        ),
-        AfterValidator(_openings),
-    ]
+    cron: Annotated[str, Field(min_length=9, max_length=100), CRON_FIELDS, AfterValidator(comes_true)]
     """When the window opens: minute, hour, day of month, month, day of week."""
     duration_seconds: Annotated[int, Field(ge=60, le=604800)]
     """How long it stays open, in elapsed time."""
-    time_zone: Annotated[
-        str,
-        Field(min_length=1, max_length=64),
-        matches(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", "must be a time zone's IANA name, such as Europe/Berlin"),
-        AfterValidator(_zone),
-    ] = "UTC"
+    time_zone: Annotated[str, Field(min_length=1, max_length=64), ZONE] = "UTC"
     """The IANA name of the time zone that the cron fields are read in."""
 
 
