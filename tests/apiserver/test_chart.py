@@ -3,6 +3,7 @@
 import asyncio
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,13 +17,14 @@ from kubernetes import client
 from apiserver import charts
 from apiserver.charts import CHART
 from apiserver.processes import running
-from patience import Patience, until
+from patience import Patience, stretched, until
 from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
+from switchover.cli.talking import OPERATOR
 from switchover.core import launch
 from switchover.core.jobs import JobState
 from switchover.core.kraft import rehearsal
@@ -376,24 +378,84 @@ def test_a_kind_that_is_not_served_is_not_asked_for(
     assert refused <= {"nodes", "storageclasses"}
 
 
-@with_values("networkPolicy.enabled=true")
+VERBS = ("list", "create", "patch", "delete", "approve", "patch --subresource=status")
+
+
+def may(kubectl: Kubectl, release: Release, user: str, verb: str) -> bool:
+    answer = kubectl("auth", "can-i", *verb.split(), "kafkamigrations.switchover.dev", "--as", user,
+                     "--namespace", release.namespace, check=False)
+    return bool(answer.stdout.strip() == "yes")
+
+
+@with_values("networkPolicy.enabled=true,podDisruptionBudget.enabled=true")
 def test_people_may_what_their_role_says(release: Release, kubectl: Kubectl) -> None:
-    """The API server takes the network policies, too."""
-    verbs = ("list", "create", "patch", "delete", "approve", "patch --subresource=status")
-
-    def may(role: str, verb: str) -> bool:
-        answer = kubectl("auth", "can-i", *verb.split(), "kafkamigrations.switchover.dev", "--as", role,
-                         "--namespace", release.namespace, check=False)
-        return bool(answer.stdout.strip() == "yes")
-
+    """The API server takes the network policies and the budget, too."""
     for role, granted in {"viewer": ["list"], "migrator": ["list", "create", "patch", "delete"],
                           "approver": ["list", "patch", "approve"]}.items():
         kubectl("create", "rolebinding", role, "--namespace", release.namespace, "--role", f"switchover-{role}",
                 "--user", role)
-        until(partial(may, role, "list"), f"the authorizer knows of the {role}", 30)
-        assert [verb for verb in verbs if may(role, verb)] == granted
-    found = kubectl("get", "networkpolicies", "--namespace", release.namespace, "--output", "name").stdout.split()
-    assert {each.rpartition("/")[2] for each in found} == {"switchover", "switchover-controllers"}
+        until(partial(may, kubectl, release, role, "list"), f"the authorizer knows of the {role}", 30)
+        assert [verb for verb in VERBS if may(kubectl, release, role, verb)] == granted
+    for kind, names in {"networkpolicies": {"switchover", "switchover-controllers"},
+                        "poddisruptionbudgets": {"switchover"}}.items():
+        found = kubectl("get", kind, "--namespace", release.namespace, "--output", "name").stdout.split()
+        assert {each.rpartition("/")[2] for each in found} == names
+
+
+@with_values("rbac.aggregate=true")
+def test_kubernetes_own_roles_migrate_and_none_approves(release: Release, kubectl: Kubectl) -> None:
+    for role, last, granted in (("view", "list", ["list"]), ("edit", "delete", ["list", "create", "patch", "delete"]),
+                                ("admin", "delete", ["list", "create", "patch", "delete"])):
+        kubectl("create", "rolebinding", role, "--namespace", release.namespace, "--clusterrole", role, "--user", role)
+        until(partial(may, kubectl, release, role, last), f"the role {role} holds the chart's rules", 30)
+        assert [verb for verb in VERBS if may(kubectl, release, role, verb)] == granted
+
+
+async def test_helm_test_asks_with_the_operators_own_rights(
+    release: Release, kubectl: Kubectl, helm: Helm, operators_kubeconfig: Path
+) -> None:
+    """The pod of `helm test` passes the restricted standard; what it runs is BAD until the operator's pod runs."""
+    hooks = helm("get", "hooks", "switchover", "--namespace", release.namespace).stdout
+    kubectl("apply", "--dry-run=server", "--namespace", release.namespace, "--filename", "-", stdin=hooks)
+    (doctor,) = (each for each in yaml.safe_load_all(hooks) if each)
+    command = [Path(sys.executable).parent / "switchover", *doctor["spec"]["containers"][0]["args"], "--namespace",
+               release.namespace, "--kubeconfig", str(operators_kubeconfig)]
+
+    async def asked() -> tuple[int, str]:
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=stretched(60))
+        return done.returncode, done.stdout + done.stderr
+
+    server = await connect(release.namespace, str(operators_kubeconfig))
+    try:
+        path = server.path("v1", "Pod")
+        for _ in Patience(30).looks():
+            pods = await server.items(path, OPERATOR)
+            if pods:
+                break
+            await asyncio.sleep(0.2)
+        code, words = await asked()
+        assert code == 1, words
+        assert "Pending, 0 restarts" in words
+        name = pods[0]["metadata"]["name"]
+        running_now = {"status": {"phase": "Running", "containerStatuses": [{
+            "name": "operator", "image": "x", "imageID": "", "ready": True, "restartCount": 0,
+            "state": {"running": {"startedAt": "2026-11-21T20:00:00Z"}}}]}}
+        kubectl("patch", "pod", name, "--namespace", release.namespace, "--subresource", "status", "--type", "merge",
+                "--patch", json.dumps(running_now))
+        code, words = await asked()
+        assert code == 0, words
+        assert f"ok  operator: pod {name} Running" in words
+    finally:
+        await server.close()
+
+
+def test_the_command_of_the_readme_upgrades_the_crds(helm: Helm, kubectl: Kubectl, crds: object) -> None:
+    (shown,) = (line for line in (CHART / "README.md").read_text().splitlines() if line.startswith("helm show crds "))
+    helm_part, _, kubectl_part = shown.partition(" | ")
+    manifests = helm(*helm_part.replace("helm/switchover", str(CHART)).split()[1:]).stdout
+    applied = kubectl(*kubectl_part.split()[1:], stdin=manifests).stdout.splitlines()
+    assert applied == [f"customresourcedefinition.apiextensions.k8s.io/{plural}.switchover.dev serverside-applied"
+                       for plural in ("consumergroupmigrations", "kafkamigrations")]
 
 
 async def test_a_right_that_is_taken_away_is_missed_in_words(

@@ -1,6 +1,7 @@
 """What the chart makes of its values: no API server is needed to see it."""
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from apiserver.charts import CHART, ROOT, helm, of, refusal, rendered
 from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
+from switchover.cli.talking import OPERATOR
 from switchover.core.kraft.names import CONTROLLERS_LABEL
 from switchover.metrics import Metrics
 
@@ -62,6 +64,15 @@ def test_the_charts_crds_are_those_of_the_models() -> None:
     ("kinds={Kafka}", "must be one of 'KafkaMigration', 'ConsumerGroupMigration'"),
     ("kinds=null", "kinds"),
     ("networkPolicy.controllers.from=null", "networkPolicy"),
+    ("logLevel=null", "missing property 'logLevel'"),
+    ("podLabels.app\\.kubernetes\\.io/instance=x", "podLabels may not set app.kubernetes.io/instance"),
+    ("podLabels.a.b=x", "at '/podLabels/a'"),
+    ("podAnnotations.switchover\\.dev/cluster-rights=x", "podAnnotations may not set switchover.dev/cluster-rights"),
+    ("tolerations[0]=x", "at '/tolerations/0': got string, want object"),
+    ("tolerations[0].operator=Is", "must be one of 'Exists', 'Equal', 'Lt', 'Gt'"),
+    ("image.digest=sha256:12", "at '/image/digest'"),
+    ("serviceAccount.create=false", "serviceAccount.name must name the account that exists already"),
+    ("rbac.aggregate=true", "rbac.aggregate needs admissionPolicies.bindApprovers"),
     ("admissionPolicies.bindApprovers=maybe", "must be one of true, false, 'auto'"),
     ("admissionPolicies.fourEyes=true,admissionPolicies.bindApprovers=false", "fourEyes needs bindApprovers"),
     ("rbac.secrets.read={kafka-client}", "rbac.secrets.write must name STATEFULSET-switchover"),
@@ -70,9 +81,97 @@ def test_a_value_that_does_not_serve_is_refused_in_words(value: str, words: str)
     assert words in refusal(value)
 
 
+def paths(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from paths(value, f"{prefix}{key}.")
+
+
+def test_a_value_that_is_taken_away_is_done_without_or_refused_in_words() -> None:
+    """By the schema, or by words of the chart's own; never by a template that trips over it."""
+    everything = ("--set", "networkPolicy.enabled=true,podDisruptionBudget.enabled=true")
+    refused = {}
+    for path in paths(yaml.safe_load((CHART / "values.yaml").read_text())):
+        done = helm("template", "switchover", str(CHART), *everything, "--set", f"{path}=null", check=False)
+        if done.returncode:
+            refused[path] = done.stderr
+    assert refused["logLevel"]
+    assert not {path: why for path, why in refused.items()
+                if "missing property" not in why and "serviceAccount.name must" not in why}
+
+
+@pytest.mark.parametrize("name", ["extraEnv[0].name=", "extraEnv[0].value=x,extraEnv[0].name="])
+def test_no_variable_of_the_charts_own_is_set_twice(name: str) -> None:
+    [container] = of(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    for variable in container["env"]:
+        assert f"extraEnv may not set {variable['name']}" in refusal(f"{name}{variable['name']}")
+    documents = rendered("extraEnv[0].name=TZ", "extraEnv[0].value=UTC")
+    [extended] = of(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert extended["env"] == [*container["env"], {"name": "TZ", "value": "UTC"}]
+
+
+def test_labels_and_the_like_are_strings() -> None:
+    """Written as numbers and as words that YAML takes for something else."""
+    values = [f"{value}.{key}" for value in ("podLabels", "podAnnotations", "nodeSelector", "serviceAccount.annotations")
+              for key in ("n=1", "large=20000000", "yes=true")]
+    documents = rendered(*values)
+    wanted = {"n": "1", "large": "20000000", "yes": "true"}
+    template = of(documents, "Deployment")["spec"]["template"]
+    assert template["spec"]["nodeSelector"] == wanted
+    assert of(documents, "ServiceAccount")["metadata"]["annotations"] == wanted
+    assert wanted.items() <= template["metadata"]["labels"].items()
+    assert wanted.items() <= template["metadata"]["annotations"].items()
+    text = helm("template", "1e3", str(CHART), "--namespace", "007", "--set-string", "fullnameOverride=42").stdout
+    named = [each for each in yaml.safe_load_all(text) if each]
+    assert all(isinstance(value, str) for each in named for value in each["metadata"].get("labels", {}).values())
+    assert {each["metadata"]["name"] for each in named} == {"42", "42-viewer", "42-migrator", "42-approver", "42-doctor"}
+    (subject,) = of(named, "RoleBinding", "42")["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": "42", "namespace": "007"}
+
+
+def test_the_account_is_whichever_the_values_name() -> None:
+    documents = rendered("serviceAccount.create=false", "serviceAccount.name=kafka-operator", "rbac.readNodes=true",
+                         "admissionPolicies.guardWorkloads=true")
+    assert "ServiceAccount" not in {each["kind"] for each in documents}
+    assert of(documents, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == "kafka-operator"
+    bound = {subject["name"] for each in documents if each["kind"].endswith("RoleBinding") for subject in each["subjects"]}
+    assert bound == {"kafka-operator"}
+    [stranger] = of(documents, ADMISSION, "kafka-switchover-workloads")["spec"]["matchConditions"]
+    assert stranger["expression"] == "request.userInfo.username != 'system:serviceaccount:kafka:kafka-operator'"
+
+
+def test_a_digest_counts_instead_of_the_tag() -> None:
+    digest = f"sha256:{'5' * 64}"
+    documents = rendered("image.repository=registry.example/switchover", "image.tag=0.1.0", f"image.digest={digest}")
+    image = f"registry.example/switchover@{digest}"
+    [container] = of(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+    [doctor] = of(documents, "Pod", "switchover-doctor")["spec"]["containers"]
+    assert (container["image"], doctor["image"]) == (image, image)
+    assert {"name": "IMAGE", "value": image} in container["env"]
+
+
+def test_what_asks_for_helm_test_is_not_taken_for_the_operator() -> None:
+    """By the label that the command line, the budget and the network policy find the operator by."""
+    documents = rendered("podDisruptionBudget.enabled=true", "nameOverride=carrier")
+    doctor = of(documents, "Pod", "switchover-carrier-doctor")
+    operator = of(documents, "Deployment", "switchover-carrier")["spec"]
+    assert doctor["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    selector = operator["selector"]["matchLabels"]
+    assert OPERATOR.items() <= selector.items()
+    assert not selector.items() & doctor["metadata"]["labels"].items()
+    assert of(documents, "PodDisruptionBudget", "switchover-carrier")["spec"] == {
+        "maxUnavailable": 0, "selector": {"matchLabels": selector}}
+    security = operator["template"]["spec"]["securityContext"]
+    assert doctor["spec"]["securityContext"] == security
+    [probes] = operator["template"]["spec"]["containers"]
+    patience = probes["startupProbe"]["periodSeconds"] * probes["startupProbe"]["failureThreshold"]
+    assert patience > probes["livenessProbe"]["periodSeconds"] * probes["livenessProbe"]["failureThreshold"]
+
+
 def test_no_right_reaches_beyond_the_namespace_and_none_is_a_wildcard() -> None:
     documents = rendered()
-    assert {document["kind"] for document in documents} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
+    assert {document["kind"] for document in documents} == {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Pod"}
     roles = {document["metadata"]["name"]: document["rules"] for document in documents if document["kind"] == "Role"}
     assert roles.keys() == {"switchover", "switchover-viewer", "switchover-migrator", "switchover-approver"}
     rules = [rule for each in roles.values() for rule in each]
@@ -127,6 +226,18 @@ def test_people_watch_migrate_or_approve(kinds: tuple[str, ...]) -> None:
     bound = [each["roleRef"]["name"] for each in documents if each["kind"] == "RoleBinding"]
     assert bound == ["switchover"]
     assert [each["metadata"]["name"] for each in rendered("rbac.roles=false") if each["kind"] == "Role"] == ["switchover"]
+
+
+def test_editors_of_the_cluster_migrate_and_do_not_approve_where_the_values_say_so() -> None:
+    documents = rendered("rbac.aggregate=true", "admissionPolicies.bindApprovers=true")
+    roles = {each["metadata"]["name"]: each for each in documents if each["kind"] == "ClusterRole"}
+    plurals = list(PLURALS.values())
+    for name, verbs in {"view": ["get", "list", "watch"], "edit": ["create", "update", "patch", "delete"]}.items():
+        role = roles.pop(f"kafka-switchover-{name}")
+        assert role["rules"] == [{"apiGroups": ["switchover.dev"], "resources": plurals, "verbs": verbs}]
+        aggregated = {label for label in role["metadata"]["labels"] if "aggregate" in label}
+        assert aggregated == {f"rbac.authorization.k8s.io/aggregate-to-{name}"}
+    assert not roles
 
 
 # --- admission ----------------------------------------------------------------------------------------------------------

@@ -1,17 +1,41 @@
 {{- define "switchover.selector" -}}
 app.kubernetes.io/name: switchover
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "switchover.labels" -}}
 {{ include "switchover.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 
 {{- define "switchover.name" -}}
-{{- if contains "switchover" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-switchover{{ end }}
+{{- $own := .Values.nameOverride | default "switchover" }}
+{{- $name := .Release.Name }}
+{{- if not (contains $own $name) }}{{ $name = printf "%s-%s" $name $own }}{{ end }}
+{{- .Values.fullnameOverride | default $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "switchover.account" -}}
+{{- $account := .Values.serviceAccount }}
+{{- if not (or $account.create $account.name) }}
+{{- fail "serviceAccount.name must name the account that exists already where serviceAccount.create is false" }}
+{{- end }}
+{{- $account.name | default (include "switchover.name" .) }}
+{{- end }}
+
+{{- define "switchover.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Labels and the like: strings, also where a value is written as a number or a word such as true. */ -}}
+{{- define "switchover.strings" -}}
+{{- range $key, $value := . }}
+{{- $key | quote }}: {{ if kindIs "float64" $value }}{{ int64 $value | quote }}{{ else }}{{ $value | quote }}{{ end }}
+{{ end }}
 {{- end }}
 
 {{- define "switchover.resources" -}}

@@ -42,8 +42,8 @@ async def examine(place: Place) -> list[Line]:
         release = await server.get("/version")
         lines = [Line("API server", True, f"{server.address}, Kubernetes {release.get('gitVersion', '?')}")]
         looks: Sequence[tuple[str, Callable[[ApiServer], Awaitable[list[Line]]]]] = (
-            ("you", _you), ("CRDs", _crds), ("operator", _operator), ("rights", _rights), ("leases", _leases),
-            ("migrations", _migrations))
+            ("you", _you), ("CRDs", _crds), ("operator", _releases), ("operator", _pods), ("rights", _rights),
+            ("leases", _leases), ("migrations", _migrations))
         for what, look in looks:
             try:
                 lines += await look(server)
@@ -97,13 +97,15 @@ def fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
         yield from fields(inner, f"{prefix}{name}.")
 
 
-async def _operator(server: ApiServer) -> list[Line]:
-    deployments = await server.items(server.path("apps/v1", "Deployment"), OPERATOR)
-    pods = await operator_pods(server)
-    if not deployments and not pods:
-        return [Line("operator", False, f"none in namespace {server.namespace}: nothing moves without one")]
+async def _releases(server: ApiServer) -> list[Line]:
     own = version("switchover")
-    return [*(_release(each, own) for each in deployments), *(_pod(each) for each in pods)]
+    return [_release(each, own) for each in await server.items(server.path("apps/v1", "Deployment"), OPERATOR)]
+
+
+async def _pods(server: ApiServer) -> list[Line]:
+    pods = await operator_pods(server)
+    return [_pod(each) for each in pods] or [
+        Line("operator", False, f"none in namespace {server.namespace}: nothing moves without one")]
 
 
 def _release(deployment: Mapping[str, Any], own: str) -> Line:
