@@ -109,6 +109,24 @@ shard: debian
 ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/long-tests.md, their seconds into tests/long_seconds.json
 	@$(BIN)/pytest --quiet --ledger $(if $(WRITE),write,show) $(LAYERS:%=tests/%)
 
+# --- the operator's image, for a cluster of your own --------------------------------------------------------------------
+
+# By docker, or by buildah where there is none or IMAGE_ENGINE=buildah; BASE_IMAGE=NAME@sha256:… pins what it stands on, and
+# IMAGE_FLAGS and PUSH_FLAGS go to the engine.
+.PHONY: image image-push
+ENGINE = $(or $(IMAGE_ENGINE),$(shell docker info >/dev/null 2>&1 && echo docker || echo buildah))
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+IMAGE = $(or $(REGISTRY),localhost)/switchover/operator:$(VERSION)
+
+image: ## build the operator's image from this checkout: REGISTRY/switchover/operator:VERSION
+	$(call say,image $(IMAGE))
+	$(ENGINE) build --tag $(IMAGE) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) --build-arg VERSION=$(VERSION) \
+	  --build-arg REVISION=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(IMAGE_FLAGS) .
+
+image-push: | $(if $(REGISTRY),image) ## and push it: make image-push REGISTRY=registry.example/team
+	@$(if $(REGISTRY),,echo 'image-push: where to? make image-push REGISTRY=registry.example/team' >&2; exit 2)
+	$(ENGINE) push $(PUSH_FLAGS) $(IMAGE)
+
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
 .PHONY: binaries evaluators images images-stories images-groups images-zkcc images-pipeline images-worlds sandbox sandbox-down demo demo-rollback \

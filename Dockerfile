@@ -1,22 +1,23 @@
-# The operator. Context: pyproject.toml, README.md, LICENSE, NOTICE, requirements.txt, wheel-requirements.txt, operator/.
-# Runs as any uid with a read-only root file system.
-# By tag: no digest is known where no registry can be asked (sandbox/images/build).
+# The operator, from a plain checkout: `docker build .` or `buildah build .`, or `make image`. Runs as any uid with a read-only
+# root file system. The sandbox builds it on a Debian of its own (sandbox/images/build).
+# By tag: no digest is known where no registry can be asked. Who publishes an image gives BASE_IMAGE=NAME@sha256:….
 ARG BASE_IMAGE=python:3.11-slim
 # The wheel needs none of the dependencies. Word for word as in pipeline, whose layers these are.
 FROM ${BASE_IMAGE} AS wheel
 # Only where the package index stands behind another authority than the usual ones.
 ARG PIP_CERT
-COPY wheel-requirements.txt /src/wheel-requirements.txt
+COPY requirements/wheel.txt /src/requirements/wheel.txt
 RUN python3 -m venv /opt/build \
  && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: \
-    -r /src/wheel-requirements.txt
+    -r /src/requirements/wheel.txt
 COPY pyproject.toml README.md LICENSE NOTICE /src/
+COPY docs/runbooks /src/docs/runbooks
 COPY operator /src/operator
 RUN cd /src && /opt/build/bin/hatchling build -t wheel -d /wheel
 
 FROM ${BASE_IMAGE} AS dependencies
 ARG PIP_CERT
-COPY requirements.txt /opt/requirements.txt
+COPY requirements/operator.txt /opt/requirements.txt
 RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: \
     -r /opt/requirements.txt
@@ -31,3 +32,11 @@ RUN /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-in
 USER 10001:10001
 ENTRYPOINT ["switchover"]
 CMD ["run"]
+# `make image` gives them.
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Switchover" \
+      org.opencontainers.image.description="Carries Apache Kafka from ZooKeeper to KRaft while its traffic keeps flowing" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
