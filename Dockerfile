@@ -32,11 +32,7 @@ RUN /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-in
 USER 10001:10001
 ENTRYPOINT ["switchover"]
 CMD ["run"]
-# `make image` gives them.
-ARG VERSION=unknown
-ARG REVISION=unknown
+# `make image` adds version and revision.
 LABEL org.opencontainers.image.title="Switchover" \
       org.opencontainers.image.description="Carries Apache Kafka from ZooKeeper to KRaft while its traffic keeps flowing" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}" \
-      org.opencontainers.image.revision="${REVISION}"
+      org.opencontainers.image.licenses="Apache-2.0"

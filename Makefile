@@ -120,8 +120,8 @@ IMAGE = $(or $(REGISTRY),localhost)/switchover/operator:$(VERSION)
 
 image: ## build the operator's image from this checkout: REGISTRY/switchover/operator:VERSION
 	$(call say,image $(IMAGE))
-	$(ENGINE) build --tag $(IMAGE) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) --build-arg VERSION=$(VERSION) \
-	  --build-arg REVISION=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(IMAGE_FLAGS) .
+	$(ENGINE) build --tag $(IMAGE) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) --label org.opencontainers.image.version=$(VERSION) \
+	  --label org.opencontainers.image.revision=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(IMAGE_FLAGS) .
 
 image-push: | $(if $(REGISTRY),image) ## and push it: make image-push REGISTRY=registry.example/team
 	@$(if $(REGISTRY),,echo 'image-push: where to? make image-push REGISTRY=registry.example/team' >&2; exit 2)
