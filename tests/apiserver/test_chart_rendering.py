@@ -122,7 +122,8 @@ def test_labels_and_the_like_are_strings() -> None:
     assert of(documents, "ServiceAccount")["metadata"]["annotations"] == wanted
     assert wanted.items() <= template["metadata"]["labels"].items()
     assert wanted.items() <= template["metadata"]["annotations"].items()
-    text = helm("template", "1e3", str(CHART), "--namespace", "007", "--set-string", "fullnameOverride=42").stdout
+    text = helm("template", "1e3", str(CHART), "--namespace", "007", "--set-string", "fullnameOverride=42",
+                "--set", f"monitoring.podMonitor.enabled=true,{','.join(RULES)}").stdout
     named = [each for each in yaml.safe_load_all(text) if each]
     assert all(isinstance(value, str) for each in named for value in each["metadata"].get("labels", {}).values())
     assert {each["metadata"]["name"] for each in named} == {"42", "42-viewer", "42-migrator", "42-approver", "42-doctor"}

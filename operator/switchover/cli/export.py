@@ -38,7 +38,7 @@ class Document:
         words = "".join(f"# {line}\n" for line in self.comment.splitlines())
         if self.manifest is None:
             return words
-        return words + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=10_000)
+        return words + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, width=10_000)
 
 
 async def export_from_here(place: Place, name: str, with_secrets: bool) -> list[Document]:
