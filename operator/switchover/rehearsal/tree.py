@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.node_json import document, mapping, replicas
@@ -34,15 +35,18 @@ _MOVES_BY_ITSELF = re.compile(rf"{_STATE.pattern}|/controller_epoch|/latest_prod
 _ID = re.compile(r"/brokers/ids/(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tree:
-    """Nodes by path, the paths that may not be read, and the number of nodes that went while they were read."""
+    """Nodes by path, the paths that may not be read, and the number of nodes that went while they were read.
+
+    What follows from the nodes is worked out once: there may be a million of them.
+    """
 
     nodes: Mapping[str, bytes | None]
     denied: tuple[str, ...] = ()
     gone: int = 0
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of all but what brokers write while nobody changes anything, and of what their registrations say."""
         found = hashlib.sha256()
@@ -53,23 +57,23 @@ class Tree:
             found.update(f"{path}\0{-1 if data is None else len(data)}\0".encode() + (data or b""))
         return found.hexdigest()[:16]
 
-    @property
+    @cached_property
     def registered(self) -> tuple[int, ...]:
         """The brokers that are registered."""
         return tuple(sorted(int(found[1]) for path in self.nodes if (found := _ID.fullmatch(path))))
 
-    @property
+    @cached_property
     def assigned(self) -> frozenset[int]:
         """The brokers that have replicas, by the assignments that can be read."""
         return frozenset(broker for path, data in self.nodes.items() if _TOPIC.fullmatch(path)
                          for ids in _assignment(data).values() for broker in ids)
 
-    @property
+    @cached_property
     def topics(self) -> frozenset[str]:
         """The topics, but for those that are marked for deletion."""
         return frozenset(path.rpartition("/")[2] for path in self.nodes if _TOPIC.fullmatch(path)) - self.marked
 
-    @property
+    @cached_property
     def marked(self) -> frozenset[str]:
         """The topics that are marked for deletion."""
         return frozenset(path.rpartition("/")[2] for path in self.nodes if path.startswith("/admin/delete_topics/"))
