@@ -18,6 +18,7 @@ from switchover.core.kraft.facts import (
     Address,
     Facts,
     KubernetesState,
+    MigrationNode,
     NodeAnswer,
     Written,
     ZooKeeperState,
@@ -113,8 +114,7 @@ class Observer:
         self._clock = clock
         self._addresses: dict[int, Address] = {}
         self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers are told at their pods' addresses
-        self._migration: tuple[int, float] | None = None
-        self._offset = -1
+        self._migration: MigrationNode | None = None
         self._written: Observed[Written] = NOT_ASKED
         self._gone: dict[Address, float] = {}
         self._minima: Known[Mapping[str, int]] | None = None
@@ -372,11 +372,10 @@ class Observer:
             return state
         if (node := state.value.migration) is None:
             self._migration, self._written = None, Unknown("there is no /migration")
-        elif (now := (node.version, node.mtime)) != self._migration:
-            before = self._written.value.offset_since if isinstance(self._written, Known) else state.at
-            moved = state.at if node.offset != self._offset else before
-            self._written = Known(Written(state.at, self._migration is not None, moved), state.at)
-            self._migration, self._offset = now, node.offset
+        elif (old := self._migration) is None or (node.version, node.mtime) != (old.version, old.mtime):
+            before = self._written if old is not None and node.offset == old.offset else None
+            since = before.value.offset_since if isinstance(before, Known) else state.at
+            self._migration, self._written = node, Known(Written(state.at, old is not None, since), state.at)
         return self._written
 
     async def _connections(self, wanted: bool) -> dict[str, Observed[int | None]]:

@@ -50,9 +50,10 @@ def _wanted(picture: Picture) -> bool:
 async def _export(zookeeper: ZooKeeperTree, secret: str | None) -> Export:
     """The digest is that of the masked tree, as the replica tells it: what is masked does not change it."""
     tree = await zookeeper.export()
-    return await asyncio.to_thread(_packed, tree, secret)
+    return await asyncio.to_thread(handed_in, tree, secret)
 
 
-def _packed(tree: Tree, secret: str | None) -> Export:
+def handed_in(tree: Tree, secret: str | None) -> Export:
+    """The tree as a replica is given it: without credentials, in parts. `secret` as for `masked`."""
     shown = Tree(masked(tree.nodes, secret), tree.denied, tree.gone)
     return Export(shown.digest, packed(shown))

@@ -1,7 +1,6 @@
 """What a rehearsal says of a tree, and what a real migration of two brokers in ZooKeeper mode does with it."""
 
 import asyncio
-import json
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.formatted import lay_out
 from fakes.planted_trees import BROKERS, ENDS, FAULTS, STALLS, STUCK, Nodes, clean, planted
 from patience import Patience
+from switchover.adapters import znodes
 from switchover.rehearsal.settings import STANDARD_AUTHORIZER, TOKEN_SECRET
 from switchover.rehearsal.tree import to_create
 
@@ -104,6 +104,7 @@ async def watched(client: KazooClient, cluster: KafkaCluster) -> Course:
 
 def migration_offset(client: KazooClient) -> int:
     try:
-        return int(json.loads(client.get("/migration")[0])["kraft_metadata_offset"])
+        data, stat = client.get("/migration")
+        return znodes.migration(data, stat.version, stat.mtime).offset
     except NoNodeError:
         return -1

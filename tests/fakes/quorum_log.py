@@ -7,8 +7,7 @@ from switchover.core.kraft.facts import BrokerRegistration, MigrationState
 from switchover.metadata.cluster import TOPIC, Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Topic
 
 RECORDS_OF_A_COPY = 200
-UNKNOWN_QUOTA = "unknown-quota"
-QUOTAS = {"quota": "producer_byte_rate", UNKNOWN_QUOTA: "foo_rate"}
+QUOTAS = {"quota": "producer_byte_rate", "unknown-quota": "foo_rate"}
 """Kind of item -> key of the quota."""
 
 
@@ -79,7 +78,7 @@ def as_metadata(items: dict[str, str]) -> ClusterMetadata:
     """The same in the words of the operator. Names: `topic T`, `config T`, `acl T`, `quota USER`, `scram USER`,
     `unknown-quota USER` for one that Kafka does not know."""
     kinds: dict[str, dict[str, str]] = {
-        kind: {} for kind in ("topic", "config", "acl", "quota", "scram", UNKNOWN_QUOTA)}
+        kind: {} for kind in ("topic", "config", "acl", "scram", *QUOTAS)}
     for item, value in items.items():
         kind, _, name = item.partition(" ")
         kinds[kind][name] = value

@@ -32,7 +32,7 @@ def reasons() -> list[str]:
 def field(dotted: str) -> Iterator[str]:
     """The field in each kind that has it, with its fields; nothing where none has."""
     first, _, rest = dotted.partition(".")
-    named = [kind for kind in KINDS if first.lower() in (kind.short, kind.plural, kind.name.lower())]
+    named = [kind for kind in KINDS if kind.goes_by(first)]
     for kind in named or KINDS:
         schema = _at(_schema(kind), [part for part in (rest if named else dotted).split(".") if part])
         if schema is not None:

@@ -3,10 +3,11 @@
 import asyncio
 import os
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -16,6 +17,9 @@ from switchover.cli.command import app as app
 from switchover.cli.place import Place
 from switchover.core.launch import Launcher, Run
 from switchover.settings import BadSettings, read_settings
+
+if TYPE_CHECKING:
+    from switchover.cli.plan import Look
 
 
 def _show_version(wanted: bool) -> None:
@@ -60,14 +64,9 @@ def plan(place: Place, name: Name, output: Shown = Output.TABLE) -> None:
     Exit code: 0 nothing is against it; 1 a blocker, or a gate that fails; 2 refused; 3 a warning, or something unseen.
     """
     from switchover.cli import plan as planning
-    from switchover.cli.listing import document
 
     look = asyncio.run(planning.look_from_here(place, name))
-    if output is Output.TABLE:
-        print_lines(planning.words(look))
-    else:
-        typer.echo(document(planning.document(look), output), nl=False)
-    raise typer.Exit(look.code)
+    _show_look(look, planning.words(look), output)
 
 
 @app.command()
@@ -84,11 +83,17 @@ def preflight(
     Exit code: 0 nothing is against it; 1 a blocker; 2 refused; 3 a warning, or something unseen.
     """
     from switchover.cli import plan as planning
-    from switchover.cli.listing import document
 
     look = asyncio.run(planning.look_at_file(place, _text_of(file)))
+    _show_look(look, planning.preflight(look), output)
+
+
+def _show_look(look: "Look[Any]", lines: Iterable[str], output: Output) -> NoReturn:
+    from switchover.cli import plan as planning
+    from switchover.cli.listing import document
+
     if output is Output.TABLE:
-        print_lines(planning.preflight(look))
+        print_lines(lines)
     else:
         typer.echo(document(planning.document(look), output), nl=False)
     raise typer.Exit(look.code)

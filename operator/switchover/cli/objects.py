@@ -28,6 +28,10 @@ class Kind:
     plural: str
     short: str
 
+    def goes_by(self, word: str) -> bool:
+        """Whether it is what a person calls so."""
+        return word.lower() in (self.short, self.plural, self.name.lower())
+
 
 KINDS = (Kind("KafkaMigration", "kafkamigrations", "kmig"),
          Kind("ConsumerGroupMigration", "consumergroupmigrations", "cgmig"))
@@ -71,7 +75,7 @@ def kinds_of(text: str) -> tuple[tuple[Kind, ...], str]:
     word, slash, name = text.rpartition("/")
     if not slash:
         return KINDS, text
-    kinds = tuple(kind for kind in KINDS if word.lower() in (kind.short, kind.plural, kind.name.lower()))
+    kinds = tuple(kind for kind in KINDS if kind.goes_by(word))
     if not kinds or not name:
         raise Refused(f"{text} is neither kmig/NAME nor cgmig/NAME")
     return kinds, name

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,9 +22,8 @@ from switchover.core.kraft.door.layout import ContainerMissing, container_of, la
 from switchover.core.kraft.modes import METADATA_LEVELS
 from switchover.ports import Refused
 from switchover.rehearsal import report as reports
-from switchover.rehearsal.mask import masked
-from switchover.rehearsal.pack import packed
 from switchover.rehearsal.report import Report
+from switchover.rehearsals import handed_in
 
 POLL_SECONDS = 1.0
 
@@ -72,8 +70,7 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     told("reading ZooKeeper")
     found = await clients.clients(controllers=False)
     tree = await found.tree.export()
-    tree = replace(tree, nodes=masked(tree.nodes, found.encoder_secret))
-    parts = packed(tree)
+    parts = handed_in(tree, found.encoder_secret).parts
     told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
     name = rehearsal.job_name(f"{migration.metadata.name[:48]}-try")
     await workloads.create(rehearsal.job(name, wanted, workload.template["spec"], container,

@@ -15,6 +15,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigrationStep
 from switchover.cli.terminal import clean
 from switchover.core.groups.plan import plan_of
+from switchover.core.status import MUST_HOLD
 
 Resource = Mapping[str, Any]
 
@@ -74,7 +75,7 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
             yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
     for item in new.get("waitingFor", []):
-        if _wait_key(item) not in known_waits and item["reason"] != "MustHold":
+        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD:
             yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
@@ -216,7 +217,7 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
     for item in status.get("waitingFor", []):
-        if item["reason"] == "MustHold":
+        if item["reason"] == MUST_HOLD:
             held = clock(_since(item.get("since"), now))
             branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))
             continue

@@ -61,7 +61,8 @@ async def watch(place: Place, name: str, console: Console) -> None:
     async with connected(place) as server:
         found = await find(server, name)
         if not console.is_terminal:
-            await _lines(server, found, say_on(console))
+            async for _ in _told(server, found, say_on(console)):
+                pass
             return
         with Live(console=console, auto_refresh=False) as live:
             async for now in _readings(server, found, say_on(console)):
@@ -72,13 +73,9 @@ async def wait(place: Place, name: str, goal: Goal, timeout: float, say: Say) ->
     """Follow it in lines until it is there, cannot come there any more, or `timeout` seconds are over."""
     async with connected(place) as server:
         found = await find(server, name)
-        before: Found | None = None
         try:
             async with asyncio.timeout(timeout):
-                async for now in _readings(server, found, say):
-                    for line in changes(before.resource if before is not None else None, now.resource):
-                        say(line)
-                    before = now
+                async for now in _told(server, found, say):
                     if (end := end_of(now, goal)) is not None:
                         return end
         except TimeoutError:
@@ -113,12 +110,14 @@ def say_on(console: Console) -> Say:
     return say
 
 
-async def _lines(server: ApiServer, found: Found, say: Say) -> None:
+async def _told(server: ApiServer, found: Found, say: Say) -> AsyncIterator[Found]:
+    """Its readings, each once what has changed by it is said."""
     before: Found | None = None
     async for now in _readings(server, found, say):
         for line in changes(before.resource if before is not None else None, now.resource):
             say(line)
         before = now
+        yield now
 
 
 async def _readings(server: ApiServer, found: Found, say: Say) -> AsyncIterator[Found]:

@@ -1,7 +1,7 @@
 """The acts of `acting`, done: read, shown, confirmed, written; and read again where somebody was faster."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from switchover.adapters.api_server import ApiServer, Conflict, NotFound
 from switchover.cli import acting
@@ -29,19 +29,18 @@ async def approve(place: Place, name: str, step: str, reason: str, approver: str
         if by := acting.approved_by(found, approval):
             return f"{step} of {found.name} was approved by {by} already"
         confirm(acting.approval_words(found, approval))
-        for _ in range(TRIES):
+
+        async def write(found: Found) -> str:
             if by := acting.approved_by(found, approval):
                 return f"{step} of {found.name} was approved by {by} at the same moment"
-            try:
-                operations = acting.approval_patch(found.resource, approval)
-                await server.json_patch(path(server, found), operations, manager=manager)
-            except (Fenced, Conflict):
-                found = await _as_it_is(server, found)
-                if acting.plan_to_approve(found, step) != hashed:
-                    raise Refused(f"the plan of {found.name} has changed since it was shown: look again") from None
-                continue
+            await server.json_patch(path(server, found), acting.approval_patch(found.resource, approval), manager=manager)
             return f"{step} of {found.name} is approved"
-        raise Refused(f"{found.name} was changed {TRIES} times while it was written to; try again")
+
+        def look_again(found: Found) -> None:
+            if acting.plan_to_approve(found, step) != hashed:
+                raise Refused(f"the plan of {found.name} has changed since it was shown: look again")
+
+        return await _written(server, found, write, look_again)
 
 
 async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
@@ -50,16 +49,13 @@ async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
         found = await find(server, name)
         acting.refuse(found, what)
         confirm(acting.words(found, what))
-        for _ in range(TRIES):
-            try:
-                await _write(server, found, what)
-            except (Fenced, Conflict):
-                found = await _as_it_is(server, found)
-                acting.refuse(found, what)
-                continue
+
+        async def write(found: Found) -> str:
+            await _write(server, found, what)
             done = "is let go" if what is Act.ABANDON else f"now wants {acting.DESIRED[what].value}"
             return f"{found.name} {done}"
-        raise Refused(f"{found.name} was changed {TRIES} times while it was written to; try again")
+
+        return await _written(server, found, write, lambda found: acting.refuse(found, what))
 
 
 async def who_am_i(server: ApiServer) -> str:
@@ -79,6 +75,18 @@ async def _write(server: ApiServer, found: Found, what: Act) -> None:
         return
     await server.json_patch(where, acting.abandon_patch(found.resource), manager=MANAGER)
     await server.request("DELETE", where, {"preconditions": {"uid": found.resource["metadata"]["uid"]}})
+
+
+async def _written(server: ApiServer, found: Found, write: Callable[[Found], Awaitable[str]],
+                   look_again: Callable[[Found], None]) -> str:
+    """What `write` says, done again on the object as it is by then while somebody is faster; `look_again` may refuse it."""
+    for _ in range(TRIES):
+        try:
+            return await write(found)
+        except (Fenced, Conflict):
+            found = await _as_it_is(server, found)
+            look_again(found)
+    raise Refused(f"{found.name} was changed {TRIES} times while it was written to; try again")
 
 
 async def _as_it_is(server: ApiServer, found: Found) -> Found:
