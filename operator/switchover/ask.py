@@ -58,7 +58,10 @@ class Cached(Generic[T]):
 
 
 class Background(Generic[T]):
-    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`."""
+    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`.
+
+    One without an answer is repeated after as long again as it took: ZooKeeper is not read all the time for nothing.
+    """
 
     def __init__(self, what: str, seconds: float, clock: Clock) -> None:
         self._being_read = Unknown(f"{what} being read")
@@ -66,20 +69,23 @@ class Background(Generic[T]):
         self._clock = clock
         self._read: Observed[T] = self._being_read
         self._reading: asyncio.Task[Observed[T]] | None = None
+        self._begun, self._due = 0.0, 0.0
 
     def forget(self) -> None:
         """End what is under way."""
         if self._reading is not None:
             self._reading.cancel()
-        self._reading, self._read = None, self._being_read
+        self._reading, self._read, self._due = None, self._being_read, 0.0
 
     async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
         """The newest reading; the first one is waited for a little."""
-        age = self._clock.now() - self._read.at if isinstance(self._read, Known) else self._seconds
-        if self._reading is None and age >= self._seconds:
+        if self._reading is None and self._clock.now() >= self._due:
+            self._begun = self._clock.now()
             self._reading = asyncio.create_task(known(read(), LARGEST_TREE_SECONDS, self._clock))
         if self._reading is not None:
             await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
             if self._reading.done():
                 self._read, self._reading = self._reading.result(), None
+                now = self._clock.now()
+                self._due = self._begun + self._seconds if isinstance(self._read, Known) else 2 * now - self._begun
         return self._read

@@ -7,7 +7,10 @@ machine under run.sh, as in the tests.
 """
 
 import asyncio
+import contextlib
+import gc
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -19,10 +22,11 @@ from uuid import UUID
 from kazoo.client import KazooClient
 
 from adapters.rehearsals import rehearsed
-from adapters.servers import ZooKeeperServer
+from adapters.servers import ZooKeeperServer, srvr
 from fakes.metadata_sides import nodes_of
 from fakes.planted_trees import METADATA, Nodes, state
 from switchover.adapters.znode_copy import KazooTree
+from switchover.core.kraft.rehearsal import PROCESSES
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Topic
 from switchover.metadata.tree import state_path
 from switchover.ports import Access
@@ -85,6 +89,47 @@ class Bystander:
         return sorted(self.seconds)[int(len(self.seconds) * 0.99)] * 1000
 
 
+class Memory:
+    """The most memory that each process of a replica below `directory` ever had, and this one since `begin`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._running = re.compile(rf"{re.escape(str(directory))}/(\w+)-logs")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.most: dict[str, int] = {}
+
+    @staticmethod
+    def begin() -> None:
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")
+
+    @staticmethod
+    def of_this_process() -> int:
+        """MiB."""
+        return _most(Path("/proc/self")) // 1024
+
+    def __enter__(self) -> "Memory":
+        self.begin()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            for process in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    if found := self._running.search((process / "cmdline").read_text()):
+                        self.most[found[1]] = max(self.most.get(found[1], 0), _most(process) // 1024)
+
+
+def _most(process: Path) -> int:
+    lines = (process / "status").read_text().splitlines()
+    return int(next((line.split()[1] for line in lines if line.startswith("VmHWM")), 0))
+
+
 async def measure(topics: int, directory: Path) -> str:
     nodes = tree(topics)
     server = ZooKeeperServer(directory / "users")
@@ -96,19 +141,24 @@ async def measure(topics: int, directory: Path) -> str:
     await users.load("/loaded", nodes)
     writer.create("/cluster")
     writer.create("/cluster/id", nodes["/cluster/id"])
+    del nodes
     quiet = Bystander(server).during(3.0).p99()
-    reads = server_count(writer)
+    reads = int(srvr(writer, "Received"))
     bystander, begun = Bystander(server).during(), time.monotonic()
+    Memory.begin()
     found = await users.export("/loaded")
     exported = time.monotonic() - begun
     beside = bystander.p99()
-    asked = server_count(writer) - reads - len(bystander.seconds)
+    asked = int(srvr(writer, "Received")) - reads - len(bystander.seconds)
     await users.close()
     writer.stop()
     server.stop()
-    parts = packed(Tree(masked(found.nodes, None)))
+    shown = masked(found.nodes, None)
+    parts = packed(Tree(shown))
+    operator = Memory.of_this_process()
     (directory / "replica").mkdir()
-    told = await rehearsed(directory / "replica", masked(found.nodes, None))
+    with Memory(directory / "replica") as memory:
+        told = await rehearsed(directory / "replica", shown)
     assert told.passed, report.lines(told)
     size = sum(len(data or b"") for data in found.nodes.values())
     on_disk = sum(file.stat().st_blocks * 512 for file in (directory / "replica").rglob("*") if file.is_file())
@@ -117,13 +167,9 @@ async def measure(topics: int, directory: Path) -> str:
         f"{topics:,}", f"{len(found.nodes):,}", f"{asked:,} / {size / 1e6:.2f} MB", f"{exported:.1f}",
         f"{quiet:.1f} / {beside:.1f}", f"{sum(map(len, parts)) / 1e6:.2f} MB in {len(parts)}", seconds["load"],
         seconds["controller"], seconds[TO_DUAL_WRITE], seconds["broker"], seconds["finalize"], seconds["all"],
-        f"{on_disk / 2**20:.0f} MB")
+        f"{on_disk / 2**20:.0f} MB", f"{operator} MiB",
+        " / ".join(str(memory.most[process]) for process in PROCESSES) + f" / {memory.of_this_process()} MiB")
     return f"| {' | '.join(cells)} |"
-
-
-def server_count(client: KazooClient) -> int:
-    """Packets that the server has received."""
-    return int(next(line for line in client.command(b"srvr").splitlines() if line.startswith("Received")).split(":")[1])
 
 
 def main() -> None:

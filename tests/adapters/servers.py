@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from kazoo.client import KazooClient
+
 from adapters.freezing import frozen
 from patience import Patience, stretched
 from switchover.core.kraft.facts import Address
@@ -228,3 +230,8 @@ class KafkaServer(Server):
         levels = [f"--feature={name}={level}" for name, level in (features or {}).items()]
         _run(["bin/kafka-storage.sh", "format", f"--cluster-id={cluster_id}", "--release-version", self.version,
               *levels, "--config", str(file)], self._environment())
+
+
+def srvr(client: KazooClient, field: str) -> str:
+    """What a server says of itself by the command of that name."""
+    return next(line for line in client.command(b"srvr").splitlines() if line.startswith(field)).partition(": ")[2]

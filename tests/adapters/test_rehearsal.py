@@ -1,8 +1,11 @@
 """Rehearsals with Kafka's own ZooKeeper, controller and broker: what they say of trees with and without faults."""
 
+import contextlib
 import json
 import os
 import signal
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,12 +13,14 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.rehearsals import pids, rehearsed, running
-from adapters.servers import ZooKeeperServer
+from adapters.servers import ZooKeeperServer, srvr
 from fakes.planted_trees import FAULTS, Nodes, clean, planted
-from switchover.adapters.znode_copy import KazooTree
+from patience import stretched
+from switchover.adapters import memory
+from switchover.adapters.znode_copy import NODE_BYTES, KazooTree
 from switchover.api.status import Severity
 from switchover.cli.rehearse_replica import conduct
-from switchover.ports import Access, Refused
+from switchover.ports import Access, Refused, Unreachable
 from switchover.rehearsal import pack
 from switchover.rehearsal import report as reports
 from switchover.rehearsal.mask import masked
@@ -148,7 +153,7 @@ async def exported(server: ZooKeeperServer, client: KazooClient) -> Tree:
 
 
 def zxid(client: KazooClient) -> int:
-    return int(next(line for line in client.command(b"srvr").splitlines() if line.startswith("Zxid")).split()[1], 16)
+    return int(srvr(client, "Zxid"), 16)
 
 
 async def test_an_export_is_the_whole_tree_and_writes_nothing(server: ZooKeeperServer, client: KazooClient) -> None:
@@ -170,6 +175,39 @@ async def test_what_may_not_be_read_is_named_and_the_rest_is_read(server: ZooKee
     found = await exported(server, client)
     assert found.denied == ("/config/users", "/delegation_token/tokens/token-1")
     assert found.topics == Tree(clean()).topics
+
+
+async def test_a_tree_for_which_there_is_no_room_is_refused_when_its_topics_are_listed(
+    server: ZooKeeperServer, client: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(client, clean())
+    before = int(srvr(client, "Received"))
+    monkeypatch.setattr(memory, "room", lambda: 40 * NODE_BYTES)
+    tree = KazooTree(Access(f"{server.address}{client.chroot}"))
+    with pytest.raises(Refused, match=r"nodes of metadata or more, .*raise resources\.limits\.memory .* to 161Mi or more"):
+        await tree.export()
+    await tree.close()
+    assert int(srvr(client, "Received")) - before < 60 < len(clean())
+
+
+async def test_a_zookeeper_that_stops_in_the_middle_is_told_in_time(
+    server: ZooKeeperServer, client: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(client, clean())
+    tree = KazooTree(Access(f"{server.address}{client.chroot}"), seconds=1)
+    listed = tree._listed
+    with contextlib.ExitStack() as stopped:
+
+        def of_one_that_stopped(deadline: float, chroot: str, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+            stopped.enter_context(server.frozen())
+            return listed(deadline, chroot, paths)
+
+        monkeypatch.setattr(tree, "_listed", of_one_that_stopped)
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="did not answer"):
+            await tree.export()
+        assert time.monotonic() - began < stretched(10)
+    await tree.close()
 
 
 async def test_nothing_is_loaded_into_a_zookeeper_that_is_not_empty(server: ZooKeeperServer, client: KazooClient) -> None:

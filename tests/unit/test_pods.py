@@ -185,4 +185,5 @@ def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
         container(waiting={"reason": "ErrImagePull", "message": "no such image"})])
     assert read_job(job(), [waiting]).words == "pod a: container kafka: ErrImagePull: no such image"
     assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).words == "pod a: Running"
-    assert read_job(job(), []) == JobRun("audit", JobState.RUNNING, "", "", "u", CREATED)
+    assert read_job(job(), []) == JobRun(
+        "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says why not", "u", CREATED)

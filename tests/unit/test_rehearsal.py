@@ -1,13 +1,18 @@
 """The pure half of a rehearsal: what is copied, what is masked, what a log may tell, and what a course means."""
 
 import json
+import os
+import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.planted_trees import FAULTS, METADATA, clean, planted
+from patience import stretched
 from switchover.api.status import Severity
 from switchover.metadata.cluster import Difference, Hidden, Resource
 from switchover.rehearsal import culprits, pack, report
@@ -17,6 +22,7 @@ from switchover.rehearsal.judge import report as judged
 from switchover.rehearsal.log import LOG4J, Trouble, troubles
 from switchover.rehearsal.mask import masked
 from switchover.rehearsal.report import Finding, Report, Stage
+from switchover.rehearsal.scripts import RUN
 from switchover.rehearsal.settings import Attempt, Command, Ids, Place, zookeeper
 from switchover.rehearsal.tree import Tree, below, to_create
 
@@ -345,6 +351,19 @@ def test_a_replica_knows_nothing_but_itself() -> None:
     assert "zookeeper" not in attempt.finalized()
     assert "zookeeper.connect=127.0.0.1:2181/2\n" in attempt.migrating()
     assert list(Command("a.B", ("x", "y"), "-Xmx1m").lines()) == ["-Xmx1m", "a.B", "x", "y"]
+
+
+@pytest.mark.parametrize(("limit", "heap"), [({}, "-Xmx1m"), ({"MEMORY_LIMIT": "1000"}, "-Xmx1m -Xmx600")])
+def test_a_heap_follows_the_containers_memory(tmp_path: Path, limit: Mapping[str, str], heap: str) -> None:
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    (commands / "broker.1").write_text("\n".join(Command("a.B", ("x",), "-Xmx1m").lines()) + "\n")
+    run_class = tmp_path / "kafka-run-class.sh"
+    run_class.write_text(f'#!/bin/sh\necho "$KAFKA_HEAP_OPTS for $*"; touch {commands}/end\n')
+    run_class.chmod(0o755)
+    subprocess.run(["bash", "-c", RUN, "run", "broker", tmp_path, tmp_path / "kafka-server-start.sh"],
+                   env={"PATH": os.environ["PATH"], **limit}, check=True, timeout=stretched(20))
+    assert (tmp_path / "broker.1.log").read_text() == f"{heap} for a.B x\n"
 
 
 def test_every_fault_that_is_planted_changes_the_tree() -> None:

@@ -189,7 +189,9 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRu
     messages = [message for pod in newest for container in (pod.get("status") or {}).get("containerStatuses") or ()
                 if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
     words = str(ended["Failed"].get("message", "")) if state is JobState.FAILED else ""
-    if state is JobState.RUNNING and newest:
+    if state is JobState.RUNNING and not newest:
+        words = f"it has no pod; kubectl describe job {job['metadata']['name']} says why not"
+    elif state is JobState.RUNNING:
         status = newest[-1].get("status") or {}
         conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
         words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status, conditions) or status.get('phase', 'Pending')}"

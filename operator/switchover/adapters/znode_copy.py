@@ -15,7 +15,7 @@ from kazoo.exceptions import (
 from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from switchover.adapters import znodes
+from switchover.adapters import memory, znodes
 from switchover.adapters.znode_slices import slices
 from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.adapters.zookeeper_session import ZooKeeperSession, left
@@ -24,12 +24,17 @@ from switchover.rehearsal.tree import COPIED, Tree, below, to_create
 
 CREATES, BYTES = 400, 700_000
 """Of one transaction, which must fit into jute.maxbuffer's megabyte."""
+NODE_BYTES = 1_000
+"""Memory for each node of a tree that is read, masked and packed (docs/measurements.md)."""
 
 Found = Mapping[str, bytes | None]
 
 
 class KazooTree(ZooKeeperSession):
-    """All nodes of Kafka's metadata, read slice by slice: ZooKeeper has no more than one slice of requests before it."""
+    """All nodes of Kafka's metadata, read slice by slice: ZooKeeper has no more than one slice of requests before it.
+
+    A tree for which this process has no room is refused as soon as so many nodes are known of.
+    """
 
     async def export(self, chroot: str = "") -> Tree:
         """Every node of COPIED that may be read. Nothing is written.
@@ -65,7 +70,15 @@ class KazooTree(ZooKeeperSession):
                 following += children
                 denied += hidden
             level = following
+            self._check_room(len(nodes) + len(level))
         return Tree(nodes, tuple(sorted(denied)), gone)
+
+    def _check_room(self, nodes: int) -> None:
+        if (needed := nodes * NODE_BYTES) > memory.room():
+            raise Refused(
+                f"ZooKeeper at {self._named} has {nodes:,} nodes of metadata or more, for which this operator has too "
+                f"little memory; raise resources.limits.memory of its chart to {memory.limit_for(needed)} or more, or set "
+                "spec.rehearsal.enabled to false")
 
     async def load(self, chroot: str, nodes: Mapping[str, bytes | None]) -> None:
         """Create `chroot`, which must not exist, and all nodes below it. Raises Refused where it does exist."""

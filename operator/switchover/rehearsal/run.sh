@@ -2,7 +2,8 @@
 # Arguments: a name, the shared directory, and where the image has Kafka's start script.
 #
 # commands/NAME.N is a command: lines with the heap, the class and its arguments. Its output goes to NAME.N.log, its exit
-# code to NAME.N.exit. commands/NAME.N.stop ends it before its time, commands/end everything.
+# code to NAME.N.exit. commands/NAME.N.stop ends it before its time, commands/end everything. Where the container has a memory
+# limit (MEMORY_LIMIT, bytes), the heap is six tenths of it.
 name=$1 shared=$2 bin=${3%/*} child=
 umask 022
 for run_class in "$bin/kafka-run-class.sh" "$bin/kafka-run-class" missing; do [ ! -e "$run_class" ] || break; done
@@ -21,7 +22,7 @@ while [ ! -e "$shared/commands/end" ]; do
         echo "Error: Could not find or load main class kafka.run_class" >>"$shared/$name.$number.log"
         echo 127 >"$shared/$name.$number.exit"
     else
-        KAFKA_HEAP_OPTS=$heap "$run_class" "$main" "${arguments[@]}" >>"$shared/$name.$number.log" 2>&1 &
+        KAFKA_HEAP_OPTS=$heap${MEMORY_LIMIT:+ -Xmx$((MEMORY_LIMIT / 10 * 6))} "$run_class" "$main" "${arguments[@]}" >>"$shared/$name.$number.log" 2>&1 &
         child=$! waited=0
         while kill -0 "$child" 2>/dev/null; do
             sleep 0.1

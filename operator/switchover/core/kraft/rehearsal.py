@@ -193,6 +193,7 @@ def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[s
 def _process(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any], script: str) -> dict[str, Any]:
     return {
         "name": name, "image": kafka["image"], "command": ["bash", "-c", RUN, "run", name, REPLICA, script],
+        "env": [{"name": "MEMORY_LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}}],
         **{key: kafka[key] for key in ("imagePullPolicy", "securityContext") if key in kafka},
         "resources": _resources(wanted, name),
         "volumeMounts": list(_MOUNTS),
