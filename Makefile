@@ -16,6 +16,10 @@ ifndef SWITCHOVER_STARTED
 export SWITCHOVER_STARTED := $(shell date +%s)
 endif
 
+# Bytecode is kept, whatever the environment says: each process would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
 VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv/bin/uv

@@ -93,7 +93,7 @@ class Memory:
     """The most memory that each process of a replica below `directory` ever had, and this one since `begin`."""
 
     def __init__(self, directory: Path) -> None:
-        self._running = re.compile(rf"{re.escape(str(directory))}/(\w+)-logs")
+        self._running = re.compile(rf"{re.escape(str(directory))}/commands/({'|'.join(PROCESSES)})")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self.most: dict[str, int] = {}

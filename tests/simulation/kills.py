@@ -10,7 +10,7 @@ from simulation import samples
 
 Point = tuple[int, str]
 MOMENTS = (BEFORE, APPLIED, ANSWERED)
-EFFECTS, OTHERS = 3, 1
+EFFECTS, OTHERS = 1, 1
 """How many points of writes that move something, and of those that do not, an ordinary run takes."""
 SHARES = 8
 RECORDS = ("kafkamigrations", "leases", "events")

@@ -35,6 +35,9 @@ from switchover.handlers import Loops, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
 
+HOW_FAR = pytest.mark.parametrize(
+    "whole", [pytest.param(False, id="goes on"), pytest.param(True, id="to the end", marks=pytest.mark.long)])
+"""How far a migration is watched that goes on after a trouble: `test_forward` has what follows."""
 TICK = 0.5
 NAME = "main"
 DOCS = "https://git.example.com/docs"
@@ -268,6 +271,16 @@ class MigrationWorld:
     def run_to_the_end(self, **how: Any) -> bool:
         """Run until the migration is finished, approving what waits for it; False when killed before."""
         return self.live(self.approved_and(lambda: self.finished), **how)
+
+    def goes_on(self, whole: bool) -> None:
+        """Run until the next batch or step, approving what waits for it; with `whole` to the end of the migration."""
+
+        def place() -> tuple[Any, ...]:
+            progress = self.status["progress"]
+            return progress["step"], progress.get("batch"), progress.get("openTime")
+
+        before = place()
+        assert self.live(self.approved_and(lambda: self.finished or (not whole and place() != before)))
 
     def roll_back(self, **how: Any) -> bool:
         """Ask for the way back, and run until it is done; False when killed before."""

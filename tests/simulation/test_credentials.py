@@ -15,7 +15,7 @@ from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation
 from fakes.kafka_world import Kafka
 from simulation import migration_world
-from simulation.migration_world import NAME, SERVER_PROPERTIES, SPEC, MigrationWorld
+from simulation.migration_world import HOW_FAR, NAME, SERVER_PROPERTIES, SPEC, MigrationWorld
 from simulation.virtual_time import TimeIsUp
 from switchover.adapters import librdkafka, wire_security, zookeeper_security
 from switchover.cli.connections import Adapters
@@ -137,7 +137,8 @@ def test_no_secret_is_told_in_a_whole_migration(world: SecuredWorld, caplog: pyt
     assert not [text for text in edits if "canary-file" in text], "nothing of the user's own file is copied"
 
 
-def test_new_credentials_are_taken_without_a_restart(world: SecuredWorld) -> None:
+@HOW_FAR
+def test_new_credentials_are_taken_without_a_restart(world: SecuredWorld, whole: bool) -> None:
     assert world.live(lambda: world.step == "EnableMigration")
     assert world.opened_with("canary-kafka-2") == 0
     before = len(world.opened)
@@ -153,10 +154,11 @@ def test_new_credentials_are_taken_without_a_restart(world: SecuredWorld) -> Non
     assert len(world.opened) - before == 4 + 3
     assert world.opened_with("canary-kafka-2") == 2
     assert world.opened_with("canary-zookeeper-2") == 1
-    assert world.run_to_the_end()
+    world.goes_on(whole)
 
 
-def test_another_password_of_the_controllers_moves_nothing_until_it_is_put_back(world: SecuredWorld) -> None:
+@HOW_FAR
+def test_another_password_of_the_controllers_moves_nothing_until_it_is_put_back(world: SecuredWorld, whole: bool) -> None:
     assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 1)
     world.rotate("controllers", "canary-controllers-1", "canary-controllers-2")
     starts = dict(world.kafka.starts)
@@ -166,7 +168,7 @@ def test_another_password_of_the_controllers_moves_nothing_until_it_is_put_back(
     assert not any("canary-controllers-2" in base64.b64decode(value).decode()
                    for value in world.api.objects["secrets", "kafka-switchover"]["data"].values())
     world.put_secret("controllers", SECRETS["controllers"])
-    assert world.run_to_the_end()
+    world.goes_on(whole)
 
 
 @pytest.mark.parametrize("name", SECRETS)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fakes.kafka_ports import SimulatedNodes
-from simulation.migration_world import NAME, MigrationWorld
+from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step
 from switchover import ask
 from switchover.core.kraft.facts import Address, BrokerView
@@ -27,8 +27,9 @@ def events(world: MigrationWorld, reason: str) -> list[str]:
             if plural == "events" and found["reason"] == reason and found["type"] == "Warning"]
 
 
+@HOW_FAR
 def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
-        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     until_step(world, "MoveBrokers", 1)
     world.defective = True
     with monkeypatch.context() as broken:
@@ -43,9 +44,9 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
         assert events(world, "Defect") == [told["message"]], "told once"
         assert world.status["progress"]["step"] == "MoveBrokers", "what is on record stays"
     world.defective = False
-    assert world.run_to_the_end()
+    world.goes_on(whole)
     assert stalled(world)["status"] == "False"
-    assert world.end_state() == reference()[0]
+    assert not whole or world.end_state() == reference()[0]
 
 
 def test_a_watch_that_fails_on_the_way_begins_again_and_the_migration_goes_on(world: MigrationWorld) -> None:
@@ -64,8 +65,9 @@ def test_a_watch_that_fails_on_the_way_begins_again_and_the_migration_goes_on(wo
     assert world.end_state() == reference()[0]
 
 
+@HOW_FAR
 def test_the_odd_answer_of_one_broker_is_unknown_for_that_broker_alone(
-        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, whole: bool) -> None:
     """It ended every pass of the migration: nothing was told, and the claims of its rollback stood still."""
     until_step(world, "MoveBrokers", 1)
     ask_them = SimulatedNodes.metadata
@@ -86,12 +88,17 @@ def test_the_odd_answer_of_one_broker_is_unknown_for_that_broker_alone(
         assert "s3cret" not in str(world.api.objects["kafkamigrations", NAME])
     ask.DEFECTS.clear()
     world.odd = False
-    assert world.run_to_the_end()
-    assert world.end_state() == reference()[0]
+    world.goes_on(whole)
+    assert not whole or world.end_state() == reference()[0]
 
 
-@pytest.mark.parametrize(("field", "value"), [("history", "none"), ("approvals", 7), ("steps", [{"name": 5}])])
-def test_a_record_that_cannot_be_read_is_told_and_kept(world: MigrationWorld, field: str, value: object) -> None:
+@pytest.mark.parametrize(("field", "value"), [
+    ("history", "none"), pytest.param("approvals", 7, marks=pytest.mark.long),
+    pytest.param("steps", [{"name": 5}], marks=pytest.mark.long)])
+@HOW_FAR
+def test_a_record_that_cannot_be_read_is_told_and_kept(
+    world: MigrationWorld, field: str, value: object, whole: bool
+) -> None:
     until_step(world, "MoveBrokers", 1)
     kept = world.status[field]
 
@@ -105,8 +112,8 @@ def test_a_record_that_cannot_be_read_is_told_and_kept(world: MigrationWorld, fi
     quiet_for(world, 200)
     assert world.status[field] == value
     put(kept)
-    assert world.run_to_the_end()
-    assert world.end_state() == reference()[0]
+    world.goes_on(whole)
+    assert not whole or world.end_state() == reference()[0]
 
 
 def rewritten(world: MigrationWorld, **progress: object) -> None:
@@ -117,7 +124,7 @@ def rewritten(world: MigrationWorld, **progress: object) -> None:
     world.jury.memory.recorded = replace(recorded, status=world.status)
 
 
-@pytest.mark.parametrize("claimed", ["HandOver", "ReleaseZooKeeper"])
+@pytest.mark.parametrize("claimed", [pytest.param("HandOver", marks=pytest.mark.long), "ReleaseZooKeeper"])
 def test_a_step_that_somebody_wrote_into_the_status_is_no_success(world: MigrationWorld, claimed: str) -> None:
     """Standing before Finalize; it said "every controller is finalized" while all of them migrated."""
     assert world.live(lambda: world.status.get("phase") == "AwaitingApproval" and world.step == "Finalize")

@@ -3,7 +3,7 @@
 import pytest
 
 from fakes.api_server import Object
-from simulation.migration_world import MigrationWorld
+from simulation.migration_world import HOW_FAR, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
 from switchover.core.zookeeper_groups import ZooKeeperGroup
 
@@ -19,12 +19,16 @@ def told(world: MigrationWorld, reason: str) -> Object:
     return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
 
 
-def finish(world: MigrationWorld) -> None:
+def gone(world: MigrationWorld, whole: bool) -> None:
     world.kafka.old_groups.clear()
-    assert world.run_to_the_end()
+    world.goes_on(whole)
+    assert not whole or world.end_state() == reference()[0]
 
 
-def test_it_waits_before_the_first_broker_leaves_zookeeper_and_goes_on_once_the_group_is_gone(world: MigrationWorld) -> None:
+@HOW_FAR
+def test_it_waits_before_the_first_broker_leaves_zookeeper_and_goes_on_once_the_group_is_gone(
+    world: MigrationWorld, whole: bool
+) -> None:
     world.kafka.old_groups["orders"] = OLD
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
     assert world.step == "MoveBrokers"
@@ -35,8 +39,7 @@ def test_it_waits_before_the_first_broker_leaves_zookeeper_and_goes_on_once_the_
     assert (found["subject"], found["observed"], found["verdict"]) == ("orders", "members: orders 2", "Wait")
     assert found["unblocks"].startswith("create a ConsumerGroupMigration of orders")
     assert ("ZooKeeperGroup", "orders") in [(item["code"], item["subject"]) for item in world.status["findings"]]
-    finish(world)
-    assert world.end_state() == reference()[0]
+    gone(world, whole)
 
 
 def test_it_points_at_the_migration_of_the_group(world: MigrationWorld) -> None:
@@ -55,15 +58,15 @@ def test_it_points_at_the_migration_of_the_group(world: MigrationWorld) -> None:
         " old consumers find no broker on KRaft"]
 
 
-def test_one_that_appears_in_the_middle_stops_the_next_batch(world: MigrationWorld) -> None:
+@HOW_FAR
+def test_one_that_appears_in_the_middle_stops_the_next_batch(world: MigrationWorld, whole: bool) -> None:
     until_step(world, "MoveBrokers", 1)
     world.kafka.old_groups["orders"] = OLD
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
     assert "no further batch starts" in told(world, "GroupOnZooKeeper")["message"]
     quiet_for(world, 600)
     assert sum(node.mode == "C" for node in world.kafka.nodes.values()) == 1
-    finish(world)
-    assert world.end_state() == reference()[0]
+    gone(world, whole)
 
 
 def test_a_rollback_does_not_wait_for_it(world: MigrationWorld) -> None:

@@ -98,7 +98,8 @@ def image(world: MigrationWorld, name: str = "kafka") -> str:
     return str(world.api.objects["statefulsets", name]["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
-@pytest.mark.parametrize(("protocol", "modes"), [("3.8", "AUBC"), ("3.5", "AURBC")])
+@pytest.mark.parametrize(("protocol", "modes"), [
+    pytest.param("3.8", "AUBC", marks=pytest.mark.long), ("3.5", "AURBC")])
 def test_older_brokers_are_upgraded_first(monkeypatch: pytest.MonkeyPatch, protocol: str, modes: str) -> None:
     world = old_world(monkeypatch, protocol)
     assert world.live(lambda: world.step == "RaiseProtocolVersion")

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.api_server import Object
 from fakes.kafka_world import Kafka
-from simulation.migration_world import CANARY, NAME, MigrationWorld
+from simulation.migration_world import CANARY, HOW_FAR, NAME, MigrationWorld
 from simulation.test_rollback import (
     LONG,
     assert_as_before,
@@ -57,7 +57,8 @@ def again(world: MigrationWorld) -> None:
 # --- what takes it back by itself -------------------------------------------------------------------------------------
 
 
-def test_a_copy_that_throws_is_undone_after_one_restart_of_the_controllers(world: MigrationWorld) -> None:
+@HOW_FAR
+def test_a_copy_that_throws_is_undone_after_one_restart_of_the_controllers(world: MigrationWorld, whole: bool) -> None:
     """The watchdog; K9 sees that no broker is restarted in the window."""
     world.kafka.copy_fails = True
     world.jury.memory.limits.without_controller = 300.0
@@ -69,7 +70,8 @@ def test_a_copy_that_throws_is_undone_after_one_restart_of_the_controllers(world
     assert (world.status["rollback"] or {}).get("failure") == "ClaimedNotCopied"
     assert_as_before(world)
     world.kafka.copy_fails = False
-    again(world)
+    if whole:
+        again(world)
 
 
 @pytest.mark.long
@@ -89,7 +91,8 @@ def test_controllers_that_merely_hung_are_restarted_and_the_copy_is_repeated(wor
     assert_as_never_turned(world)
 
 
-def test_a_stale_migration_node_stops_all_controllers_at_once(world: MigrationWorld) -> None:
+@HOW_FAR
+def test_a_stale_migration_node_stops_all_controllers_at_once(world: MigrationWorld, whole: bool) -> None:
     """As left behind by an older quorum: the controllers would delete every topic once their epoch has passed its own."""
     to_batch(world, "CopyMetadata", 1)
     world.kafka.tree.migration = MigrationNode(False, 3000, 5000, 4, 7, world.timeline.now())
@@ -98,10 +101,12 @@ def test_a_stale_migration_node_stops_all_controllers_at_once(world: MigrationWo
     assert (world.status["rollback"] or {}).get("failure") == "StaleMigrationNode"
     assert len(world.kafka.tree.metadata) == len(world.kafka.wanted) > 0
     assert_as_before(world)
-    again(world)
+    if whole:
+        again(world)
 
 
-def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWorld) -> None:
+@HOW_FAR
+def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWorld, whole: bool) -> None:
     """A broker that cannot start on KRaft crashes for ever: it is brought back, and then all the others."""
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(onFailure="RollBack"))
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
@@ -112,7 +117,8 @@ def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWo
     assert_as_before(world)
     quiet_for(world, 120)
     world.kafka.refuses.clear()
-    again(world)
+    if whole:
+        again(world)
 
 
 # --- trouble on the way back ------------------------------------------------------------------------------------------
@@ -292,7 +298,8 @@ def test_zookeeper_out_of_sight_stops_the_way_back(world: MigrationWorld, step: 
     assert_as_before(world)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=LONG) for n in range(1, 4))])
+@LONG
+@pytest.mark.parametrize("seed", range(4))
 def test_two_operators_at_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     world = MigrationWorld(monkeypatch, seed)
     to_batch(world, "MoveBrokers", 2)
@@ -301,7 +308,8 @@ def test_two_operators_at_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> No
     assert_as_before(world)
 
 
-@pytest.mark.parametrize("effect", [12, *(pytest.param(n, marks=LONG) for n in (20, *range(1, 40, 2)))])
+@LONG
+@pytest.mark.parametrize("effect", [12, 20, *range(1, 40, 2)])
 def test_an_operator_that_stood_still_does_no_harm(world: MigrationWorld, effect: int) -> None:
     """It stops right before one of its effects for longer than its Lease; another takes over; then it goes on."""
     to_batch(world, "MoveBrokers", 2)

@@ -5,11 +5,13 @@ server.properties are those of the demo.
 """
 
 import json
+import marshal
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
@@ -113,9 +115,24 @@ def server_properties(protocol: str = "3.9") -> str:
     return text.replace("inter.broker.protocol.version=3.9", f"inter.broker.protocol.version={protocol}")
 
 
-def given(protocol: str = "3.9") -> dict[str, str]:
+@cache
+def given(protocol: str = "3.9") -> MappingProxyType[str, str]:
     """What the demo's brokers are given by it."""
-    return dict(loads(server_properties(protocol)))
+    return MappingProxyType(loads(server_properties(protocol)))
+
+
+def _frozen(manifest: Mapping[str, Any]) -> bytes:
+    return marshal.dumps(manifest, 2)                   # without references, which are chance
+
+
+@cache
+def _changed(manifest: bytes, image: str) -> TemplateChange:
+    """What the template becomes by Switchover's patch."""
+    before = marshal.loads(manifest)
+    workload = Cluster(manifest=before).workload()
+    operations = [dict(operation) for operation in template.patch(workload, spec_of().brokers[0], image)]
+    after = jsonpatch.apply_patch(before, operations)["spec"]
+    return TemplateChange(after["template"], after["updateStrategy"])
 
 
 def stateful_set() -> dict[str, Any]:
@@ -263,8 +280,6 @@ class Cluster:
                 frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}))
             for name, broker_id in BROKERS.items()
         }
-        operations = template.patch(self.workload(), spec_of().brokers[0], UPGRADED if self.old else "")
-        after = jsonpatch.apply_patch(self.manifest, [dict(operation) for operation in operations])["spec"]
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
         return Examination(
             brokers={broker_id: self._known(told) for broker_id, told in brokers.items()},
@@ -277,7 +292,7 @@ class Cluster:
             classes_in_use=self._known(frozenset({"standard"})),
             malformed=self._known({}),
             idle_groups=self._known(IdleGroups({})),
-            template_changes={"kafka": self._known(TemplateChange(after["template"], after["updateStrategy"]))},
+            template_changes={"kafka": self._known(_changed(_frozen(self.manifest), UPGRADED if self.old else ""))},
         )
 
     def _known(self, value: Any) -> Known[Any]:
@@ -297,7 +312,7 @@ class Cluster:
                 for name, node in nodes.items()}
 
     def _revision(self) -> str:
-        return f"kafka-{crc32(json.dumps(self.manifest['spec']['template'], sort_keys=True).encode())}"
+        return f"kafka-{crc32(_frozen(self.manifest['spec']['template']))}"
 
     def _quorum_lives(self) -> bool:
         """Before there are controllers their facts are those of a quorum to come; nobody reads them."""
