@@ -3,7 +3,7 @@
 import pytest
 
 from fakes.api_server import Object
-from simulation.migration_world import HOW_FAR, MigrationWorld
+from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
 from switchover.core.zookeeper_groups import ZooKeeperGroup
 
@@ -30,10 +30,11 @@ def test_it_waits_before_the_first_broker_leaves_zookeeper_and_goes_on_once_the_
     world: MigrationWorld, whole: bool
 ) -> None:
     world.kafka.old_groups["orders"] = OLD
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
     assert world.step == "MoveBrokers"
     assert "openTime" not in world.status["progress"]
-    quiet_for(world, 1200)                                        # longer than a step's patience: nobody is to blame
+    quiet_for(world, 120)                                         # longer than a step's patience: nobody is to blame
     assert world.phase == "Running"
     found = told(world, "GroupOnZooKeeper")
     assert (found["subject"], found["observed"], found["verdict"]) == ("orders", "members: orders 2", "Wait")
@@ -64,7 +65,7 @@ def test_one_that_appears_in_the_middle_stops_the_next_batch(world: MigrationWor
     world.kafka.old_groups["orders"] = OLD
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
     assert "no further batch starts" in told(world, "GroupOnZooKeeper")["message"]
-    quiet_for(world, 600)
+    quiet_for(world, 120)
     assert sum(node.mode == "C" for node in world.kafka.nodes.values()) == 1
     gone(world, whole)
 
