@@ -26,7 +26,6 @@ from adapters.servers import ZooKeeperServer, srvr
 from fakes.metadata_sides import nodes_of
 from fakes.planted_trees import METADATA, Nodes, state
 from switchover.adapters.znode_copy import KazooTree
-from switchover.core.kraft.rehearsal import PROCESSES
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Topic
 from switchover.metadata.tree import state_path
 from switchover.ports import Access
@@ -37,6 +36,8 @@ from switchover.rehearsal.report import TO_DUAL_WRITE
 from switchover.rehearsal.tree import COPIED, Tree
 
 BROKERS = (1, 2, 3)
+CONFIGURED = ("zookeeper", "controller", "canary")
+"""The processes of a replica, by the names of their configurations."""
 
 
 def tree(topics: int) -> Nodes:
@@ -93,7 +94,7 @@ class Memory:
     """The most memory that each process of a replica below `directory` ever had, and this one since `begin`."""
 
     def __init__(self, directory: Path) -> None:
-        self._running = re.compile(rf"{re.escape(str(directory))}/commands/({'|'.join(PROCESSES)})")
+        self._running = re.compile(rf"{re.escape(str(directory))}/commands/({'|'.join(CONFIGURED)})")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self.most: dict[str, int] = {}
@@ -168,7 +169,7 @@ async def measure(topics: int, directory: Path) -> str:
         f"{quiet:.1f} / {beside:.1f}", f"{sum(map(len, parts)) / 1e6:.2f} MB in {len(parts)}", seconds["load"],
         seconds["controller"], seconds[TO_DUAL_WRITE], seconds["broker"], seconds["finalize"], seconds["all"],
         f"{on_disk / 2**20:.0f} MB", f"{operator} MiB",
-        " / ".join(str(memory.most[process]) for process in PROCESSES) + f" / {memory.of_this_process()} MiB")
+        " / ".join(str(memory.most[name]) for name in CONFIGURED) + f" / {memory.of_this_process()} MiB")
     return f"| {' | '.join(cells)} |"
 
 
