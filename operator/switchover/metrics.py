@@ -37,7 +37,7 @@ class _Told:
 
 
 class MigrationFigures:
-    """The figures of all migrations of one kind, by their names; those of one that is gone vanish with it."""
+    """Those of all migrations of one kind in one namespace, by their names; those of one that is gone vanish with it."""
 
     def __init__(self) -> None:
         self._told: dict[str, _Told] = {}
@@ -69,35 +69,35 @@ class MigrationFigures:
 
 
 class _AllFigures(Collector):
-    """The figures of every kind of migration."""
+    """The figures of every kind of migration in every namespace: (kind, namespace) -> those of its migrations."""
 
-    def __init__(self, namespace: str) -> None:
-        self.kinds: dict[str, MigrationFigures] = {}
-        self._namespace = namespace
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], MigrationFigures] = {}
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         """Every metric with the values of all migrations, as prometheus_client asks for them on a scrape."""
         info = GaugeMetricFamily(INFO, "1 for each migration: whose uid it is that the others carry",
                                  labels=("migration", "namespace", "kind", "name"))
-        for kind_of_resource, known in tuple(self.kinds.items()):
+        for (kind_of_resource, namespace), known in tuple(self.known.items()):
             for uid, name in known.names():
-                info.add_metric((uid, self._namespace, kind_of_resource, name), 1)
+                info.add_metric((uid, namespace, kind_of_resource, name), 1)
         yield info
         for name, metric in METRICS.items():
             kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
             family = kind(name, metric.says, labels=("migration", *metric.labels))
-            for figures_of_kind in tuple(self.kinds.values()):
-                for uid, figure in figures_of_kind.of(name):
+            for told in tuple(self.known.values()):
+                for uid, figure in told.of(name):
                     family.add_metric((uid, *figure.labels), figure.value)
             yield family
 
 
 class Metrics:
-    """The operator's metrics. `now` is a monotonic clock in seconds, `namespace` the one that is served."""
+    """The operator's metrics. `now` is a monotonic clock in seconds."""
 
-    def __init__(self, registry: CollectorRegistry, now: Callable[[], float], namespace: str) -> None:
+    def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
         self.now = now
-        self._figures = _AllFigures(namespace)
+        self._figures = _AllFigures()
+        self._oldest: dict[str, list[Callable[[], float]]] = {}
         registry.register(self._figures)
         self.pass_seconds = Histogram(
             "switchover_pass_seconds",
@@ -120,9 +120,15 @@ class Metrics:
             labelnames=("kind",), registry=registry,
         )
 
-    def migrations(self, kind: str) -> MigrationFigures:
-        """Where the figures of that kind of migration are told."""
-        return self._figures.kinds.setdefault(kind, MigrationFigures())
+    def migrations(self, kind: str, namespace: str) -> MigrationFigures:
+        """Where the figures of that kind of migration in that namespace are told."""
+        return self._figures.known.setdefault((kind, namespace), MigrationFigures())
+
+    def asks_oldest_pass(self, kind: str, seconds: Callable[[], float]) -> None:
+        """One more that knows how long ago a resource of the kind was served: the greatest counts."""
+        asked = self._oldest.setdefault(kind, [])
+        asked.append(seconds)
+        self.oldest_pass.labels(kind).set_function(lambda: max(each() for each in asked))
 
     def notice(self, at: float) -> None:
         """The pass that starts in this context answers to something noticed at that time."""

@@ -178,9 +178,9 @@ class Reconciler(Generic[M, P]):
     async def _list_leftovers(self, migration: M) -> None:
         """Tell what stays, in the log and in Events, which outlive the object."""
         metadata, progress = migration.metadata, migration.status.progress
-        logger.info("deleted at %s %s", progress.step, progress.direction, extra={"migration": metadata.name})
+        logger.info("deleted at %s %s", progress.step, progress.direction, extra=self._about(metadata.name))
         for item in await (await self._remember(metadata.name, migration)).observer.leftovers(migration):
-            logger.info("left behind: %s", item, extra={"migration": metadata.name})
+            logger.info("left behind: %s", item, extra=self._about(metadata.name))
             await self._announce(metadata.name, metadata.uid, "LeftBehind", item)
 
     # --- the pass, piece by piece -------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Reconciler(Generic[M, P]):
         self._telemetry.told(metadata.name, metadata.uid, self._kind.figures(after, picture),
                              waits_of(decision.judged.values(), passed))
         if moved:
-            logger.info("recorded: %s", decision.note, extra={"migration": metadata.name})
+            logger.info("recorded: %s", decision.note, extra=self._about(metadata.name))
             await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
         for call in calls_of(migration.status, after.status) if writes else ():
             await self._call(metadata.name, metadata.uid, call, memory.called)
@@ -252,7 +252,7 @@ class Reconciler(Generic[M, P]):
 
     async def _perform(self, migration: M, effect: Effect, memory: _Memory[M, P]) -> None:
         """One effect. A refusal (a budget, say) is told in `waitingFor`, and tried again in the next pass."""
-        logger.info("act: %s", effect, extra={"migration": migration.metadata.name})
+        logger.info("act: %s", effect, extra=self._about(migration.metadata.name))
         try:
             match effect:
                 case Apply(manifest):
@@ -285,6 +285,10 @@ class Reconciler(Generic[M, P]):
         """Take or renew the Lease of what this migration changes; "" while its name is not known, and once it has ended."""
         lease = "" if picture.position.finished else self._kind.claims(migration, picture)
         return await self._workloads.hold_lease(lease, self._holder(migration), LEASE_SECONDS) if lease else ""
+
+    def _about(self, name: str) -> dict[str, str]:
+        """Whose line of the log it is."""
+        return {"migration": name, "namespace": self._namespace}
 
     def _holder(self, migration: M) -> str:
         return f"{migration.metadata.uid}/{self._identity}"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from switchover.core.policy import Policy
 
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
+EVERYWHERE = ""
+"""Instead of a namespace's name: all of them."""
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -18,11 +20,13 @@ class BadSettings(Exception):
 class Settings:
     """The operator's settings.
 
-    `namespace` is the only one that it touches; of the resources it serves those of `kinds`, and watches no others;
-    `identity` names this instance in Leases; `kubeconfig` is empty in a pod, where the service account counts.
+    `namespace` is that of its own pod; it serves what lives in `watched`, where EVERYWHERE alone is all namespaces, and
+    touches no other. Of the resources it serves those of `kinds`, and watches no others; `identity` names this instance in
+    Leases; `kubeconfig` is empty in a pod, where the service account counts.
     """
 
     namespace: str
+    watched: tuple[str, ...]
     kinds: frozenset[str]
     identity: str
     kubeconfig: str
@@ -40,8 +44,9 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
     | variable     | meaning                                            | default |
     |--------------|----------------------------------------------------|---------|
-    | POD_NAMESPACE| the namespace that the operator works in           | needed  |
+    | POD_NAMESPACE| the namespace that the operator runs in            | needed  |
     | POD_NAME     | the name of this instance                          | needed  |
+    | WATCH        | the namespaces that it serves, separated by commas; * for all | POD_NAMESPACE |
     | KINDS        | the resources that it serves, separated by commas  | both    |
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
@@ -53,10 +58,12 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | LOG_LEVEL    | DEBUG, INFO, WARNING or ERROR                      | INFO    |
     | LOG_FORMAT   | json or text                                       | json    |
     """
+    namespace = _needed(environment, "POD_NAMESPACE")
     settings = Settings(
-        namespace=_needed(environment, "POD_NAMESPACE"),
+        namespace=namespace,
+        watched=_watched(environment, namespace),
         kinds=_kinds(environment.get("KINDS", ",".join(KINDS))),
-        identity=_needed(environment, "POD_NAME"),
+        identity=f"{namespace}/{_needed(environment, 'POD_NAME')}",
         kubeconfig=environment.get("KUBECONFIG", ""),
         allow=Policy(_several(environment, "ALLOW_IMAGES"), _several(environment, "ALLOW_CLAIMS")),
         image=environment.get("IMAGE", "").strip(),
@@ -76,6 +83,16 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
     if not value:
         raise BadSettings(f"{name} is not set; in a pod it comes from the downward API (fieldRef)")
     return value
+
+
+def _watched(environment: Mapping[str, str], own: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(_several(environment, "WATCH"))) or (own,)
+    if found == ("*",):
+        return (EVERYWHERE,)
+    for name in found:
+        if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name) is None:
+            raise BadSettings(f"WATCH has {name[:63]!r}; it must be names of namespaces with commas between, or * alone")
+    return found
 
 
 def _several(environment: Mapping[str, str], name: str) -> tuple[str, ...]:

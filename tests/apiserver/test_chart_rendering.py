@@ -76,6 +76,11 @@ def test_the_charts_crds_are_those_of_the_models() -> None:
     ("admissionPolicies.bindApprovers=maybe", "must be one of true, false, 'auto'"),
     ("admissionPolicies.fourEyes=true,admissionPolicies.bindApprovers=false", "fourEyes needs bindApprovers"),
     ("rbac.secrets.read={kafka-client}", "rbac.secrets.write must name STATEFULSET-switchover"),
+    ("watch.namespaces={Shop}", "at '/watch/namespaces/0'"),
+    ("watch.namespaces={shop,shop}", "at '/watch/namespaces'"),
+    ("watch.namespaces={shop},watch.all=true", "watch.all serves every namespace: let watch.namespaces be empty"),
+    ("watch.all=true,networkPolicy.enabled=true", "networkPolicy.servers.to means the release's own namespace"),
+    ("watch.namespaces={shop},networkPolicy.enabled=true", "say where servers are"),
 ])
 def test_a_value_that_does_not_serve_is_refused_in_words(value: str, words: str) -> None:
     assert words in refusal(value)
@@ -241,6 +246,73 @@ def test_editors_of_the_cluster_migrate_and_do_not_approve_where_the_values_say_
     assert not roles
 
 
+# --- more than one namespace --------------------------------------------------------------------------------------------
+
+PEOPLE = ("viewer", "migrator", "approver")
+
+
+def operators_watch(documents: list[dict[str, Any]]) -> str:
+    [container] = of(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+    [told] = (str(variable["value"]) for variable in container["env"] if variable["name"] == "WATCH")
+    return told
+
+
+def placed(documents: list[dict[str, Any]], kind: str) -> set[tuple[str, str]]:
+    """(namespace, name); without a namespace it is that of the release, or none where the kind has none."""
+    return {(each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in documents if each["kind"] == kind}
+
+
+def test_each_namespace_that_is_named_gets_the_role_that_the_own_has_by_default() -> None:
+    documents, wanted = rendered("watch.namespaces={shop,bank}"), role()
+    names = ["switchover", *(f"switchover-{each}" for each in PEOPLE)]
+    served = {(namespace, name) for namespace in ("shop", "bank") for name in names}
+    assert placed(documents, "Role") == served | {("", "switchover-doctor")}
+    for each in documents:
+        if each["kind"] == "Role" and each["metadata"]["name"] == "switchover":
+            assert each["rules"] == wanted
+    assert of(documents, "Role", "switchover-doctor")["rules"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}], "helm test looks for the pod, and that is all"
+    assert placed(documents, "RoleBinding") == {("shop", "switchover"), ("bank", "switchover"), ("", "switchover-doctor")}
+    subjects = [each["subjects"] for each in documents if each["kind"] == "RoleBinding"]
+    assert subjects == [[{"kind": "ServiceAccount", "name": "switchover", "namespace": "kafka"}]] * 3
+    assert not {each["kind"] for each in documents} & {"ClusterRole", "ClusterRoleBinding"}
+    assert operators_watch(documents) == "shop,bank"
+    assert ("", "switchover-doctor") not in placed(rendered("watch.namespaces={kafka,bank}"), "Role")
+
+
+def test_all_namespaces_take_a_cluster_role_with_the_same_rules() -> None:
+    documents = rendered("watch.all=true")
+    assert of(documents, "ClusterRole", "kafka-switchover")["rules"] == role()
+    peoples = {("", f"kafka-switchover-{each}") for each in PEOPLE}
+    assert placed(documents, "ClusterRole") == {("", "kafka-switchover")} | peoples
+    binding = of(documents, "ClusterRoleBinding", "kafka-switchover")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "switchover", "namespace": "kafka"}]
+    assert binding["roleRef"]["name"] == "kafka-switchover"
+    assert not {each["kind"] for each in documents} & {"Role", "RoleBinding"}
+    assert operators_watch(documents) == "*"
+    assert operators_watch(rendered()) == "kafka"
+
+
+@pytest.mark.parametrize(("watch", "where"), [
+    ("rbac.roles=true", ["kafka"]), ("watch.namespaces={shop,bank}", ["shop", "bank"]), ("watch.all=true", None)])
+def test_policies_hold_where_the_operator_serves(watch: str, where: list[str] | None) -> None:
+    documents = rendered(watch, "admissionPolicies.guardWorkloads=true", "admissionPolicies.bindApprovers=true")
+    bindings = [each["spec"].get("matchResources") for each in documents if each["kind"] == f"{ADMISSION}Binding"]
+    selector = {"namespaceSelector": {"matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": where}]}}
+    assert bindings == [selector if where else None] * 2
+
+
+def test_an_operator_in_another_namespace_reaches_the_controllers() -> None:
+    documents = rendered(POLICY, "watch.namespaces={kafka,shop}",
+                         "networkPolicy.servers.to[0].namespaceSelector.matchLabels.a=b")
+    found = {each["metadata"].get("namespace"): each["spec"]["ingress"][0]["from"] for each in documents
+             if each["metadata"]["name"] == "switchover-controllers"}
+    here, pod = {"podSelector": {}}, of(documents, "Deployment")["spec"]["selector"]
+    assert found == {"kafka": [here], "shop": [here, {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kafka"}}, "podSelector": pod}]}
+
+
 # --- admission ----------------------------------------------------------------------------------------------------------
 
 ADMISSION = "ValidatingAdmissionPolicy"
@@ -336,7 +408,7 @@ def test_the_pod_monitor_selects_the_operators_pod_and_its_port_by_name() -> Non
 def test_each_alert_has_a_summary_and_a_runbook_that_is_there_and_asks_for_metrics_that_are() -> None:
     rules = [rule for group in of(rendered(*RULES), "PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
     registry = CollectorRegistry()
-    Metrics(registry, lambda: 0.0, "kafka")
+    Metrics(registry, lambda: 0.0)
     known = {sample for family in registry.collect() for sample in (family.name, f"{family.name}_total")}
     for rule in rules:
         page, _, anchor = rule["annotations"]["runbook_url"].removeprefix("https://git.example.com/").partition("#")

@@ -31,7 +31,7 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Adapters, Connections
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.policy import NOTHING_MORE
-from switchover.handlers import Loops, register, serve
+from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.reconcile import Reconciler
 
@@ -357,17 +357,18 @@ async def operate(
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
     connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka))
-    metrics = Metrics(metrics_registry, timeline.now, NAMESPACE)
+    metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
         KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,
-        metrics.migrations("KafkaMigration"), DOCS)
-    registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(login)
-    loops = Loops(
-        "KafkaMigration", reconciler.reconcile, reconciler.release, migrations.set_finalizer, reconciler.close, metrics)
-    register(registry, ("switchover.dev", "v1alpha1", "kafkamigrations"), loops)
-    await serve(registry, metrics, NAMESPACE)
+        metrics.migrations("KafkaMigration", NAMESPACE), DOCS)
+    watch = Watch(NAMESPACE)
+    kopf.on.login(registry=watch.registry)(login)
+    loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
+                  reconciler.close, metrics)
+    register(watch, ("switchover.dev", "v1alpha1", "kafkamigrations"),
+             LoopsByNamespace("KafkaMigration", lambda _: loops, metrics))
+    await serve([watch], metrics)
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:

@@ -11,7 +11,7 @@ from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from simulation.virtual_time import Timeline, live
 from switchover.adapters.migrations import KubernetesMigrations
-from switchover.handlers import FINALIZER, Loops, register, serve
+from switchover.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.ports import Fenced, Unreachable
 
@@ -81,14 +81,15 @@ class World:
         def operator() -> Coroutine[Any, Any, None]:
             migrations = KubernetesMigrations(
                 SimulatedApiServer(incarnation, NAMESPACE), self.timeline, "KafkaMigration", RESOURCE[2])
-            metrics = Metrics(self.metrics, self.timeline.now, "sim")
+            metrics = Metrics(self.metrics, self.timeline.now)
             counting = Counting(MeasuredMigrations(migrations, metrics), self.acted, self.holding)
             prepare(counting)
-            registry = kopf.OperatorRegistry()
-            kopf.on.login(registry=registry)(login)
-            loops = Loops("Probe", counting.reconcile, counting.release, migrations.set_finalizer, counting.close, metrics)
-            register(registry, RESOURCE, loops)
-            return serve(registry, metrics, NAMESPACE)
+            watch = Watch(NAMESPACE)
+            kopf.on.login(registry=watch.registry)(login)
+            loops = Loops("Probe", NAMESPACE, counting.reconcile, counting.release, migrations.set_finalizer, counting.close,
+                          metrics)
+            register(watch, RESOURCE, LoopsByNamespace("Probe", lambda _: loops, metrics))
+            return serve([watch], metrics)
 
         return live(self.timeline, self.api, incarnation, operator, until, limit, kill_when)
 

@@ -1,4 +1,4 @@
-"""Reading what belongs to no namespace: one refusal holds for all of its kind, for a while."""
+"""Reading what belongs to no namespace: one refusal holds for all of its kind, for a while. No path leads out of the own."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden
-from switchover.ports import Unreachable
+from switchover.ports import Refused, Unreachable
 
 
 class Answering(ApiServer):
@@ -48,3 +48,23 @@ def test_a_server_that_does_not_answer_is_asked_again() -> None:
         with pytest.raises(Unreachable):
             loop.run_until_complete(server.beyond("/api/v1/nodes", "a"))
     assert len(server.asked) == 2
+
+
+def test_the_same_connections_serve_another_namespace_and_no_refusal_is_heard_twice() -> None:
+    loop, here = VirtualLoop(), Answering()
+    here.namespace = "shop"
+    there = here.within("bank")
+    assert here.path("v1", "Secret", "x") == "/api/v1/namespaces/shop/secrets/x"
+    assert there.path("v1", "Secret", "x") == "/api/v1/namespaces/bank/secrets/x"
+    for each in (here, there):
+        with pytest.raises(Forbidden):
+            loop.run_until_complete(each.beyond("/api/v1/nodes", "a"))
+    assert here.asked == ["/api/v1/nodes/a"]
+
+
+@pytest.mark.parametrize("name", ["../../bank/secrets/x", "..", ".", "x/y", "x%2fy", "x?y", "x#y", "x\n", "X", "-x"])
+def test_no_name_leads_out_of_the_namespace(name: str) -> None:
+    server = Answering()
+    server.namespace = "shop"
+    with pytest.raises(Refused, match="is not the name of an object"):
+        server.path("v1", "Secret", name)

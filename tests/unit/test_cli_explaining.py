@@ -81,15 +81,25 @@ def test_the_exit_code_is_of_what_is_wrong_and_not_of_what_was_not_seen() -> Non
 
 
 def test_of_a_log_what_speaks_of_the_object_is_shown() -> None:
-    found = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka"}})
+    found = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "namespace": "shop"}})
     log = [
+        '{"timestamp": "T", "severity": "info", "message": "act: a", "migration": "kafka", "namespace": "shop"}',
+        '{"timestamp": "T", "severity": "info", "message": "act: b", "migration": "kafka", "namespace": "bank"}',
         '{"timestamp": "T", "severity": "info", "message": "act: evict kafka-0", "migration": "kafka"}',
         '{"timestamp": "T", "severity": "info", "message": "act: evict x", "migration": "other"}',
         '{"timestamp": "T", "severity": "warn", "message": "kafka: nobody answers; next try in 2 s"}',
         '{"message": "not-kafka: nobody"}', "2026 switchover [WARNING] kafka: refused", "kafka is up", '{"broken']
     assert list(talking.about(log, found)) == [
-        "T info act: evict kafka-0", "T warn kafka: nobody answers; next try in 2 s",
+        "T info act: a", "T info act: evict kafka-0", "T warn kafka: nobody answers; next try in 2 s",
         "2026 switchover [WARNING] kafka: refused"]
+
+
+@pytest.mark.parametrize(("watch", "served"), [
+    ("shop", True), ("bank,shop", True), ("*", True), ("bank", False), ("", False)])
+def test_an_operator_elsewhere_counts_where_it_serves_the_namespace(watch: str, served: bool) -> None:
+    variables = [{"name": "POD_NAMESPACE", "valueFrom": {}}, {"name": "WATCH", "value": watch}]
+    pod = {"spec": {"containers": [{"name": "proxy"}, {"name": "operator", "env": variables}]}}
+    assert talking.serves(pod, "shop") is served
 
 
 def at(phase: str, *, hold: bool = False, observed: int = 2) -> Found:

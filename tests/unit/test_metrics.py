@@ -145,7 +145,7 @@ def test_no_word_of_a_tenant_is_ever_a_label():
     status = next_status(own, picture, decision, Spent(), None, {}).model_copy(
         update={"progress": told(picture).progress.model_copy(update={"step": canary})})
     registry = CollectorRegistry()
-    Metrics(registry, lambda: 0.0, "shop").migrations("KafkaMigration").told(
+    Metrics(registry, lambda: 0.0).migrations("KafkaMigration", "shop").told(
         canary, UID, figures(picture.spec, status, picture), waits_of(decision.judged.values(), 1.0))
     text = scraped(registry)
     (named,) = [line for line in text.splitlines() if "canary" in line]
@@ -160,7 +160,7 @@ def judged(gate: str, opened: bool) -> Judgement:
 
 def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     registry = CollectorRegistry()
-    migrations = Metrics(registry, lambda: 0.0, "shop").migrations("KafkaMigration")
+    migrations = Metrics(registry, lambda: 0.0).migrations("KafkaMigration", "shop")
     waits = waits_of([judged("AllInSync", False), judged("QuorumUp", True), judged("Replace/kafka-1", False),
                       judged("Replace/kafka-2", False)], 2.5)
     migrations.told("one", "uid-1", (), waits)
@@ -181,20 +181,23 @@ def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     assert "uid-2" not in scraped(registry)
 
 
-def test_each_migration_has_one_metric_that_says_its_name_to_join_on():
+def test_each_migration_has_one_metric_that_says_its_name_and_namespace_to_join_on():
     registry = CollectorRegistry()
-    metrics = Metrics(registry, lambda: 0.0, "shop")
-    clusters, members = metrics.migrations("KafkaMigration"), metrics.migrations("ConsumerGroupMigration")
+    metrics = Metrics(registry, lambda: 0.0)
+    clusters, members = metrics.migrations("KafkaMigration", "shop"), metrics.migrations("ConsumerGroupMigration", "shop")
     clusters.told("kafka", "uid-1", (), {})
     members.told("kafka", "uid-2", (), {})
+    metrics.migrations("KafkaMigration", "bank").told("kafka", "uid-3", (), {})
 
-    def info(kind: str, uid: str) -> float | None:
+    def info(kind: str, uid: str, namespace: str = "shop") -> float | None:
         return registry.get_sample_value(
-            "switchover_migration_info", {"migration": uid, "namespace": "shop", "kind": kind, "name": "kafka"})
+            "switchover_migration_info", {"migration": uid, "namespace": namespace, "kind": kind, "name": "kafka"})
 
     assert (info("KafkaMigration", "uid-1"), info("ConsumerGroupMigration", "uid-2")) == (1, 1)
+    assert (info("KafkaMigration", "uid-3", "bank"), info("KafkaMigration", "uid-1", "bank")) == (1, None)
     clusters.gone("kafka")
     assert (info("KafkaMigration", "uid-1"), info("ConsumerGroupMigration", "uid-2")) == (None, 1)
+    assert info("KafkaMigration", "uid-3", "bank") == 1, "another one of that name, elsewhere"
 
 
 def test_every_metric_is_in_the_guide_with_its_type_and_labels():

@@ -1,5 +1,6 @@
 """The operator put together: it watches what it serves, and nothing else."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -20,23 +21,56 @@ class Anything:
     def join(self, seconds: float) -> None: ...
 
 
-@pytest.mark.parametrize(("kinds", "watched"), [
-    ("KafkaMigration", ["kafkamigrations"]),
-    ("ConsumerGroupMigration", ["consumergroupmigrations"]),
-    ("ConsumerGroupMigration,KafkaMigration", ["kafkamigrations", "consumergroupmigrations"]),
-])
-async def test_it_watches_the_kinds_that_it_serves(kinds: str, watched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be refused the others, and Kopf's watch tries again for ever."""
-    found: list[str] = []
+@pytest.fixture
+def watches(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What Kopf is asked to watch; nobody tells anything."""
+    asked: list[dict[str, Any]] = []
 
-    async def nothing(*_: Any, **__: Any) -> Anything:
+    async def connected(*_: Any, **__: Any) -> Anything:
         return Anything()
 
-    monkeypatch.setattr(run, "connect", nothing)
-    monkeypatch.setattr(run.kopf, "operator", nothing)
+    async def watched(stop_flag: Any, **arguments: Any) -> None:
+        asked.append(arguments)
+
+    monkeypatch.setattr(run, "connect", connected)
+    monkeypatch.setattr(run.kopf, "operator", watched)
     monkeypatch.setattr(run, "log_as", lambda _: None)
     monkeypatch.setattr(run, "start_http_server", lambda *_, **__: (Anything(), Anything()))
+    monkeypatch.setattr(run, "answering", lambda *_: nullcontext())
     monkeypatch.setattr(run.sys, "setrecursionlimit", lambda _: None)
-    monkeypatch.setattr(run, "register", lambda _, resource, loops: found.append(resource[2]))
-    await run.run_operator(read_settings({"POD_NAMESPACE": "kafka", "POD_NAME": "operator-0", "KINDS": kinds}))
-    assert found == watched
+    return asked
+
+
+async def operate(**settings: str) -> None:
+    await run.run_operator(read_settings({"POD_NAMESPACE": "kafka", "POD_NAME": "operator-0", **settings}))
+
+
+@pytest.mark.parametrize(("kinds", "watched"), [
+    ("KafkaMigration", {"kafkamigrations"}),
+    ("ConsumerGroupMigration", {"consumergroupmigrations"}),
+    ("ConsumerGroupMigration,KafkaMigration", {"kafkamigrations", "consumergroupmigrations"}),
+])
+async def test_it_watches_the_kinds_that_it_serves(
+    kinds: str, watched: set[str], watches: list[dict[str, Any]]
+) -> None:
+    """It would be refused the others, and Kopf's watch tries again for ever."""
+    await operate(KINDS=kinds)
+    (only,) = watches
+    assert {handler.selector.any_name for handler in only["registry"]._watching.get_all_handlers()
+            } == {f"{each}" for each in watched}
+
+
+@pytest.mark.parametrize(("watch", "asked"), [
+    ("", [{"namespaces": ["kafka"]}]),
+    ("shop", [{"namespaces": ["shop"]}]),
+    ("shop,bank", [{"namespaces": ["shop"]}, {"namespaces": ["bank"]}]),
+    ("*", [{"clusterwide": True}]),
+])
+async def test_it_watches_the_namespaces_that_it_serves(
+    watch: str, asked: list[dict[str, Any]], watches: list[dict[str, Any]]
+) -> None:
+    """Its own is one of them only if it is named."""
+    await operate(WATCH=watch)
+    found = [{key: each[key] for key in ("namespaces", "clusterwide") if key in each} for each in watches]
+    assert found == asked[:len(found)]
+    assert found, "the first that ends tells the others"

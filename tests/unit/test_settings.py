@@ -3,21 +3,32 @@
 import pytest
 
 from switchover.core.policy import Policy
-from switchover.settings import BadSettings, Settings, read_settings
+from switchover.settings import EVERYWHERE, BadSettings, Settings, read_settings
 
 NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 
 
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
-        namespace="kafka", kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}), identity="switchover-1",
-        kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080, metrics_port=9090,
+        namespace="kafka", watched=("kafka",), kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}),
+        identity="kafka/switchover-1", kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080, metrics_port=9090,
         log_level="INFO", json_logs=True)
 
 
 def test_what_is_allowed() -> None:
     settings = read_settings(NEEDED | {"ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline"})
     assert settings.allow == Policy(("kafka", "registry.example/team/*"), ("pipeline",))
+
+
+@pytest.mark.parametrize(("watch", "watched"), [
+    ("", ("kafka",)), ("shop", ("shop",)), ("shop, bank,shop,", ("shop", "bank")), ("*", (EVERYWHERE,))])
+def test_which_namespaces_are_served(watch: str, watched: tuple[str, ...]) -> None:
+    assert read_settings(NEEDED | {"WATCH": watch}).watched == watched
+
+
+def test_pods_of_one_name_in_two_namespaces_are_two_holders_of_a_lease() -> None:
+    here, there = (read_settings(NEEDED | {"POD_NAMESPACE": namespace, "WATCH": "shop"}) for namespace in ("one", "two"))
+    assert here.identity != there.identity
 
 
 def test_one_kind_alone() -> None:
@@ -28,6 +39,9 @@ def test_one_kind_alone() -> None:
     ("change", "words"),
     [
         ({"POD_NAMESPACE": " "}, ["POD_NAMESPACE is not set"]),
+        ({"WATCH": "shop,*"}, ["WATCH has '*'", "names of namespaces", "* alone"]),
+        ({"WATCH": "Shop"}, ["WATCH has 'Shop'"]),
+        ({"WATCH": "a/b"}, ["WATCH has 'a/b'"]),
         ({"KINDS": "KafkaMigrations"}, ["KINDS is 'KafkaMigrations'", "KafkaMigration, ConsumerGroupMigration, or both"]),
         ({"KINDS": ""}, ["KINDS is ''"]),
         ({"POD_NAME": ""}, ["POD_NAME is not set", "downward API"]),

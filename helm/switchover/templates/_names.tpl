@@ -17,6 +17,37 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- .Values.fullnameOverride | default $name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* Of what belongs to the cluster, and so has no namespace to be told apart by. */ -}}
+{{- define "switchover.clusterwide" -}}
+{{ .Release.Namespace }}-{{ include "switchover.name" . }}
+{{- end }}
+
+{{- /* The namespaces that are served, with commas between them; of all of them, nothing. */ -}}
+{{- define "switchover.watched" -}}
+{{- with .Values.watch }}
+{{- if and .all .namespaces }}{{ fail "watch.all serves every namespace: let watch.namespaces be empty" }}{{ end }}
+{{- if not .all }}{{ .namespaces | default (list $.Release.Namespace) | join "," }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* A role for people, as whoever binds it names it; the list is the chart's context and which role. */ -}}
+{{- define "switchover.peoplesRole" -}}
+{{- $root := index . 0 }}
+{{- if include "switchover.watched" $root }}role {{ include "switchover.name" $root }}-{{ index . 1 }}
+{{- else }}clusterrole {{ include "switchover.clusterwide" $root }}-{{ index . 1 }}
+{{- end }}
+{{- end }}
+
+{{- /* Where a policy of the API server holds. */ -}}
+{{- define "switchover.matchWatched" -}}
+{{- with include "switchover.watched" . }}
+matchResources:
+  namespaceSelector:
+    matchExpressions:
+      - {key: kubernetes.io/metadata.name, operator: In, values: {{ splitList "," . | toJson }}}
+{{- end }}
+{{- end }}
+
 {{- define "switchover.account" -}}
 {{- $account := .Values.serviceAccount }}
 {{- if not (or $account.create $account.name) }}

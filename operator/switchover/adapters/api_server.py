@@ -5,6 +5,8 @@ Built on `kubernetes.aio.dynamic`, whose plain dictionaries cost 64 MiB of memor
 """
 
 import asyncio
+import copy
+import re
 from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,6 +105,7 @@ def _load_service_account(configuration: Configuration, namespace: str) -> str:
         raise _unreadable("the pod's service account", error) from None
 
 
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _NO_KUBECONFIG = (ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError)
 """What the library raises for a file that is none: it walks whatever YAML it is given."""
@@ -123,6 +126,12 @@ class ApiServer:
         self._forbidden: dict[str, tuple[float, str]] = {}
         self._dynamic = DynamicClient(client)  # type: ignore[no-untyped-call]
 
+    def within(self, namespace: str) -> "ApiServer":
+        """The same connections for requests in another namespace; closing one closes both."""
+        other = copy.copy(self)
+        other.namespace = namespace
+        return other
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()  # type: ignore[no-untyped-call]
@@ -136,7 +145,12 @@ class ApiServer:
         return self.resource_path(api_version, plural, name, subresource)
 
     def resource_path(self, api_version: str, plural: str, name: str = "", subresource: str = "") -> str:
-        """The same by the plural name of the resource, as custom resources need it."""
+        """The same by the plural name of the resource, as custom resources need it.
+
+        Refused for a name that no object has: one with a slash would lead out of our namespace.
+        """
+        if name and not _NAME.fullmatch(name):
+            raise Refused(f"{name[:80]!r} is not the name of an object")
         root = "apis" if "/" in api_version else "api"
         parts = (root, api_version, "namespaces", self.namespace, plural, name, subresource)
         return "/" + "/".join(part for part in parts if part)

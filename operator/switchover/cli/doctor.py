@@ -103,9 +103,15 @@ async def _releases(server: ApiServer) -> list[Line]:
 
 
 async def _pods(server: ApiServer) -> list[Line]:
-    pods = await operator_pods(server)
+    none = f"none in namespace {server.namespace}"
+    try:
+        pods = await operator_pods(server)
+    except Forbidden as error:
+        looked_at = any(is_current(each.resource) for each in await every(server))
+        elsewhere = f"{none}, and one that serves it from another namespace cannot be seen: {error.told}"
+        return [Line("operator", None if looked_at else False, elsewhere)]
     return [_pod(each) for each in pods] or [
-        Line("operator", False, f"none in namespace {server.namespace}: nothing moves without one")]
+        Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves without one")]
 
 
 def _release(deployment: Mapping[str, Any], own: str) -> Line:

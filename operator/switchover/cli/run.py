@@ -4,11 +4,12 @@ import asyncio
 import logging
 import sys
 import time
+from collections.abc import Callable
 
 import kopf
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
-from switchover.adapters.api_server import connect
+from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
@@ -18,8 +19,9 @@ from switchover.cli.connections import Connections, GroupConnections
 from switchover.core.groups.kind import ConsumerGroupMigrations
 from switchover.core.kind import Kind, M, P
 from switchover.core.kraft.kind import KafkaMigrations
-from switchover.handlers import Loops, register, serve
+from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead
 from switchover.metrics import MeasuredMigrations, Metrics
+from switchover.probe import answering
 from switchover.reconcile import Connect, Reconciler
 from switchover.settings import Settings
 
@@ -37,29 +39,37 @@ async def run_operator(settings: Settings) -> None:
     server = await connect(settings.namespace, settings.kubeconfig)
     metrics_registry = CollectorRegistry()
     ProcessCollector(registry=metrics_registry)
-    metrics = Metrics(metrics_registry, time.monotonic, settings.namespace)
-    workloads = KubernetesWorkloads(server, clock)
-    registry = kopf.OperatorRegistry()
+    metrics = Metrics(metrics_registry, time.monotonic)
+    watches = [Watch(namespace) for namespace in settings.watched]
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
-    kopf.on.login(registry=registry)(login)
+    for watch in watches:
+        kopf.on.login(registry=watch.registry)(login)
 
-    def add(name: str, plural: str, kind: Kind[M, P], connected: Connect[M, P]) -> None:
-        migrations = KubernetesMigrations(server, clock, name, plural)
-        reconciler = Reconciler(
-            kind, settings.namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connected,
-            clock, metrics.migrations(name), settings.docs)
-        loops = Loops(name, reconciler.reconcile, reconciler.release, migrations.set_finalizer, reconciler.close, metrics)
-        register(registry, (GROUP, VERSION, plural), loops)
+    def add(name: str, plural: str, kind: Kind[M, P], connections: Callable[[ApiServer, KubernetesWorkloads], Connect[M, P]],
+            ) -> None:
+        """Serve a kind. What a migration is served with is bound to its namespace, and so are its requests."""
+        def loops(namespace: str) -> Loops:
+            there = server.within(namespace)
+            migrations, workloads = KubernetesMigrations(there, clock, name, plural), KubernetesWorkloads(there, clock)
+            reconciler = Reconciler(
+                kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads,
+                connections(there, workloads), clock, metrics.migrations(name, namespace), settings.docs)
+            return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
+                         reconciler.close, metrics)
+
+        for watch in watches:
+            register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
 
     if "KafkaMigration" in settings.kinds:
         add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
-            Connections(settings.namespace, workloads, KubernetesSurvey(server), clock))
+            lambda there, workloads: Connections(there.namespace, workloads, KubernetesSurvey(there), clock))
     if "ConsumerGroupMigration" in settings.kinds:
         add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
-            GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), clock))
+            lambda there, workloads: GroupConnections(workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock))
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
-        await serve(registry, metrics, settings.namespace, f"http://0.0.0.0:{settings.probe_port}/healthz")
+        async with answering(settings.probe_port, lambda: why_dead(watches, asyncio.get_running_loop().time())):
+            await serve(watches, metrics)
     finally:
         await server.close()
         scraped.shutdown()
