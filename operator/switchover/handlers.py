@@ -6,14 +6,14 @@ stops no daemon, finds nothing to wait for, and releases the object). So the fin
 Kopf writes nothing on the object (codebases.md A and reliability.md 1.5 say why not). Its own finalizer setting must
 stay another one: Kopf removes the one it knows from every object when no handler of its own asks for it.
 
-Each namespace has a Kopf of its own, for Kopf ends with the first watch that is refused: a namespace that is taken away
-must not stop what goes on in the others.
+Kopf ends with the first watch that is refused, and with it whatever began meanwhile, so that two of them in one process end
+each other. So the one is given only the namespaces that may be watched: one that is closed must not stop the others.
 """
 
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from switchover.settings import EVERYWHERE
 
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs
-LONGEST_PAUSE = 15.0     # seconds without the watch of a namespace
+LONGEST_PAUSE = 15.0     # seconds without the watch, or until a closed namespace is asked again
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ Close = Callable[[], Awaitable[None]]
 Reconcile = Callable[[str], Awaitable[float]]
 Release = Callable[[str], Awaitable[float | None]]
 SetFinalizer = Callable[[str, str, bool], Awaitable[bool]]
+Missing = Callable[[str], Awaitable[Sequence[str]]]
+"""Which rights are missing to watch a namespace, in words. Raises Unreachable and Refused."""
 
 
 def backoff(failures: int) -> float:
@@ -177,12 +179,12 @@ class Loops:
 
 
 class LoopsByNamespace:
-    """The loops of one kind that one watch tells of: those of each namespace are made when its first object is seen."""
+    """The loops of one kind: those of each namespace are made when its first object is seen."""
 
     def __init__(self, kind: str, loops: Callable[[str], Loops], metrics: Metrics) -> None:
         self._make = loops
         self._loops: dict[str, Loops] = {}
-        metrics.asks_oldest_pass(kind, self.oldest_pass)
+        metrics.oldest_pass.labels(kind).set_function(self.oldest_pass)
 
     def of(self, namespace: str) -> Loops:
         """Those of one namespace."""
@@ -205,17 +207,18 @@ class LoopsByNamespace:
         return max((loops.oldest_pass() for loops in self._loops.values()), default=0.0)
 
 
+class Closed(Exception):
+    """No namespace may be watched; the message says what is missing."""
+
+
 @dataclass(slots=True)
 class Watch:
-    """What is watched in one namespace, or EVERYWHERE. `down` says why nothing of it is watched just now."""
+    """What is watched: the namespaces, EVERYWHERE alone for all of them. `down` says why nothing is watched just now."""
 
-    namespace: str
+    namespaces: Sequence[str]
     registry: kopf.OperatorRegistry = field(default_factory=kopf.OperatorRegistry)
     loops: list[LoopsByNamespace] = field(default_factory=list)
     down: str = ""
-
-    def __str__(self) -> str:
-        return "all namespaces" if self.namespace == EVERYWHERE else f"namespace {self.namespace}"
 
 
 def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespace) -> None:
@@ -235,53 +238,92 @@ def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespa
         await loops.stop()
 
 
-def why_dead(watches: Sequence[Watch], now: float) -> str:
+def why_dead(watch: Watch, now: float) -> str:
     """Why the kubelet had better start the process anew, or "": a loop hangs, or nothing at all is watched."""
-    for loops in (loops for watch in watches for loops in watch.loops):
+    for loops in watch.loops:
         if (name := loops.overdue(now)) is not None:
             return f"the loop of {name} has shown no life for {SILENCE_SECONDS:.0f} s"
-    return watches[0].down if all(watch.down for watch in watches) else ""
+    return watch.down
 
 
-async def serve(watches: Sequence[Watch], metrics: Metrics) -> None:
-    """Watch until SIGTERM or SIGINT, whatever ends a single watch."""
-    end = asyncio.Event()
-    async with asyncio.TaskGroup() as all_of_them:
-        for watch in watches:
-            all_of_them.create_task(_keep_watching(watch, metrics, end), name=f"watch of {watch}")
-
-
-async def _keep_watching(watch: Watch, metrics: Metrics, end: asyncio.Event) -> None:
-    """Watch one namespace until one of all watches is told to end, which tells the others.
+async def serve(watch: Watch, missing: Missing, metrics: Metrics) -> None:
+    """Watch until SIGTERM or SIGINT.
 
     Kopf ends at an error that the API server sends into a watch, or repeats for too long, and ends every task that began
     meanwhile. So the loops begin again with the watch, as in a new process, but at once and without the kubelet's back-off.
     """
     loop = asyncio.get_running_loop()
-    everywhere = watch.namespace == EVERYWHERE
-    where: dict[str, Any] = {"clusterwide": True} if everywhere else {"namespaces": [watch.namespace]}
+    end = asyncio.Event()
     failures = 0
     while not end.is_set():
-        begun, watch.down = loop.time(), ""
+        begun = loop.time()
+        _end_at_a_signal(end)
         try:
-            await kopf.operator(registry=watch.registry, settings=kopf_settings(), stop_flag=end, **where)
-            end.set()
+            if await _watch_what_is_open(watch, missing, metrics, end):
+                return
         except Exception as error:  # noqa: BLE001 - whatever it is, the migrations want to go on
             failures = 1 if loop.time() - begun > SILENCE_SECONDS else failures + 1
             delay = min(backoff(failures), LONGEST_PAUSE)
-            watch.down = f"the watch of {watch} ended: {error}"
+            watch.down = f"the watch ended: {error}"
             metrics.failures.labels("watch").inc()
             logger.error("%s; it begins again in %.0f s", watch.down, delay)
-            await _wait_for(end, delay)
+            _end_at_a_signal(end)
+            await _happens(end, delay)
 
 
-async def _wait_for(end: asyncio.Event, seconds: float) -> None:
-    """So long at most: a signal sets the event, for Kopf's own handlers of signals are those of a run that is over."""
+async def _watch_what_is_open(watch: Watch, missing: Missing, metrics: Metrics, end: asyncio.Event) -> bool:
+    """Watch until it is told to end, which is True, or until a namespace that was closed can be watched as well."""
+    closed = {namespace: why for namespace in watch.namespaces if (why := await _why_closed(namespace, missing))}
+    if len(closed) == len(watch.namespaces):
+        raise Closed("; ".join(closed.values()))
+    if end.is_set():
+        return True
+    for why in closed.values():
+        metrics.failures.labels("watch").inc()
+        logger.error("%s; it is asked again every %.0f s", why, LONGEST_PAUSE)
+    watch.down = ""
+    everywhere = EVERYWHERE in watch.namespaces
+    where: dict[str, Any] = {"clusterwide": True} if everywhere else {
+        "namespaces": [namespace for namespace in watch.namespaces if namespace not in closed]}
+    opened = asyncio.Event()
+    asking = asyncio.create_task(_ask_again(closed, missing, metrics, opened))     # before Kopf begins: it outlives its end
+    try:
+        await kopf.operator(registry=watch.registry, settings=kopf_settings(), stop_flag=opened, **where)
+    finally:
+        asking.cancel()
+    return not opened.is_set()
+
+
+async def _why_closed(namespace: str, missing: Missing) -> str:
+    rights = await missing(namespace)
+    where = "of all namespaces together" if namespace == EVERYWHERE else f"in namespace {namespace}"
+    return f"nothing is watched {where}: this account may not {', '.join(rights)} there" if rights else ""
+
+
+async def _ask_again(closed: Iterable[str], missing: Missing, metrics: Metrics, opened: asyncio.Event) -> None:
+    """Until one of the namespaces may be watched, which sets the event."""
+    while closed and not opened.is_set():
+        await asyncio.sleep(LONGEST_PAUSE)
+        for namespace in closed:
+            try:
+                if not await missing(namespace):
+                    opened.set()
+            except (Unreachable, Refused, Fenced):
+                continue
+            metrics.failures.labels("watch").inc(0 if opened.is_set() else 1)
+
+
+def _end_at_a_signal(end: asyncio.Event) -> None:
+    """For Kopf's own handlers of signals are those of a run that is over."""
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, end.set)
+
+
+async def _happens(event: asyncio.Event, seconds: float) -> None:
+    """Wait for it, so long at most."""
     try:
         async with asyncio.timeout(seconds):
-            await end.wait()
+            await event.wait()
     except TimeoutError:
         pass
 

@@ -97,7 +97,6 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
         self.now = now
         self._figures = _AllFigures()
-        self._oldest: dict[str, list[Callable[[], float]]] = {}
         registry.register(self._figures)
         self.pass_seconds = Histogram(
             "switchover_pass_seconds",
@@ -123,12 +122,6 @@ class Metrics:
     def migrations(self, kind: str, namespace: str) -> MigrationFigures:
         """Where the figures of that kind of migration in that namespace are told."""
         return self._figures.known.setdefault((kind, namespace), MigrationFigures())
-
-    def asks_oldest_pass(self, kind: str, seconds: Callable[[], float]) -> None:
-        """One more that knows how long ago a resource of the kind was served: the greatest counts."""
-        asked = self._oldest.setdefault(kind, [])
-        asked.append(seconds)
-        self.oldest_pass.labels(kind).set_function(lambda: max(each() for each in asked))
 
     def notice(self, at: float) -> None:
         """The pass that starts in this context answers to something noticed at that time."""

@@ -362,13 +362,17 @@ async def operate(
     reconciler = Reconciler(
         KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,
         metrics.migrations("KafkaMigration", NAMESPACE), DOCS)
-    watch = Watch(NAMESPACE)
+    watch = Watch([NAMESPACE])
     kopf.on.login(registry=watch.registry)(login)
     loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
                   reconciler.close, metrics)
     register(watch, ("switchover.dev", "v1alpha1", "kafkamigrations"),
              LoopsByNamespace("KafkaMigration", lambda _: loops, metrics))
-    await serve([watch], metrics)
+    await serve(watch, nothing_missing, metrics)
+
+
+async def nothing_missing(_: str) -> tuple[str, ...]:
+    return ()
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:

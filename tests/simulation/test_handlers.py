@@ -84,14 +84,18 @@ class World:
             metrics = Metrics(self.metrics, self.timeline.now)
             counting = Counting(MeasuredMigrations(migrations, metrics), self.acted, self.holding)
             prepare(counting)
-            watch = Watch(NAMESPACE)
+            watch = Watch([NAMESPACE])
             kopf.on.login(registry=watch.registry)(login)
             loops = Loops("Probe", NAMESPACE, counting.reconcile, counting.release, migrations.set_finalizer, counting.close,
                           metrics)
             register(watch, RESOURCE, LoopsByNamespace("Probe", lambda _: loops, metrics))
-            return serve([watch], metrics)
+            return serve(watch, nothing_missing, metrics)
 
         return live(self.timeline, self.api, incarnation, operator, until, limit, kill_when)
+
+
+async def nothing_missing(_: str) -> tuple[str, ...]:
+    return ()
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:

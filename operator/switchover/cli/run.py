@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import kopf
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -40,10 +40,10 @@ async def run_operator(settings: Settings) -> None:
     metrics_registry = CollectorRegistry()
     ProcessCollector(registry=metrics_registry)
     metrics = Metrics(metrics_registry, time.monotonic)
-    watches = [Watch(namespace) for namespace in settings.watched]
+    watch = Watch(settings.watched)
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
-    for watch in watches:
-        kopf.on.login(registry=watch.registry)(login)
+    kopf.on.login(registry=watch.registry)(login)
+    served: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def add(name: str, plural: str, kind: Kind[M, P], connections: Callable[[ApiServer, KubernetesWorkloads], Connect[M, P]],
             ) -> None:
@@ -57,8 +57,8 @@ async def run_operator(settings: Settings) -> None:
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
                          reconciler.close, metrics)
 
-        for watch in watches:
-            register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
+        register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
+        served[GROUP, plural] = ("list", "watch")
 
     if "KafkaMigration" in settings.kinds:
         add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
@@ -66,10 +66,14 @@ async def run_operator(settings: Settings) -> None:
     if "ConsumerGroupMigration" in settings.kinds:
         add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
             lambda there, workloads: GroupConnections(workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock))
+
+    async def missing(namespace: str) -> Sequence[str]:
+        return await KubernetesSurvey(server.within(namespace), served).missing_rights(())
+
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
-        async with answering(settings.probe_port, lambda: why_dead(watches, asyncio.get_running_loop().time())):
-            await serve(watches, metrics)
+        async with answering(settings.probe_port, lambda: why_dead(watch, asyncio.get_running_loop().time())):
+            await serve(watch, missing, metrics)
     finally:
         await server.close()
         scraped.shutdown()
