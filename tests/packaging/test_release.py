@@ -1,0 +1,100 @@
+"""What a tag publishes: the workflow, the version, and that the operator's dependencies are there for both architectures."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yaml"
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def linted(text: str) -> "subprocess.CompletedProcess[str]":
+    built = subprocess.run([ROOT / "sandbox" / "build", "linters"], check=True, stdout=subprocess.PIPE, text=True)
+    return subprocess.run([Path(built.stdout.strip()) / "actionlint", "-no-color", "-shellcheck=", "-pyflakes=", "-"],
+                          input=text, capture_output=True, text=True)
+
+
+def steps() -> list[dict[str, Any]]:
+    return [step for job in yaml.safe_load(WORKFLOW.read_text())["jobs"].values() for step in job["steps"]]
+
+
+def made() -> list[str]:
+    """What the workflow's steps have make do, word for word."""
+    return [found for step in steps() for found in re.findall(r"\bmake [^\n)]+", step.get("run", ""))]
+
+
+def test_the_linter_finds_nothing() -> None:
+    answer = linted(WORKFLOW.read_text())
+    assert answer.returncode == 0, answer.stdout
+    wrong = linted(WORKFLOW.read_text().replace("needs: check", "needs: checks"))
+    assert wrong.returncode == 1
+    assert 'needs job "checks"' in wrong.stdout
+
+
+def test_each_action_is_pinned_and_no_job_has_rights_that_it_does_not_name() -> None:
+    text = WORKFLOW.read_text()
+    used = re.findall(r"uses: (.+)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", each) for each in used)
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {}
+    assert {name: job["permissions"] for name, job in workflow["jobs"].items()} == {
+        "check": {"contents": "read"}, "image": {"contents": "read"}, "publish": {"contents": "write", "id-token": "write"}}
+
+
+def test_make_knows_what_it_is_asked_for() -> None:
+    commands = made()
+    assert {target for command in commands for target in command.split()[1:] if re.fullmatch(r"[a-z-]+", target)} >= {
+        "check", "image-push", "image-index", "sbom", "wheel", "chart", "version"}
+    for command in commands:
+        words = re.sub(r"\${{ matrix.architecture }}", "arm64", command).split()
+        subprocess.run([*words, "--dry-run", "REGISTRY=registry.example/team"], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_both_architectures_are_built_and_get_one_name() -> None:
+    matrix = yaml.safe_load(WORKFLOW.read_text())["jobs"]["image"]["strategy"]["matrix"]["include"]
+    assert {each["architecture"] for each in matrix} == ARCHITECTURES.keys()
+
+    def told(*words: str) -> str:
+        command = ["make", "--dry-run", "REGISTRY=registry.example/team", "IMAGE_ENGINE=buildah", *words]
+        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    name = f"registry.example/team/switchover/operator:{version()}"
+    for architecture in ARCHITECTURES:
+        own = f"ARCHITECTURE={architecture}"
+        assert f"buildah push  {name}-{architecture}" in told("image-push", own)
+        assert f"--tag {name}-{architecture} --platform linux/{architecture} " in told("image", own)
+        assert f"{name}-{architecture}" in told("image-index").partition(f"--tag {name} ")[2]
+    assert "--platform" not in told("image")
+
+
+def version() -> str:
+    found: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    return found
+
+
+def test_all_that_is_published_bears_one_version() -> None:
+    chart = yaml.safe_load((ROOT / "helm" / "switchover" / "Chart.yaml").read_text())
+    said = subprocess.run(["make", "--silent", "version"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert {chart["version"], chart["appVersion"], said.strip()} == {version()}
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES.values())
+def test_every_locked_package_of_the_image_has_a_wheel_for_the_architecture(machine: str, tmp_path: Path) -> None:
+    """For the C library of the image's Debian. Nothing is run, and so nothing needs that machine."""
+    def asked(libc: str) -> "subprocess.CompletedProcess[str]":
+        command = [ROOT / "build/uv/bin/uv", "pip", "install", "--dry-run", "--require-hashes", "--no-deps", "--only-binary",
+                   ":all:", "--python-version", "3.11", "--python-platform", f"{machine}-{libc}", "--target", tmp_path,
+                   "--requirement", "requirements/operator.txt"]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+    found = asked("manylinux_2_28")
+    assert found.returncode == 0, found.stderr
+    assert "+ confluent-kafka==" in found.stderr
+    assert "has no usable wheels" in asked("unknown-linux-musl").stderr, "on another C library it would be told"
