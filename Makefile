@@ -75,7 +75,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 check: lint ## lint and the tests of the pure core, in two workers: before every commit
 	$(BIN)/pytest --numprocesses 2 -m 'not long' tests/unit
 
-crds: venv ## write crds/ from the models (the chart's crds/ is a link to it)
+crds: venv ## write crds/ from the models (the chart's files/crds is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
 
 notice: venv ## write NOTICE: the licence of every package that is shipped
@@ -116,20 +116,38 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 # --- the operator's image, for a cluster of your own --------------------------------------------------------------------
 
 # By docker, or by buildah where there is none or IMAGE_ENGINE=buildah; BASE_IMAGE=NAME@sha256:… pins what it stands on, and
-# IMAGE_FLAGS and PUSH_FLAGS go to the engine.
-.PHONY: image image-push
+# IMAGE_FLAGS and PUSH_FLAGS go to the engine. ARCHITECTURE=arm64 makes …:VERSION-arm64, on a machine that is one or emulates
+# one, and image-index puts those of ARCHITECTURES under the name without.
+.PHONY: image image-push image-index version wheel chart
 ENGINE = $(or $(IMAGE_ENGINE),$(shell docker info >/dev/null 2>&1 && echo docker || echo buildah))
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 IMAGE = $(or $(REGISTRY),localhost)/switchover/operator:$(VERSION)
+BUILT = $(IMAGE)$(ARCHITECTURE:%=-%)
+ARCHITECTURES ?= amd64 arm64
+HELM ?= helm
 
 image: ## build the operator's image from this checkout: REGISTRY/switchover/operator:VERSION
-	$(call say,image $(IMAGE))
-	$(ENGINE) build --tag $(IMAGE) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) --label org.opencontainers.image.version=$(VERSION) \
+	$(call say,image $(BUILT))
+	$(ENGINE) build --tag $(BUILT) $(ARCHITECTURE:%=--platform linux/%) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+	  --label org.opencontainers.image.version=$(VERSION) \
 	  --label org.opencontainers.image.revision=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(IMAGE_FLAGS) .
 
 image-push: | $(if $(REGISTRY),image) ## and push it: make image-push REGISTRY=registry.example/team
 	@$(if $(REGISTRY),,echo 'image-push: where to? make image-push REGISTRY=registry.example/team' >&2; exit 2)
-	$(ENGINE) push $(PUSH_FLAGS) $(IMAGE)
+	$(ENGINE) push $(PUSH_FLAGS) $(BUILT)
+
+image-index: ## and give the pushed images of all ARCHITECTURES one name (docker)
+	@$(if $(REGISTRY),,echo 'image-index: where? make image-index REGISTRY=registry.example/team' >&2; exit 2)
+	docker buildx imagetools create --tag $(IMAGE) $(ARCHITECTURES:%=$(IMAGE)-%)
+
+version: ## print the version, which pyproject.toml has
+	@echo $(VERSION)
+
+wheel: venv ## build the wheel into build/dist/
+	$(BIN)/hatchling build --target wheel --directory build/dist
+
+chart: ## package the chart into build/dist/
+	$(HELM) package helm/switchover --destination build/dist
 
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
@@ -140,8 +158,8 @@ binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (not
 	$(call say,Kubernetes binaries)
 	nice sandbox/build
 
-evaluators: debian ## build what reads statuses as kstatus, Flux and Argo CD do
-	nice sandbox/build gitops
+evaluators: debian ## build what reads statuses as kstatus, Flux and Argo CD do, and what judges the chart and the workflows
+	nice sandbox/build gitops linters
 
 images: debian ## build the container images
 	$(call say,images)

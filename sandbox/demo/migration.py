@@ -20,6 +20,7 @@ from switchover.cli.tree import Resource, changes, condition, is_current, second
 
 MANIFEST = Path(__file__).with_name("migration.yaml")
 CHART = Path(__file__).parents[2] / "helm" / "switchover"
+CRDS = Path(__file__).parents[2] / "crds"
 OPERATOR_IMAGE = "localhost/switchover/operator:dev"
 OPERATOR = "app.kubernetes.io/name=switchover"
 MOVED = {"kafka", "kafka-controller"}
@@ -113,7 +114,9 @@ def manifest(path: Path = MANIFEST, /, **spec: Any) -> str:
 def install_operator(cluster: Cluster) -> None:
     """`helm install`, back once the operator is ready. Raises CommandFailed."""
     repository, _, tag = OPERATOR_IMAGE.rpartition(":")
-    values = f"image.repository={repository},image.tag={tag},allow.images={{localhost/*}},allow.claims={{pipeline}}"
+    cluster.kubectl("apply", "--server-side", "--filename", str(CRDS))      # of the cluster: several worlds may share it
+    values = (f"image.repository={repository},image.tag={tag},allow.images={{localhost/*}},allow.claims={{pipeline}},"
+              "crds.install=false")
     cluster.helm("install", "switchover", str(CHART), "--set", values, "--wait", "--timeout", f"{stretched(120):.0f}s")
 
 

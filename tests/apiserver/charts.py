@@ -27,10 +27,14 @@ def helm(*arguments: str, check: bool = True) -> "subprocess.CompletedProcess[st
     return completed
 
 
+NO_CRDS = ("--set", "crds.install=false")
+"""The CRDs of a test's cluster are there already (fixture `crds`), for all releases in it."""
+
+
 def rendered(*values: str) -> list[dict[str, Any]]:
-    """The objects of a release named switchover with these values set."""
+    """The objects of a release named switchover with these values set, but for the CRDs."""
     settings = [word for value in values for word in ("--set", value)]
-    text = helm("template", "switchover", str(CHART), "--namespace", "kafka", *settings).stdout
+    text = helm("template", "switchover", str(CHART), "--namespace", "kafka", *NO_CRDS, *settings).stdout
     return [document for document in yaml.safe_load_all(text) if document]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apiserver.charts import rendered
+from apiserver.charts import NO_CRDS, rendered
 from apiserver.kubelet import run_as_kubelet
 from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, with_own_token, workload
 from apiserver.test_chart import helm as helm  # the fixture
@@ -81,7 +81,7 @@ def world(helm: Helm, kubectl: Kubectl, crds: object) -> Iterator[World]:
     namespace = "test-admission"
     kubectl("create", "namespace", namespace)
     settings = [argument for setting in ALL for argument in ("--set", setting)]
-    helm("install", "switchover", str(CHART), "--namespace", namespace, *settings)
+    helm("install", "switchover", str(CHART), "--namespace", namespace, *NO_CRDS, *settings)
     found = World(kubectl, Release(namespace, f"system:serviceaccount:{namespace}:switchover"))
     within(lambda: bool(found.change("kafka")))                   # policies take effect a moment after they are there
     within(lambda: bool(found.approve({"name": "Soak", "planHash": "0123abcd", "approver": "bob"}, by="alice")))
@@ -228,7 +228,7 @@ def test_who_may_create_a_migration_may_not_bring_an_approval_with_it(world: Wor
 
 
 def test_approvals_are_bound_without_being_asked_for(helm: Helm, world: World) -> None:
-    install = ("install", "other", str(CHART), "--namespace", world.release.namespace, "--dry-run=server")
+    install = ("install", "other", str(CHART), *NO_CRDS, "--namespace", world.release.namespace, "--dry-run=server")
     assert f"name: {world.release.namespace}-other-switchover-approvers" in helm(*install).stdout
     assert "ValidatingAdmissionPolicy" not in helm(*install, "--set", "admissionPolicies.bindApprovers=false").stdout
 
@@ -240,7 +240,7 @@ def test_approvals_are_bound_without_being_asked_for(helm: Helm, world: World) -
 def four(helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[World]:
     """A migration of before the policy: nobody is named in it."""
     found = World(kubectl, Release(namespace, f"system:serviceaccount:{namespace}:switchover"))
-    helm("install", "switchover", str(CHART), "--namespace", namespace, "--set", "admissionPolicies.fourEyes=true")
+    helm("install", "switchover", str(CHART), *NO_CRDS, "--namespace", namespace, "--set", "admissionPolicies.fourEyes=true")
     within(lambda: bool(found.refused("annotate", "kmig", "kafka", f"{REQUESTER}=nobody", "--dry-run=server")))
     yield found
     helm("uninstall", "switchover", "--namespace", namespace)

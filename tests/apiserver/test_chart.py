@@ -15,7 +15,7 @@ import yaml
 from kubernetes import client
 
 from apiserver import charts
-from apiserver.charts import CHART
+from apiserver.charts import CHART, NO_CRDS
 from apiserver.processes import running
 from patience import Patience, stretched, until
 from switchover.adapters.api_server import ApiServer, connect
@@ -57,7 +57,7 @@ def with_values(*values: str) -> pytest.MarkDecorator:
 def release(request: pytest.FixtureRequest, helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[Release]:
     kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
     settings = [word for value in getattr(request, "param", ()) for word in ("--set", value)]
-    helm("install", "switchover", str(CHART), "--namespace", namespace, *settings)
+    helm("install", "switchover", str(CHART), "--namespace", namespace, *NO_CRDS, *settings)
     yield Release(namespace, f"system:serviceaccount:{namespace}:switchover")
     helm("uninstall", "switchover", "--namespace", namespace)
 
@@ -447,15 +447,6 @@ async def test_helm_test_asks_with_the_operators_own_rights(
         assert f"ok  operator: pod {name} Running" in words
     finally:
         await server.close()
-
-
-def test_the_command_of_the_readme_upgrades_the_crds(helm: Helm, kubectl: Kubectl, crds: object) -> None:
-    (shown,) = (line for line in (CHART / "README.md").read_text().splitlines() if line.startswith("helm show crds "))
-    helm_part, _, kubectl_part = shown.partition(" | ")
-    manifests = helm(*helm_part.replace("helm/switchover", str(CHART)).split()[1:]).stdout
-    applied = kubectl(*kubectl_part.split()[1:], stdin=manifests).stdout.splitlines()
-    assert applied == [f"customresourcedefinition.apiextensions.k8s.io/{plural}.switchover.dev serverside-applied"
-                       for plural in ("consumergroupmigrations", "kafkamigrations")]
 
 
 async def test_a_right_that_is_taken_away_is_missed_in_words(
