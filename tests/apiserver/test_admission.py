@@ -185,7 +185,7 @@ def test_approving_takes_a_right_of_its_own(world: World) -> None:
     world.approve(by="alice")
     within(lambda: world.patch(patience(700), by="migrator", rights=False) == "")
     told = world.approve(approval("migrator"), by="migrator", rights=False)
-    assert "migrator has no right to approve Finalize: the verb approve on kafkamigrations (Role switchover-appro" in told
+    assert "migrator has no right to approve Finalize: the verb approve on kafkamigrations (role switchover-appro" in told
     within(lambda: world.approve(approval("approver"), by="approver", rights=False) == "")
     assert world.patch(patience(600), by="migrator", rights=False) == "", "approvals that stand are left alone"
 
