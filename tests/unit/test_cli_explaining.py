@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from switchover.api.crds import definitions
 from switchover.cli import doctor, talking
 from switchover.cli.explaining import explain, reasons
 from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
+from switchover.cli.schemas import paths, schemas
 from switchover.cli.watching import End, Goal, duration, end_of
 from switchover.ports import Refused
 
@@ -55,8 +55,8 @@ def test_help_is_short_or_long_and_shows_brackets() -> None:
 
 
 def test_a_crd_that_lacks_a_field_is_older() -> None:
-    ours = definitions()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    assert {"spec", "spec.approvals", "spec.approvals.planHash", "status.waitingFor.unblocks"} <= {*doctor.fields(ours)}
+    ours = schemas()["KafkaMigration"]
+    assert {"spec", "spec.approvals", "spec.approvals.planHash", "status.waitingFor.unblocks"} <= {*paths(ours)}
     assert doctor._crd("KafkaMigration", ours, {"KafkaMigration": ours}).good
     older = json.loads(json.dumps(ours))
     del older["properties"]["spec"]["properties"]["soakSeconds"]

@@ -8,7 +8,8 @@ from typing import Any
 from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.tree import clock, step_record, wait_words
+from switchover.cli.steps import step_record
+from switchover.cli.tree import clock, wait_words
 from switchover.core.deletion import ABANDON
 from switchover.core.foreign_record import without_foreign_record
 from switchover.core.intent import PREFLIGHT

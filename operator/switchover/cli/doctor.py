@@ -1,18 +1,18 @@
 """`switchover doctor`: whether all is there that a migration rests on, one line for each thing that was looked at."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from switchover.adapters.api_server import ApiServer, Forbidden, NotFound
 from switchover.adapters.survey import KubernetesSurvey
-from switchover.api.crds import definitions
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
 from switchover.cli.objects import KINDS, every
 from switchover.cli.place import Place
+from switchover.cli.schemas import paths, schemas
 from switchover.cli.talking import OPERATOR, operator_pods
 from switchover.cli.tree import clock, is_current, seconds
 from switchover.cli.writing import who_am_i
@@ -72,29 +72,21 @@ async def _crds(server: ApiServer) -> list[Line]:
     except NotFound:
         await every(server)                            # says in its words which CRDs there are
         raise
-    schemas = served.get("components", {}).get("schemas", {})
-    found = {each["x-kubernetes-group-version-kind"][0]["kind"]: each for each in schemas.values()
+    found = {each["x-kubernetes-group-version-kind"][0]["kind"]: each
+             for each in served.get("components", {}).get("schemas", {}).values()
              if each.get("x-kubernetes-group-version-kind")}
-    return [_crd(crd["spec"]["names"]["kind"], crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], found)
-            for crd in definitions()]
+    return [_crd(kind, ours, found) for kind, ours in schemas().items()]
 
 
 def _crd(kind: str, ours: Mapping[str, Any], found: Mapping[str, Any]) -> Line:
     if kind not in found:
         return Line(f"CRD {kind}", False, "is not there: kubectl apply --server-side --filename crds/")
-    wanted, there = ({*fields(schema)} for schema in (ours, found[kind]))
+    wanted, there = ({*paths(schema)} for schema in (ours, found[kind]))
     missing = sorted(each for each in wanted - there if not each.startswith(("metadata", "apiVersion", "kind")))
     if missing:
         few = f"{', '.join(missing[:3])}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}"
         return Line(f"CRD {kind}", False, f"is older than this program: it lacks {few}; apply crds/ of this release")
     return Line(f"CRD {kind}", True, "has every field that this program knows")
-
-
-def fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The paths of all fields of a schema."""
-    for name, inner in schema.get("items", schema).get("properties", {}).items():
-        yield f"{prefix}{name}"
-        yield from fields(inner, f"{prefix}{name}.")
 
 
 async def _releases(server: ApiServer) -> list[Line]:

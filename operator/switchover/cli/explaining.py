@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.resources import files
-from typing import Any
 
-from switchover.api.crds import definitions
-from switchover.cli.objects import KINDS, Kind
+from switchover.cli.objects import KINDS
+from switchover.cli.schemas import Schema, properties, schemas
 from switchover.ports import Refused
 
 RUNBOOKS = files("switchover") / "runbooks"
@@ -32,39 +31,28 @@ def reasons() -> list[str]:
 def field(dotted: str) -> Iterator[str]:
     """The field in each kind that has it, with its fields; nothing where none has."""
     first, _, rest = dotted.partition(".")
-    named = [kind for kind in KINDS if kind.goes_by(first)]
+    named, known = [kind for kind in KINDS if kind.goes_by(first)], schemas()
     for kind in named or KINDS:
-        schema = _at(_schema(kind), [part for part in (rest if named else dotted).split(".") if part])
+        schema = _at(known[kind.name], [part for part in (rest if named else dotted).split(".") if part])
         if schema is not None:
             yield f"{'.'.join((kind.short, *filter(None, (rest if named else dotted).split('.'))))} <{_type(schema)}>"
             yield from _told(schema)
 
 
-def _schema(kind: Kind) -> dict[str, Any]:
-    crd = next(crd for crd in definitions() if crd["spec"]["names"]["kind"] == kind.name)
-    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return schema
-
-
-def _at(schema: dict[str, Any], path: list[str]) -> dict[str, Any] | None:
+def _at(schema: Schema, path: list[str]) -> Schema | None:
     for part in path:
-        inner = _fields(schema).get(part)
+        inner = properties(schema).get(part)
         if inner is None:
             return None
         schema = inner
     return schema
 
 
-def _fields(schema: dict[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = schema.get("items", schema).get("properties", {})
-    return fields
-
-
-def _type(schema: dict[str, Any]) -> str:
+def _type(schema: Schema) -> str:
     return f"[]{schema['items'].get('type', 'object')}" if "items" in schema else str(schema.get("type", "object"))
 
 
-def _told(schema: dict[str, Any]) -> Iterator[str]:
+def _told(schema: Schema) -> Iterator[str]:
     yield f"  {schema.get('description', '')}"
     plain = schema.get("items", schema)
     if "enum" in plain:
@@ -74,5 +62,5 @@ def _told(schema: dict[str, Any]) -> Iterator[str]:
     bounds = [f"{word} {plain[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in plain]
     if bounds:
         yield f"  {', '.join(bounds)}"
-    for name, inner in _fields(schema).items():
+    for name, inner in properties(schema).items():
         yield f"  .{name} <{_type(inner)}>  {str(inner.get('description', '')).partition('. ')[0]}"

@@ -1,6 +1,6 @@
 """The migrations of a namespace, and which of them a NAME means."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,16 +8,12 @@ import yaml
 from pydantic import ValidationError
 
 from switchover.adapters.api_server import ApiServer, NotFound
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import API_VERSION, GROUP, VERSION
+from switchover.cli.steps import Resource, plan_in
 from switchover.core.foreign_record import without_foreign_record
-from switchover.core.groups.plan import plan_of
-from switchover.core.kraft.plan import PLAN
 from switchover.core.plan import Plan
 from switchover.ports import Migrations, Refused
-
-Resource = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +53,8 @@ class Found:
 
     def plan(self) -> Plan[Any]:
         """Its steps. Refused for a spec that this program cannot read."""
-        if self.kind is KAFKA_MIGRATION:
-            return PLAN
         try:
-            return plan_of(ConsumerGroupMigrationSpec.model_validate(self.resource.get("spec")))
+            return plan_in({"kind": self.kind.name, **self.resource})
         except ValidationError as error:
             raise Refused(f"{self.name} cannot be read by this version of Switchover: {told(error)}") from None
 

@@ -7,19 +7,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
 from rich.text import Text
 from rich.tree import Tree
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
-from switchover.api.kafka_migration import KafkaMigrationStep
+from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
-from switchover.core.groups.plan import plan_of
 from switchover.core.status import MUST_HOLD
 
-Resource = Mapping[str, Any]
-
-_OPTIONAL = {KafkaMigrationStep.RAISE_PROTOCOL_VERSION}
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
 NODES_SHOWN = 20
 """Of more nodes only so many are named, and none that has arrived: what is waited for must stay on the screen."""
@@ -101,23 +95,6 @@ def wait_words(item: Mapping[str, Any]) -> str:
     if item.get("message"):
         words += f": {item['message']}"
     return words
-
-
-def step_record(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The record of a step in status.steps, empty before it began."""
-    return next((record for record in status.get("steps", []) if record["name"] == name), {})
-
-
-def steps_of(resource: Resource) -> list[str]:
-    """The steps of its plan in their order; of a spec that cannot be read those on record."""
-    status = resource.get("status") or {}
-    recorded = list(dict.fromkeys([*(record["name"] for record in status.get("steps", [])), _progress(status, "step")]))
-    if resource.get("kind") == "ConsumerGroupMigration":
-        try:
-            return list(plan_of(ConsumerGroupMigrationSpec.model_validate(resource.get("spec"))).names)
-        except ValidationError:
-            return [name for name in recorded if name]
-    return [step.value for step in KafkaMigrationStep if step not in _OPTIONAL or step.value in recorded]
 
 
 def seconds(time: str) -> float:
