@@ -149,6 +149,13 @@ wheel: venv ## build the wheel into build/dist/
 chart: ## package the chart into build/dist/
 	$(HELM) package helm/switchover --destination build/dist
 
+# --- kubectl switchover, for krew ---------------------------------------------------------------------------------------
+
+.PHONY: krew
+krew: venv ## archive and manifest of the kubectl plugin in build/krew: make krew URL=https://… (where the archive will lie)
+	@$(if $(URL),,echo 'krew: where will the archive lie? make krew URL=https://downloads.example/switchover' >&2; exit 2)
+	deploy/krew/pack $(BIN)/python build/krew '$(URL)'
+
 # --- the sandbox and the demo -----------------------------------------------------------------------------------------
 
 .PHONY: binaries evaluators images images-stories images-groups images-zkcc images-pipeline images-worlds sandbox sandbox-down demo demo-rollback \
