@@ -2,13 +2,9 @@
 
 import inspect
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -16,11 +12,10 @@ from typing import Any, get_type_hints
 import pytest
 from typer.models import OptionInfo
 
+from installed import ROOT, Installation, built_wheel, installed
 from switchover.cli.main import app
 from switchover.extras import OF_COMMAND
 
-ROOT = Path(__file__).parents[2]
-UV = ROOT / "build/uv/bin/uv"
 BARE = ""
 
 EXTRAS = (BARE, *tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
@@ -33,54 +28,17 @@ NOT_FOR = {"cli": (*OPERATOR, *PIPELINE), "operator": PIPELINE, "pipeline": OPER
 """Modules that are not for an extra; all others must be importable with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """An environment with one extra, and a directory to work in."""
-
-    extra: str
-    programs: Path
-    directory: Path
-
-    def run(self, program: str, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            (self.programs / program, *arguments), cwd=self.directory, env={"HOME": str(self.directory)} | environment,
-            capture_output=True, text=True, check=False)
-
-
-def uv(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run((UV, *arguments), cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def install(environment: Path, *arguments: str | Path) -> None:
-    """Of what uv has kept since `make venv`, and only where that is not all of it from the index."""
-    command = ("pip", "install", "--quiet", "--python", environment / "bin/python", *arguments)
-    if uv(*command, "--offline").returncode != 0:
-        done = uv(*command)
-        assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("wheel")
-    subprocess.run((sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", directory), cwd=ROOT,
-                   capture_output=True, check=True)
-    return next(directory.glob("*.whl"))
+    return built_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module", params=EXTRAS, ids=lambda extra: extra or "bare")
 def installation(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory,
                  ) -> Iterator[Installation]:
     extra = request.param
-    environment = ROOT / "build/extras" / (extra or "bare")     # beside .venv, where uv links what it keeps
-    made = uv("venv", "--quiet", "--clear", "--no-python-downloads", "--python", sys.executable, environment)
-    assert made.returncode == 0, made.stderr
-    try:
-        if extra:
-            install(environment, "--require-hashes", "--no-deps", "--requirement", f"requirements/{extra}.txt")
-        install(environment, "--no-index", f"switchover[{extra}] @ {wheel.as_uri()}" if extra else wheel)   # lacks nothing
-        yield Installation(extra, environment / "bin", tmp_path_factory.mktemp(extra or "bare"))
-    finally:
-        shutil.rmtree(environment)
+    with installed(wheel, extra, extra or "bare", tmp_path_factory.mktemp(extra or "bare")) as found:
+        yield found
 
 
 def test_the_wheel_brings_its_licence_and_its_notice(wheel: Path) -> None:
