@@ -1,4 +1,4 @@
-"""A Kafka node with an authorizer and two users: admin may do all, switchover what it is allowed."""
+"""A Kafka node with an authorizer and three users: admin may do all, switchover what it is allowed, hidden nothing."""
 
 from kio.schema.create_acls.v3.request import AclCreation, CreateAclsRequest
 from kio.schema.create_acls.v3.response import CreateAclsResponse
@@ -23,7 +23,7 @@ def user(name: str) -> dict[str, str]:
 
 def settings(server: KRaftNode) -> str:
     """What the node itself does goes over the controllers' listener, where everybody is ANONYMOUS."""
-    users = " ".join(f'user_{name}="{name}-secret"' for name in ("admin", "switchover"))
+    users = " ".join(f'user_{name}="{name}-secret"' for name in ("admin", "switchover", "hidden"))
     return (
         f"listeners=SASL_PLAINTEXT://{server.address},CONTROLLER://{server.address.host}:9093\n"
         "listener.security.protocol.map=SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT\n"

@@ -31,7 +31,8 @@ from adapters.group_members import (
 )
 from adapters.servers import loopback
 from patience import stretched
-from switchover.adapters import wire_groups
+from switchover.adapters import wire_coordinator
+from switchover.adapters.group_answers import described_group
 from switchover.adapters.wire_connection import connected
 from switchover.adapters.wire_coordinator import Coordinator, answered
 from switchover.adapters.wire_groups import WireGroups
@@ -166,7 +167,7 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         async with connected(addresses[1], security({}), 5) as connection:
             wrong = Coordinator(addresses[1], connection, await api_versions(addresses[1], connection))
             with pytest.raises(Unreachable, match=f"{addresses[1]}: does not coordinate group {names[2]} any more"):
-                await wrong.classic_groups([names[2]])
+                described_group(addresses[1], names[2], (await wrong.descriptions([names[2]]))[names[2]], 1)
         assert await groups.coordinated() == {1: 1, 2: 1}
         assert [await groups.coordinators(names[number]) for number in (1, 2)] == [{1}, {2}]
         with cluster.brokers[1].frozen():
@@ -485,7 +486,7 @@ async def test_a_classic_group_without_members(newest_kafka: KRaftNode) -> None:
 
 async def test_members_of_all_groups_are_counted(strict: KRaftNode, monkeypatch: pytest.MonkeyPatch) -> None:
     server, groups = strict.address, asking(strict.address)
-    monkeypatch.setattr(wire_groups, "BATCH", 2)
+    monkeypatch.setattr(wire_coordinator, "BATCH", 2)
     await create_topic(server, "counted", PARTITIONS)
     await awake(groups, "classic-1")
     before = (await groups.coordinated())[1]

@@ -1,10 +1,13 @@
 """What our user may ask of groups, on a real Kafka 4.4 with an authorizer: each right that is missing is named."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
+from typer.testing import CliRunner
 
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
@@ -12,6 +15,7 @@ from adapters.group_members import assignment, classic_member, create_topic, hea
 from adapters.guarded import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
+from switchover.cli.main import app
 from switchover.core.groups.facts import OffsetsTopic, Readiness
 from switchover.ports import Access, Refused
 
@@ -98,3 +102,20 @@ async def test_a_group_that_has_grown_too_large(guarded: KRaftNode) -> None:
     refusal = await heartbeat(server, "large", "large", properties=user("admin"))
     assert refusal.error_code is ErrorCode.group_max_size_reached
     assert len((await groups.describe("large")).members) == 1
+
+
+async def test_who_sees_only_some_groups_is_not_told_that_these_are_all(guarded: KRaftNode, tmp_path: Path) -> None:
+    server, file = guarded.address, tmp_path / "client.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in user("hidden").items()))
+    await eventually(lambda: WireGroups(Access(str(server), user("admin"))).describe("secret"), lambda _: True)
+    await classic_member(server, "secret", subscription("orders"), assignment("orders", 0), properties=user("admin"))
+
+    async def groups(*options: str) -> tuple[int, str, str]:
+        answer = await asyncio.to_thread(CliRunner().invoke, app, [
+            "groups", "--bootstrap-server", str(server), "--command-config", str(file), *options])
+        return answer.exit_code, answer.stdout, answer.stderr
+
+    assert await groups() == (2, "", f"switchover: {server}: shows our user only groups that it has rights on; grant it "
+                                     "Describe on the Cluster resource, or name the groups (--group)\n")
+    code, text, _ = await groups("--group", "secret")
+    assert (code, "grant it Describe on group secret" in text, " Unknown " in text) == (3, True, True)

@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from switchover.cli.lag import EXIT_CODES, Question, Report, client_properties, follow, thresholds_of
+from switchover.cli.kafka import access_to
+from switchover.cli.lag import EXIT_CODES, Question, Report, follow, thresholds_of
 from switchover.cli.lag_output import document, progress, table
 from switchover.cli.main import app
 from switchover.lag.group import TopicPartition
@@ -278,11 +279,11 @@ def test_bad_options_are_told_in_a_line(arguments, words):
 def test_client_properties_are_read_as_java_does(tmp_path: Path):
     file = tmp_path / "client.properties"
     file.write_text("# mine\nsecurity.protocol = SASL_SSL\nsasl.jaas.config: a \\\n  b=\"c\";\n")
-    assert client_properties(file) == {"security.protocol": "SASL_SSL", "sasl.jaas.config": 'a b="c";'}
-    assert client_properties(None) == {}
+    assert access_to("kafka:9092", file).properties == {"security.protocol": "SASL_SSL", "sasl.jaas.config": 'a b="c";'}
+    assert access_to("kafka:9092", None).properties == {}
     file.write_text("key=\\u12")
     with pytest.raises(Refused, match=r"client\.properties is not a file of properties"):
-        client_properties(file)
+        access_to("kafka:9092", file)
 
 
 def test_a_rhythm_of_ones_own():

@@ -6,17 +6,24 @@ from kio.schema.consumer_group_describe.v1.response import Assignment as Assignm
 from kio.schema.consumer_group_describe.v1.response import Member as MemberV1
 from kio.schema.describe_groups.v5.response import DescribedGroup as DescribedClassic
 from kio.schema.describe_groups.v5.response import DescribedGroupMember
-from kio.schema.list_groups.v5.response import ListedGroup
+from kio.schema.list_groups.v4.response import ListedGroup as ListedV4
 
 from switchover.adapters import consumer_protocol
 from switchover.adapters.consumer_protocol import NO_GENERATION, PROTOCOL_TYPE
-from switchover.adapters.wire_coordinator import DescribedConsumer
+from switchover.adapters.wire_coordinator import Described, DescribedConsumer, ListedGroup, answered
 from switchover.core.addresses import canonical
 from switchover.core.groups.facts import UNTOLD, Group, GroupState, GroupType, Member, MemberProtocol
+from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
 from switchover.ports import Malformed, Unreachable
 
 _CLASSIC_MEMBER = 0         # ConsumerGroupDescribe v1: member_type
+
+
+def described_group(node: Address, name: str, told: Described, coordinator: int) -> Group:
+    """A group of either type; DEAD is one of another type, too. Raises as `answered` and `classic_group` do."""
+    answered(node, told.error_code, name, f"describe group {name}")
+    return classic_group(told, coordinator) if isinstance(told, DescribedClassic) else consumer_group(told, coordinator)
 
 
 def consumer_group(told: DescribedConsumer, coordinator: int) -> Group:
@@ -69,7 +76,9 @@ def other_group(name: str, listed: ListedGroup | None, coordinator: int) -> Grou
 
 
 def group_type(listed: ListedGroup) -> GroupType:
-    """By its name in the list of groups, in whatever case."""
+    """By its name in the list of groups, in whatever case; a list without types (before Kafka 3.8) has classic ones."""
+    if isinstance(listed, ListedV4):
+        return GroupType.CLASSIC
     return next((known for known in GroupType if known.lower() == listed.group_type.lower()), GroupType.OTHER)
 
 

@@ -3,9 +3,11 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
-from switchover.adapters.wire_connection import Connection, connected
+from switchover.adapters import wire_connection
+from switchover.adapters.wire_connection import Connection
 from switchover.adapters.wire_security import security
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
@@ -25,13 +27,17 @@ class Brokers:
         self._servers = list(access.addresses)
         self._security = security(access.properties, access.allowed)
 
+    def connected(self, broker: Address, seconds: float | None = None) -> AbstractAsyncContextManager[Connection]:
+        """A connection to one of them, good for `seconds`, those of a round unless told."""
+        return wire_connection.connected(broker, self._security, seconds or self.seconds)
+
     async def any(self, ask: Callable[[Address, Connection], Awaitable[T]]) -> T:
         """Ask the bootstrap servers in turn, beginning with the last one that answered. Raises Unreachable when none does,
         Refused when one does not accept us."""
         errors = []
         for server in tuple(self._servers):
             try:
-                async with connected(server, self._security, self.seconds) as connection:
+                async with self.connected(server) as connection:
                     answer = await ask(server, connection)
             except Unreachable as error:
                 errors.append(str(error))
@@ -53,7 +59,7 @@ class Brokers:
             async with free:
                 left = round(max(0.1, deadline - time.monotonic()), 1)
                 try:
-                    async with connected(broker, self._security, left) as connection:
+                    async with self.connected(broker, left) as connection:
                         await ask(broker, connection, part)
                 except (Unreachable, Refused) as error:
                     failed(part, error)

@@ -1,4 +1,4 @@
-"""One broker asked about the groups that it coordinates, on one connection; for the list of groups it must be Kafka 3.8."""
+"""One broker asked about the groups that it coordinates, on one connection (Kafka 3.0 or newer)."""
 
 import uuid
 from collections import defaultdict
@@ -18,8 +18,10 @@ from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
 from kio.schema.join_group.v6.request import JoinGroupRequest, JoinGroupRequestProtocol
 from kio.schema.join_group.v6.response import JoinGroupResponse
-from kio.schema.list_groups.v5.request import ListGroupsRequest
-from kio.schema.list_groups.v5.response import ListedGroup, ListGroupsResponse
+from kio.schema.list_groups import v4 as list_v4
+from kio.schema.list_groups import v5 as list_v5
+from kio.schema.list_groups.v4.response import ListedGroup as ListedV4
+from kio.schema.list_groups.v5.response import ListedGroup as ListedV5
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i32Timedelta
 
@@ -27,16 +29,20 @@ from switchover.adapters.consumer_protocol import PROTOCOL_TYPE
 from switchover.adapters.wire_brokers import batches
 from switchover.adapters.wire_connection import Connection, succeeded
 from switchover.adapters.wire_versions import Versions
+from switchover.core.groups.facts import GroupState
 from switchover.core.kraft.facts import Address
 from switchover.ports import Unreachable
 
 KEYS = 100                  # groups in one FindCoordinator
-CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
+BATCH = 50                  # groups in one description: a large one answers with a megabyte
+LIST_GROUPS, CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 16, 68, 69
 NO_SUCH_ASSIGNOR = "__probe__"
 NOTHING_SUBSCRIBED = bytes.fromhex("0000 00000000 ffffffff")
 """A subscription in version 0 to no topic, without user data."""
 
 DescribedConsumer = DescribedV0 | DescribedV1
+Described = DescribedClassic | DescribedConsumer
+ListedGroup = ListedV4 | ListedV5
 
 _NO_CONSUMER_GROUP = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
 """ConsumerGroupDescribe's answers for a group of another type, and where the consumer protocol is switched off."""
@@ -81,14 +87,17 @@ class Coordinator:
         self.connection = connection
         self._keys = versions.api_keys
 
-    async def consumer_groups(self, names: Iterable[str]) -> dict[str, DescribedConsumer]:
-        """Those that are of type Consumer."""
-        found = await self.consumer_answers(names)
-        for name, group in found.items():
-            answered(self.node, group.error_code, name, f"describe group {name}")
+    async def descriptions(self, names: Sequence[str]) -> dict[str, Described]:
+        """Of each group what it is, in batches; an answer may be an error. Dead is what is neither, or is not there."""
+        found: dict[str, Described] = {}
+        for batch in batches(names, BATCH):
+            found |= await self._classic(batch)
+            # Dead is also what DescribeGroups says of every group of another type.
+            found |= await self._consumer(
+                [name for name in batch if name in found and found[name].group_state == GroupState.DEAD])
         return found
 
-    async def consumer_answers(self, names: Iterable[str]) -> dict[str, DescribedConsumer]:
+    async def _consumer(self, names: Iterable[str]) -> dict[str, DescribedConsumer]:
         """ConsumerGroupDescribe in the newest version that the broker knows; each answer may be an error."""
         asked = tuple(GroupId(name) for name in names)
         newest = self._keys.get(CONSUMER_GROUP_DESCRIBE)
@@ -105,14 +114,7 @@ class Coordinator:
                 describe_v1.ConsumerGroupDescribeResponse)).groups
         return {str(group.group_id): group for group in groups if group.error_code not in _NO_CONSUMER_GROUP}
 
-    async def classic_groups(self, names: Iterable[str]) -> dict[str, DescribedClassic]:
-        """What is of another type, or is not there, is Dead."""
-        found = await self.classic_answers(names)
-        for name, group in found.items():
-            answered(self.node, group.error_code, name, f"describe group {name}")
-        return found
-
-    async def classic_answers(self, names: Iterable[str]) -> dict[str, DescribedClassic]:
+    async def _classic(self, names: Iterable[str]) -> dict[str, DescribedClassic]:
         """DescribeGroups v5; each answer may be an error."""
         asked = tuple(GroupId(name) for name in names)
         if not asked:
@@ -122,8 +124,13 @@ class Coordinator:
         return {str(group.group_id): group for group in answer.groups}
 
     async def listed(self) -> dict[str, ListedGroup]:
-        """Every group that this broker coordinates and our user may see."""
-        answer = await self.connection.ask(ListGroupsRequest(states_filter=(), types_filter=()), ListGroupsResponse)
+        """Every group that this broker coordinates and our user may see; before Kafka 3.8 without a type."""
+        answer: list_v4.ListGroupsResponse | list_v5.ListGroupsResponse
+        if self._keys.get(LIST_GROUPS, 0) < 5:
+            answer = await self.connection.ask(list_v4.ListGroupsRequest(states_filter=()), list_v4.ListGroupsResponse)
+        else:
+            answer = await self.connection.ask(
+                list_v5.ListGroupsRequest(states_filter=(), types_filter=()), list_v5.ListGroupsResponse)
         if answer.error_code is ErrorCode.coordinator_load_in_progress:
             raise Unreachable(f"{self.node}: is loading groups that it coordinates since a moment ago")
         succeeded(self.node, answer.error_code, "list groups", "Describe")

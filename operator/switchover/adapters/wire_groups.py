@@ -14,10 +14,11 @@ from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3 import FindCoordinatorRequest, FindCoordinatorResponse
 from kio.schema.metadata.v10 import MetadataResponse
 
-from switchover.adapters.group_answers import changing, classic_group, consumer_group, group_type, other_group
+from switchover.adapters.group_answers import changing, described_group, group_type, other_group
 from switchover.adapters.wire_broker import cluster_operations
+from switchover.adapters.wire_brokers import Brokers
 from switchover.adapters.wire_configs import broker_settings, topic_settings
-from switchover.adapters.wire_connection import Connection, connected, succeeded
+from switchover.adapters.wire_connection import Connection, succeeded
 from switchover.adapters.wire_coordinator import (
     CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
@@ -25,7 +26,6 @@ from switchover.adapters.wire_coordinator import (
     answered,
 )
 from switchover.adapters.wire_metadata import metadata
-from switchover.adapters.wire_security import security
 from switchover.adapters.wire_versions import api_versions
 from switchover.core.groups.facts import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.core.kraft.facts import Address
@@ -36,7 +36,6 @@ GROUP_VERSION = "group.version"
 OFFSETS_TOPIC = "__consumer_offsets"
 CODEC, UNCOMPRESSED = "offsets.topic.compression.codec", "0"
 SHORTEST_SESSION = "group.min.session.timeout.ms"
-BATCH = 50                  # groups in one request: a large one answers with a megabyte
 
 T = TypeVar("T")
 
@@ -49,9 +48,7 @@ class WireGroups:
     """
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
-        self._security = security(access.properties, access.allowed)
-        self._seconds = seconds
-        self._servers = list(access.addresses)
+        self._brokers = Brokers(access, seconds)
 
     async def describe(self, group: str) -> Group:
         """ConsumerGroupDescribe, and DescribeGroups for what is not of that type."""
@@ -61,13 +58,13 @@ class WireGroups:
 
     async def cluster(self) -> Cluster:
         """Metadata of one broker."""
-        answer = await self._any(lambda node, connection: metadata(node, connection, ()))
+        answer = await self._brokers.any(lambda node, connection: metadata(node, connection, ()))
         return Cluster(
             answer.cluster_id or "", {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers})
 
     async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
         """ApiVersions and DescribeConfigs of that broker."""
-        async with connected(broker, self._security, self._seconds) as connection:
+        async with self._brokers.connected(broker) as connection:
             versions = await api_versions(broker, connection)
             settings = await broker_settings(broker, connection, broker_id)
         return BrokerGroups(
@@ -137,11 +134,11 @@ class WireGroups:
             return answer, int(limit.value or 0)
 
         async def compresses(broker_id: int, node: Address) -> bool:
-            async with connected(node, self._security, self._seconds) as connection:
+            async with self._brokers.connected(node) as connection:
                 [codec] = await broker_settings(node, connection, broker_id, [CODEC])
             return codec.value != UNCOMPRESSED
 
-        answer, limit = await self._any(read)
+        answer, limit = await self._brokers.any(read)
         compressed = await asyncio.gather(
             *(compresses(broker.node_id, Address(broker.host, broker.port)) for broker in answer.brokers))
         short = [partition for partition in answer.topics[0].partitions
@@ -160,7 +157,7 @@ class WireGroups:
                 succeeded(node, topic.error_code, f"describe topic {name}", "Describe", f"topic {name}")
             return {name: len(topic.partitions) for name, topic in found.items()}
 
-        return await self._any(read)
+        return await self._brokers.any(read)
 
     async def close(self) -> None:
         """Nothing stays open between two questions."""
@@ -171,11 +168,11 @@ class WireGroups:
             answered(node, answer.error_code, group, f"find the coordinator of group {group}")
             return answer.node_id, Address(answer.host, answer.port)
 
-        return await self._any(find)
+        return await self._brokers.any(find)
 
     @asynccontextmanager
     async def _asked(self, node: Address) -> AsyncIterator[Coordinator]:
-        async with connected(node, self._security, self._seconds) as connection:
+        async with self._brokers.connected(node) as connection:
             yield Coordinator(node, connection, await api_versions(node, connection))
 
     async def _each(self, question: Callable[[int, Address], Awaitable[T]]) -> dict[int, T]:
@@ -184,30 +181,11 @@ class WireGroups:
         answers = await asyncio.gather(*(question(*each) for each in brokers.items()))
         return dict(zip(brokers, answers, strict=True))
 
-    async def _any(self, question: Callable[[Address, Connection], Awaitable[T]]) -> T:
-        """The answer of the first bootstrap server that can be reached."""
-        errors = []
-        for node in tuple(self._servers):
-            try:
-                async with connected(node, self._security, self._seconds) as connection:
-                    answer = await question(node, connection)
-            except Unreachable as error:
-                errors.append(str(error))
-            else:
-                self._servers.sort(key=lambda server: server != node)
-                return answer
-        raise Unreachable("; ".join(errors))
-
 
 async def _describe(coordinator: Coordinator, node_id: int, group: str) -> Group:
-    modern = await coordinator.consumer_groups([group])
-    if group in modern:
-        return consumer_group(modern[group], node_id)
-    classic = (await coordinator.classic_groups([group]))[group]
-    if classic.group_state != GroupState.DEAD:
-        return classic_group(classic, node_id)
-    # Dead is also what DescribeGroups says of every group of another type.
-    return other_group(group, (await coordinator.listed()).get(group), node_id)
+    found = described_group(coordinator.node, group, (await coordinator.descriptions([group]))[group], node_id)
+    return found if found.state is not GroupState.DEAD else other_group(
+        group, (await coordinator.listed()).get(group), node_id)
 
 
 async def _members(coordinator: Coordinator) -> int:
@@ -215,12 +193,9 @@ async def _members(coordinator: Coordinator) -> int:
     names = [name for name, group in (await coordinator.listed()).items()
              if group_type(group) is not GroupType.OTHER and group.group_state != GroupState.EMPTY]
     count = 0
-    for start in range(0, len(names), BATCH):
-        batch = names[start:start + BATCH]
-        modern = await coordinator.consumer_groups(batch)
-        classic = await coordinator.classic_groups(name for name in batch if name not in modern)
-        for name, group in classic.items():
-            if group.group_state == GroupState.DEAD:
-                raise changing(name)
-        count += sum(len(group.members) for group in (*modern.values(), *classic.values()))
+    for name, group in (await coordinator.descriptions(names)).items():
+        answered(coordinator.node, group.error_code, name, f"describe group {name}")
+        if group.group_state == GroupState.DEAD:
+            raise changing(name)
+        count += len(group.members)
     return count

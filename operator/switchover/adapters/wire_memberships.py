@@ -10,7 +10,7 @@ from kio.schema.list_groups.v4 import ListGroupsRequest, ListGroupsResponse
 from switchover.adapters import consumer_protocol
 from switchover.adapters.consumer_protocol import PROTOCOL_TYPE
 from switchover.adapters.group_answers import consumer_assigned
-from switchover.adapters.wire_brokers import Brokers, batches
+from switchover.adapters.wire_brokers import Brokers
 from switchover.adapters.wire_connection import Connection, succeeded
 from switchover.adapters.wire_coordinator import Coordinator, DescribedConsumer, answered, find_coordinators
 from switchover.adapters.wire_metadata import metadata
@@ -20,8 +20,6 @@ from switchover.core.groups.facts import GroupState
 from switchover.core.kraft.facts import Address
 from switchover.lag.membership import Membership
 from switchover.ports import Access, Refused, Unreachable
-
-BATCH = 50                  # groups in one request: a large one answers with a megabyte
 
 
 class WireMemberships:
@@ -67,13 +65,8 @@ class WireMemberships:
 
         async def described(node: Address, connection: Connection, part: Sequence[str]) -> None:
             coordinator = Coordinator(node, connection, await api_versions(node, connection))
-            for batch in batches(part, BATCH):
-                classic = await coordinator.classic_answers(batch)
-                # Dead is also what DescribeGroups says of every group of another type.
-                others = [name for name, group in classic.items() if group.group_state == GroupState.DEAD]
-                modern = await coordinator.consumer_answers(others)
-                for name, group in {**classic, **modern}.items():
-                    found[name] = _why(node, group.error_code, name, f"describe group {name}") or _membership(name, group)
+            for name, group in (await coordinator.descriptions(part)).items():
+                found[name] = _why(node, group.error_code, name, f"describe group {name}") or _membership(name, group)
 
         def failed(part: Iterable[str], error: Exception) -> None:
             found.update({name: str(error) for name in part if name not in found})

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -39,18 +40,23 @@ def print_lines(lines: Iterable[str]) -> None:
 @contextmanager
 def refusals() -> Iterator[None]:
     """Every refusal of the other side as one line, with exit code 2."""
-    from switchover.adapters.api_server import Forbidden
     from switchover.ports import Fenced, Refused, Unreachable
 
     try:
         yield
-    except Forbidden as error:
-        give_up(f"{error.told}. Whoever installed the chart binds its Roles to you (docs/security.md); "
-                "`switchover doctor` lists the rights that are missing")
     except Fenced as error:
         give_up(f"{error}: somebody changed it at the same moment; try again")
     except (Refused, Unreachable) as error:
-        give_up(str(error))
+        give_up(_words(error))
+
+
+def _words(error: Exception) -> str:
+    from switchover.adapters.api_server import Forbidden
+
+    if not isinstance(error, Forbidden):
+        return str(error)
+    return (f"{error.told}. Whoever installed the chart binds its Roles to you (docs/security.md); "
+            "`switchover doctor` lists the rights that are missing")
 
 
 def _contexts(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -89,6 +95,10 @@ ClusterName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=_clus
 Step = Annotated[str, typer.Argument(metavar="STEP", autocompletion=_steps, help="The step that may begin.")]
 Shown = Annotated[Output, typer.Option("--output", "-o", help="json and yaml: the object as the API server has it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+BootstrapServer = Annotated[str, typer.Option(help="HOST:PORT of one or more brokers, with commas.")]
+CommandConfig = Annotated[Path | None, typer.Option(help="Client properties as for Kafka's tools; PEM as text.")]
+Groups = Annotated[list[str] | None, typer.Option("--group", help="A consumer group; may be repeated. Without it, all.")]
 
 _PLACE = {
     "namespace": Annotated[str, typer.Option("--namespace", "-n", autocompletion=_namespaces,

@@ -5,10 +5,8 @@ import math
 import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from uuid import UUID
 
-from switchover import properties_file
 from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_memberships import WireMemberships
 from switchover.adapters.wire_offsets import WireOffsets
@@ -97,16 +95,6 @@ def thresholds_of(every: float, samples: int, span: float, *, once: bool = False
         raise Refused(f"--samples {samples} with --every {every:g} take longer than the {found.max_quiet // 1000} s "
                       "that the window is sure to show")
     return found
-
-
-def client_properties(file: Path | None) -> Mapping[str, str]:
-    """A file of client properties, as for Kafka's own tools. Refused when it cannot be read."""
-    if file is None:
-        return {}
-    try:
-        return properties_file.read(file)
-    except properties_file.Unreadable as error:
-        raise Refused(str(error)) from None
 
 
 def follow_from_here(question: Question) -> AsyncGenerator[Report]:

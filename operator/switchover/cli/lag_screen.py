@@ -10,10 +10,8 @@ from rich.live import Live
 
 from switchover.cli.lag import EXIT_CODES, Question, Report, follow_from_here
 from switchover.cli.lag_output import document, progress, table
+from switchover.cli.terminal import console
 from switchover.lag.verdicts import Effect
-
-WIDE = 1000
-"""Columns of an output that is no terminal: nothing is cut or wrapped there."""
 
 
 def show(question: Question, *, watch: bool, as_json: bool) -> int:
@@ -21,7 +19,7 @@ def show(question: Question, *, watch: bool, as_json: bool) -> int:
 
     Raises Refused and Unreachable as `follow` does.
     """
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    screen = console()
     last: Report | None = None
 
     async def follow(tell: Callable[[Report], None]) -> None:
@@ -35,18 +33,18 @@ def show(question: Question, *, watch: bool, as_json: bool) -> int:
                         return
 
     with contextlib.suppress(KeyboardInterrupt):
-        if console.is_terminal and not as_json:
-            with Live(console=console, auto_refresh=False) as live:
+        if screen.is_terminal and not as_json:
+            with Live(console=screen, auto_refresh=False) as live:
                 asyncio.run(follow(lambda report: live.update(table(report), refresh=True)))
         else:
-            asyncio.run(follow(lambda report: _print(console, report, as_json)))
+            asyncio.run(follow(lambda report: _print(screen, report, as_json)))
     return EXIT_CODES[last.effect if last is not None else Effect.INCONCLUSIVE]
 
 
-def _print(console: Console, report: Report, as_json: bool) -> None:
+def _print(screen: Console, report: Report, as_json: bool) -> None:
     if not report.judged:
         print(f"switchover: {progress(report)}", file=sys.stderr, flush=True)
     elif as_json:
         print(document(report), flush=True)
     else:
-        console.print(table(report))
+        screen.print(table(report))

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from switchover.cli import oncall as oncall
-from switchover.cli.command import ClusterName, Name, Output, Shown, give_up, of_cluster, print_lines
+from switchover.cli.command import (
+    BootstrapServer,
+    ClusterName,
+    CommandConfig,
+    Groups,
+    Name,
+    Output,
+    Shown,
+    give_up,
+    of_cluster,
+    print_lines,
+    refusals,
+)
 from switchover.cli.command import app as app
 from switchover.cli.place import Place
 from switchover.core.launch import Launcher, Run
@@ -56,16 +68,24 @@ def run() -> None:
 
 @app.command()
 @of_cluster
-def plan(place: Place, name: Name, output: Shown = Output.TABLE) -> None:
+def plan(
+    place: Place,
+    name: Name = "",
+    file: Annotated[str, typer.Option("--file", "-f", help="Instead of NAME a manifest with one migration that need not "
+                                                           "exist yet; - for standard input.")] = "",
+    output: Shown = Output.TABLE,
+) -> None:
     """Say what the operator sees of a migration now, what its gates say and what it would do next. Nothing is written.
 
-    It must reach Kafka and ZooKeeper by the names in the spec.
+    It must reach Kafka and ZooKeeper by the names in the spec. Of a manifest it looks with your own rights.
 
     Exit code: 0 nothing is against it; 1 a blocker, or a gate that fails; 2 refused; 3 a warning, or something unseen.
     """
     from switchover.cli import plan as planning
 
-    look = asyncio.run(planning.look_from_here(place, name))
+    if bool(name) == bool(file):
+        give_up("plan wants the NAME of a migration, or a manifest with --file")
+    look = asyncio.run(planning.look_at_file(place, _text_of(file)) if file else planning.look_from_here(place, name))
     _show_look(look, planning.words(look), output)
 
 
@@ -162,6 +182,13 @@ class Isolation(StrEnum):
     READ_COMMITTED = "read_committed"
 
 
+class Protocol(StrEnum):
+    """The two protocols of a group."""
+
+    CONSUMER = "Consumer"
+    CLASSIC = "Classic"
+
+
 class LagOutput(StrEnum):
     """How the lag is shown."""
 
@@ -171,9 +198,9 @@ class LagOutput(StrEnum):
 
 @app.command()
 def lag(
-    bootstrap_server: Annotated[str, typer.Option(help="HOST:PORT of one or more brokers, with commas.")],
-    command_config: Annotated[Path | None, typer.Option(help="Client properties as for Kafka's tools; PEM as text.")] = None,
-    group: Annotated[list[str] | None, typer.Option(help="A consumer group; may be repeated. Without it, all.")] = None,
+    bootstrap_server: BootstrapServer,
+    command_config: CommandConfig = None,
+    group: Groups = None,
     topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated. Without it, all.")] = None,
     isolation: Annotated[Isolation, typer.Option(help="How the groups read: their isolation.level.")]
     = Isolation.READ_UNCOMMITTED,
@@ -192,20 +219,51 @@ def lag(
     Exit code: 0 every group passes; 1 one fails; 2 bad options, or Kafka cannot be reached or refuses;
     3 hold or inconclusive. After Ctrl-C that of the last verdict, 3 when there was none.
     """
-    from switchover.cli.lag import Question, client_properties, thresholds_of
+    from switchover.cli.kafka import access_to
+    from switchover.cli.lag import Question, thresholds_of
     from switchover.cli.lag_screen import show
-    from switchover.ports import Access, Refused, Unreachable
+    from switchover.ports import Refused
 
-    try:
+    with refusals():
         if once and watch:
             raise Refused("--once looks once, and --watch goes on: give one of them")
         question = Question(
-            Access(bootstrap_server, client_properties(command_config)), tuple(dict.fromkeys(group or ())),
+            access_to(bootstrap_server, command_config), tuple(dict.fromkeys(group or ())),
             frozenset(topic or ()), isolation is Isolation.READ_COMMITTED,
             thresholds_of(every, samples, span, once=once))
         raise typer.Exit(show(question, watch=watch, as_json=output is LagOutput.JSON))
-    except (Refused, Unreachable) as error:
-        give_up(str(error))
+
+
+@app.command()
+def groups(
+    bootstrap_server: BootstrapServer,
+    command_config: CommandConfig = None,
+    group: Groups = None,
+    to: Annotated[Protocol, typer.Option(help="The protocol that they are to move to.")] = Protocol.CONSUMER,
+    output: Annotated[Output, typer.Option("--output", "-o", help="json and yaml: with every finding and its cure.")]
+    = Output.TABLE,
+) -> None:
+    """List all groups of a cluster: type, state, members, strategy, and what stands in the way of their move. Read only.
+
+    Without --group it needs Describe on the Cluster: nobody tells how many groups are hidden from our user.
+
+    Exit code: 0 all was seen; 2 Kafka cannot be reached, or refuses; 3 something could not be seen.
+    """
+    from switchover.adapters.clock import WallClock
+    from switchover.cli.groups import document, look, table
+    from switchover.cli.kafka import access_to
+    from switchover.cli.listing import document as written
+    from switchover.cli.terminal import console
+
+    with refusals():
+        found = asyncio.run(look(access_to(bootstrap_server, command_config), group or (), to.value, WallClock()))
+        if output is Output.TABLE:
+            screen = console()
+            for each in table(found):
+                screen.print(each)
+        else:
+            typer.echo(written(document(found), output), nl=False)
+        raise typer.Exit(found.code)
 
 
 @app.command()

@@ -20,11 +20,10 @@ def list_(
     output: Shown = Output.TABLE,
 ) -> None:
     """List the migrations of both kinds."""
-    from rich.console import Console
-
     from switchover.cli import listing
     from switchover.cli.kube import connected
     from switchover.cli.objects import every
+    from switchover.cli.terminal import console
 
     async def read() -> None:
         async with connected(place) as server:
@@ -32,7 +31,7 @@ def list_(
             if output is not Output.TABLE:
                 typer.echo(listing.document(listing.manifests(found), output), nl=False)
             elif found:
-                Console().print(listing.table(found, time.time(), everywhere=everywhere))
+                console().print(listing.table(found, time.time(), everywhere=everywhere))
             else:
                 typer.echo(f"no migration in {'any namespace' if everywhere else f'namespace {server.namespace}'}")
 

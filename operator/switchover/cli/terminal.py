@@ -1,7 +1,21 @@
 """What reaches a terminal: the one place that takes out what would move its cursor, turn its text around or end a line."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 1000
+"""Columns of an output that is no terminal: nothing is cut or wrapped there."""
+
+
+def console() -> "Console":
+    """Standard output, for tables."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def printable(text: str) -> str:

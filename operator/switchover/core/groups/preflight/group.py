@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Verdict, fail, info, unknown, wait, warn
-from switchover.core.groups.facts import GroupState, GroupType, MemberProtocol
+from switchover.core.groups.facts import GroupState, GroupType
 from switchover.core.groups.gates.membership import NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.core.groups.gates.protocol import check_plain_assignments
 from switchover.core.groups.picture import ORIGINAL, Picture
@@ -53,7 +53,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
                    unblocks=f"bring them back to the {old.lower()} protocol, or migrate to the other one")
     if found.assignor == STREAMS:
         yield _streams(found.name)
-    elif picture.spec.protocol is not None and old is MemberProtocol.CLASSIC and found.assignor \
+    elif picture.spec.protocol is not None and found.type is GroupType.CLASSIC and found.assignor \
             and found.assignor not in KNOWN_ASSIGNORS:
         yield warn("ClientAssignorLost", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
                    " will be given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
