@@ -24,7 +24,7 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
-from switchover.cli.talking import OPERATOR
+from switchover.cli.operators import OPERATOR
 from switchover.core import launch
 from switchover.core.jobs import JobState
 from switchover.core.kraft import rehearsal

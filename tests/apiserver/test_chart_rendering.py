@@ -12,7 +12,7 @@ from apiserver.charts import CHART, NO_CRDS, ROOT, helm, of, refusal, rendered
 from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
-from switchover.cli.talking import OPERATOR
+from switchover.cli.operators import OPERATOR
 from switchover.core.kraft.names import CONTROLLERS_LABEL
 from switchover.metrics import Metrics
 

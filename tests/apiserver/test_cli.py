@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from copy import deepcopy
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from apiserver.terminal import CTRL_C, Terminal, terminal
 from patience import stretched, until
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
@@ -27,6 +30,7 @@ Kubectl = Callable[..., Any]
 Run = Callable[..., tuple[int, str, str]]
 
 RECORDED = Path(__file__).parents[1] / "unit" / "last_release"
+HIDDEN_CURSOR, SHOWN_CURSOR, ONE_LINE_UP = "\x1b[?25l", "\x1b[?25h", "\x1b[1A"
 EVIL = "\x1b[2Jkafka\u202egnp\n"
 
 
@@ -194,6 +198,41 @@ async def test_pause_resume_and_rollback_change_what_is_wanted(
         assert (await spec_of(server, kind, name))["desiredState"] == wanted
 
 
+async def test_an_act_says_when_no_operator_or_another_release_will_do_it(
+        world: dict[str, dict[str, Any]], run: Run, server: ApiServer, apply: Callable[..., None], kubectl: Kubectl,
+        kubeconfig: Path, namespace: str, tmp_path: Path) -> None:
+    """It is recorded all the same: an operator that comes back must find that it is to stand still."""
+    absent = f"no operator is seen in namespace {namespace}: it is recorded, and nothing happens until one runs"
+    code, text, _ = await asyncio.to_thread(run, "pause", "kafka", "--yes")
+    assert (code, absent in text) == (0, True), text
+    assert (await spec_of(server, KAFKA_MIGRATION, "kafka"))["desiredState"] == "Paused"
+    code, text, _ = await asyncio.to_thread(run, "approve", "kafka", "Finalize", "--yes")
+    assert (code, absent in text) == (0, True), text
+
+    labels = {"app.kubernetes.io/name": "switchover", "app.kubernetes.io/version": "0.0.9"}
+    metadata = {"name": "switchover", "labels": labels}
+    pod = {"containers": [{"name": "operator", "image": "registry.example/operator:0.0.9"}]}
+    apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod},
+          {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {
+              "selector": {"matchLabels": {"of": "it"}},
+              "template": {"metadata": {"labels": {"of": "it"}}, "spec": pod}, "replicas": 0}})
+    code, text, _ = await asyncio.to_thread(run, "resume", "kafka", "--yes")
+    assert (code, "the operator's pod switchover is Pending: it is recorded" in text) == (0, True), text
+    kubectl("-n", namespace, "patch", "pod", "switchover", "--subresource", "status",
+            "--patch", '{"status": {"phase": "Running"}}')
+    code, text, _ = await asyncio.to_thread(run, "pause", "kafka", "--yes")
+    assert (code, "is recorded, and nothing happens" in text) == (0, False), text
+    assert f"the operator is release 0.0.9 and this program {version('switchover')}: it is recorded" in text
+
+    nobody = await asyncio.to_thread(without_rights, kubeconfig, kubectl, namespace, tmp_path)
+    kubectl("-n", namespace, "create", "role", "writer", "--verb", "list,get,patch", "--resource",
+            "kafkamigrations.switchover.dev,consumergroupmigrations.switchover.dev")
+    kubectl("-n", namespace, "create", "rolebinding", "writer", "--role", "writer",
+            "--serviceaccount", f"{namespace}:nobody")
+    code, text, why = await asyncio.to_thread(run, "resume", "kafka", "--yes", "--kubeconfig", str(nobody))
+    assert (code, "whether an operator runs cannot be seen: the API server forbids" in text) == (0, True), text + why
+
+
 async def test_what_is_abandoned_is_marked_and_deleted(
         world: dict[str, dict[str, Any]], run: Run, server: ApiServer) -> None:
     code, text, why = await asyncio.to_thread(run, "abandon", "orders", "-y")
@@ -323,6 +362,67 @@ async def test_where_nothing_answers_preflight_and_plan_say_so_and_blame_nobody(
     assert {each["verdict"] for each in found["gates"]} >= {"Unknown"}
     assert not {"BrokersNotIdentified", "KubernetesRightMissing", "TopicsHidden"} & {
         each["code"] for each in found["findings"] if each["severity"] == "Blocker"}
+    code, text, why = await asyncio.to_thread(run, "plan", "-f", str(file))
+    assert (code in (1, 3), why, text.splitlines()[0]) == (True, "", "> Preflight")
+    assert any(line.startswith("next: ") for line in text.splitlines())
     code, text, why = await asyncio.to_thread(run, "plan", name)
     assert (code in (1, 3), why) == (True, "")
     assert f"> {world[name]['progress']['step']}" in text.splitlines()
+
+
+# --- on a terminal ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_terminal(kubeconfig: Path, namespace: str) -> Callable[..., AbstractContextManager[Terminal]]:
+    """The program as it is installed, on a pseudo terminal."""
+    def begin(*arguments: str) -> AbstractContextManager[Terminal]:
+        program = Path(sys.executable).parent / "switchover"
+        return terminal((program, *arguments, "-n", namespace), {**os.environ, "KUBECONFIG": str(kubeconfig)})
+
+    return begin
+
+
+async def test_watching_on_a_terminal_refreshes_the_tree_until_it_is_interrupted(
+        world: dict[str, dict[str, Any]], on_terminal: Callable[..., AbstractContextManager[Terminal]],
+        change: Callable[..., Any]) -> None:
+    status = deepcopy(world["kafka"])
+    with on_terminal("status", "kafka", "--watch") as screen:
+        await asyncio.to_thread(screen.until, "\u25b6 MoveBrokers")
+        assert HIDDEN_CURSOR in screen.shown
+        assert "\x1b[1m" in screen.shown, "bold, on a terminal"
+        await change(KAFKA_MIGRATION, "kafka", {**status, "phase": "Paused"})
+        await asyncio.to_thread(screen.until, "Paused")
+        assert ONE_LINE_UP in screen.shown, "the tree is drawn over the one before"
+        screen.type(CTRL_C)
+        assert await asyncio.to_thread(screen.leaves) == 0
+    assert screen.shown.rindex(SHOWN_CURSOR) > screen.shown.rindex(HIDDEN_CURSOR), "the cursor is there again"
+    assert "Traceback" not in screen.shown
+
+
+async def test_what_a_person_is_asked_on_a_terminal_is_done_for_yes_alone(
+        world: dict[str, dict[str, Any]], on_terminal: Callable[..., AbstractContextManager[Terminal]], server: ApiServer,
+        ) -> None:
+    for typed, code, said in (("n\n", 1, "nothing was done"), ("\n", 1, "nothing was done"), (CTRL_C, 1, "Aborted"),
+                              ("y\n", 0, "kmig/kafka now wants Paused")):
+        assert (await spec_of(server, KAFKA_MIGRATION, "kafka"))["desiredState"] == "Running"
+        with on_terminal("pause", "kafka") as screen:
+            await asyncio.to_thread(screen.until, "Do it? [y/N]: ")
+            assert "no step and no batch begins any more" in screen.shown
+            screen.type(typed)
+            assert await asyncio.to_thread(screen.leaves) == code, screen.shown
+        assert said in screen.shown
+        assert "Traceback" not in screen.shown
+    assert (await spec_of(server, KAFKA_MIGRATION, "kafka"))["desiredState"] == "Paused"
+    with on_terminal("approve", "kafka", "Finalize", "--reason", "CHG-1") as screen:
+        await asyncio.to_thread(screen.until, "Do it? [y/N]: ")
+        assert f"plan {world['kafka']['planHash']}" in screen.shown
+        screen.type("y\n")
+        assert await asyncio.to_thread(screen.leaves) == 0
+    assert [each["name"] for each in (await spec_of(server, KAFKA_MIGRATION, "kafka"))["approvals"]] == ["Finalize"]
+
+
+def test_colour_is_for_terminals_alone(world: dict[str, dict[str, Any]], run: Run) -> None:
+    for arguments in (("list",), ("status", "kafka"), ("pause", "kafka", "--yes")):
+        code, text, _ = run(*arguments)
+        assert (code, "\x1b" in text) == (0, False), arguments

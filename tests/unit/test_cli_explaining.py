@@ -74,6 +74,19 @@ def test_a_lease_that_nobody_renews_is_bad(renewed: str | None, good: bool) -> N
     assert doctor._lease(lease, 1_795_773_630.0).good is good
 
 
+UNSEEN = "none here, and one that serves it from another namespace cannot be seen: may not list pods"
+
+
+@pytest.mark.parametrize(("renewed", "looked_at", "line"), [
+    ("2026-11-27T10:00:00.000000Z", False, "ok  operator: none here, and one elsewhere renews Leases in it"),
+    ("2026-11-27T09:00:00.000000Z", True, f"?   operator: {UNSEEN}"),
+    ("2026-11-27T09:00:00.000000Z", False, f"BAD operator: {UNSEEN}")])
+def test_an_operator_in_another_namespace_is_seen_by_its_leases(renewed: str, looked_at: bool, line: str) -> None:
+    lease = {"metadata": {"name": "switchover-x"}, "spec": {"leaseDurationSeconds": 60, "renewTime": renewed}}
+    found = doctor._elsewhere("none here", "may not list pods", [lease], 1_795_773_630.0, looked_at=looked_at)
+    assert str(found) == line
+
+
 def test_the_exit_code_is_of_what_is_wrong_and_not_of_what_was_not_seen() -> None:
     unseen, wrong = doctor.Line("a", None, ""), doctor.Line("b", False, "")
     assert (doctor.code([unseen]), doctor.code([unseen, wrong])) == (0, 1)
@@ -99,7 +112,7 @@ def test_of_a_log_what_speaks_of_the_object_is_shown() -> None:
 def test_an_operator_elsewhere_counts_where_it_serves_the_namespace(watch: str, served: bool) -> None:
     variables = [{"name": "POD_NAMESPACE", "valueFrom": {}}, {"name": "WATCH", "value": watch}]
     pod = {"spec": {"containers": [{"name": "proxy"}, {"name": "operator", "env": variables}]}}
-    assert talking.serves(pod, "shop") is served
+    assert operators.serves(pod, "shop") is served
 
 
 def at(phase: str, *, hold: bool = False, observed: int = 2) -> Found:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import isfinite
 from typing import Any
 
 from switchover.adapters.api_server import ApiServer, Forbidden, NotFound
@@ -11,10 +12,10 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
 from switchover.cli.objects import KINDS, every
+from switchover.cli.operators import age, lasts, leases, operator_deployments, operator_pods, release, runs, state
 from switchover.cli.place import Place
 from switchover.cli.schemas import paths, schemas
-from switchover.cli.talking import OPERATOR, operator_pods
-from switchover.cli.tree import clock, is_current, seconds
+from switchover.cli.tree import clock, is_current
 from switchover.cli.writing import who_am_i
 from switchover.ports import Refused, Unreachable
 
@@ -39,8 +40,8 @@ class Line:
 async def examine(place: Place) -> list[Line]:
     """Everything, whatever fails of it. Raises Refused and Unreachable where the API server does not answer at all."""
     async with connected(place) as server:
-        release = await server.get("/version")
-        lines = [Line("API server", True, f"{server.address}, Kubernetes {release.get('gitVersion', '?')}")]
+        kubernetes = await server.get("/version")
+        lines = [Line("API server", True, f"{server.address}, Kubernetes {kubernetes.get('gitVersion', '?')}")]
         looks: Sequence[tuple[str, Callable[[ApiServer], Awaitable[list[Line]]]]] = (
             ("you", _you), ("CRDs", _crds), ("operator", _releases), ("operator", _pods), ("rights", _rights),
             ("leases", _leases), ("migrations", _migrations))
@@ -91,7 +92,7 @@ def _crd(kind: str, ours: Mapping[str, Any], found: Mapping[str, Any]) -> Line:
 
 async def _releases(server: ApiServer) -> list[Line]:
     own = version("switchover")
-    return [_release(each, own) for each in await server.items(server.path("apps/v1", "Deployment"), OPERATOR)]
+    return [_release(each, own) for each in await operator_deployments(server)]
 
 
 async def _pods(server: ApiServer) -> list[Line]:
@@ -100,18 +101,24 @@ async def _pods(server: ApiServer) -> list[Line]:
         pods = await operator_pods(server)
     except Forbidden as error:
         looked_at = any(is_current(each.resource) for each in await every(server))
-        elsewhere = f"{none}, and one that serves it from another namespace cannot be seen: {error.told}"
-        return [Line("operator", None if looked_at else False, elsewhere)]
+        return [_elsewhere(none, error.told, await leases(server), time.time(), looked_at=looked_at)]
     return [_pod(each) for each in pods] or [
         Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves without one")]
+
+
+def _elsewhere(none: str, unseen: str, held: Sequence[Mapping[str, Any]], now: float, *, looked_at: bool) -> Line:
+    """One that runs in another namespace, which may not be listed, is seen by the Leases that it renews here."""
+    if any(age(each, now) <= lasts(each) for each in held):
+        return Line("operator", True, f"{none}, and one elsewhere renews Leases in it")
+    words = f"{none}, and one that serves it from another namespace cannot be seen: {unseen}"
+    return Line("operator", None if looked_at else False, words)
 
 
 def _release(deployment: Mapping[str, Any], own: str) -> Line:
     metadata, wanted = deployment["metadata"], deployment["spec"].get("replicas", 1)
     ready = deployment.get("status", {}).get("readyReplicas", 0)
-    release = (metadata.get("labels") or {}).get("app.kubernetes.io/version", "unknown")
-    words = f"Deployment {metadata['name']}, release {release}, {ready} of {wanted} pods ready"
-    if release != own:
+    words = f"Deployment {metadata['name']}, release {release(deployment)}, {ready} of {wanted} pods ready"
+    if release(deployment) != own:
         return Line("operator", None, f"{words}; this program is release {own}: take the same")
     return Line("operator", ready == wanted == 1, words)
 
@@ -119,10 +126,8 @@ def _release(deployment: Mapping[str, Any], own: str) -> Line:
 def _pod(pod: Mapping[str, Any]) -> Line:
     statuses = pod.get("status", {}).get("containerStatuses", ())
     restarts = sum(each.get("restartCount", 0) for each in statuses)
-    waits = next((each["state"]["waiting"].get("reason", "") for each in statuses if "waiting" in each.get("state", {})), "")
-    state = waits or pod.get("status", {}).get("phase", "Unknown")
-    words = f"pod {pod['metadata']['name']} {state}, {restarts} restarts, image {pod['spec']['containers'][0]['image']}"
-    return Line("operator", state == "Running", words)
+    words = f"pod {pod['metadata']['name']} {state(pod)}, {restarts} restarts, image {pod['spec']['containers'][0]['image']}"
+    return Line("operator", runs(pod), words)
 
 
 async def _rights(server: ApiServer) -> list[Line]:
@@ -133,20 +138,17 @@ async def _rights(server: ApiServer) -> list[Line]:
 
 
 async def _leases(server: ApiServer) -> list[Line]:
-    leases = await server.items(server.path("coordination.k8s.io/v1", "Lease"))
-    own = [each for each in leases if each["metadata"]["name"].startswith("switchover-")]
-    return [_lease(each, time.time()) for each in own] or [Line("leases", True, "none is held: nothing is under way")]
+    return [_lease(each, time.time()) for each in await leases(server)] or [
+        Line("leases", True, "none is held: nothing is under way")]
 
 
 def _lease(lease: Mapping[str, Any], now: float) -> Line:
-    spec = lease.get("spec") or {}
-    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 0
-    age = now - seconds(renewed) if renewed else float("inf")
-    words = f"{lease['metadata']['name']} of {spec.get('holderIdentity') or 'nobody'}"
-    if age > lasts:
-        return Line("lease", False, f"{words} has not been renewed for {clock(age) if renewed else 'ever'}: its operator "
-                                    "does not run, or cannot write")
-    return Line("lease", True, f"{words}, renewed {clock(max(0.0, age))} ago")
+    since = age(lease, now)
+    words = f"{lease['metadata']['name']} of {(lease.get('spec') or {}).get('holderIdentity') or 'nobody'}"
+    if since > lasts(lease):
+        return Line("lease", False, f"{words} has not been renewed for {clock(since) if isfinite(since) else 'ever'}: its "
+                                    "operator does not run, or cannot write")
+    return Line("lease", True, f"{words}, renewed {clock(max(0.0, since))} ago")
 
 
 async def _migrations(server: ApiServer) -> list[Line]:

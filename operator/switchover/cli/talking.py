@@ -5,14 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchover import documents
-from switchover.adapters.api_server import ApiServer, Forbidden
+from switchover.adapters.api_server import Forbidden
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, find
+from switchover.cli.operators import operator_pods
 from switchover.cli.place import Place
 from switchover.ports import Refused
-
-OPERATOR = {"app.kubernetes.io/name": "switchover"}
-"""The label that the chart gives everything of the operator's."""
 
 
 async def events(place: Place, name: str) -> list[str]:
@@ -48,30 +46,6 @@ async def logs(place: Place, name: str, since: float, lines: int) -> list[str]:
             text = await server.text(where, {"sinceSeconds": str(int(since)), "tailLines": str(lines)})
             told += about(text.splitlines(), found)
         return told
-
-
-async def operator_pods(server: ApiServer) -> list[dict[str, Any]]:
-    """Pods of operators in the namespace, by the chart's label, or of those that serve it from another one.
-
-    Raises Forbidden where there is none in the namespace and those of others may not be read.
-    """
-    here = await server.items(server.path("v1", "Pod"), OPERATOR)
-    if found := [pod for pod in here if _is_operator(pod)]:
-        return found
-    everywhere = await server.items("/api/v1/pods", OPERATOR)
-    return [pod for pod in everywhere if _is_operator(pod) and serves(pod, server.namespace)]
-
-
-def _is_operator(pod: Mapping[str, Any]) -> bool:
-    """Not of a Job, which carries the label as well."""
-    return not any(owner.get("kind") == "Job" for owner in pod["metadata"].get("ownerReferences", ()))
-
-
-def serves(pod: Mapping[str, Any], namespace: str) -> bool:
-    """Whether its variable WATCH names the namespace, or all of them."""
-    told = (variable.get("value", "") for container in pod["spec"]["containers"] for variable in container.get("env", ())
-            if variable["name"] == "WATCH")
-    return any(name.strip() in (namespace, "*") for watched in told for name in watched.split(","))
 
 
 def about(lines: list[str], found: Found) -> Iterator[str]:

@@ -8,6 +8,7 @@ from switchover.cli import acting
 from switchover.cli.acting import Act, Approval
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, again, find, path
+from switchover.cli.operators import warnings
 from switchover.cli.place import Place
 from switchover.ports import Fenced, Refused
 
@@ -28,7 +29,7 @@ async def approve(place: Place, name: str, step: str, reason: str, approver: str
         approval = Approval(step, approver or await who_am_i(server), reason, hashed)
         if by := acting.approved_by(found, approval):
             return f"{step} of {found.name} was approved by {by} already"
-        confirm(acting.approval_words(found, approval))
+        confirm([*acting.approval_words(found, approval), *await warnings(server, found)])
 
         async def write(found: Found) -> str:
             if by := acting.approved_by(found, approval):
@@ -48,7 +49,7 @@ async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
     async with connected(place) as server:
         found = await find(server, name)
         acting.refuse(found, what)
-        confirm(acting.words(found, what))
+        confirm([*acting.words(found, what), *await warnings(server, found, what)])
 
         async def write(found: Found) -> str:
             await _write(server, found, what)

@@ -1,0 +1,121 @@
+"""Whether an operator is there to do what a person asks, as far as that person may see it."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from switchover.adapters.api_server import ApiServer, Forbidden
+from switchover.cli.acting import Act
+from switchover.cli.objects import Found
+from switchover.cli.tree import seconds
+
+Resource = Mapping[str, Any]
+
+OPERATOR = {"app.kubernetes.io/name": "switchover"}
+"""The label that the chart gives everything of the operator's."""
+
+
+async def operator_pods(server: ApiServer) -> list[Resource]:
+    """Pods of operators in the namespace, by the chart's label, or of those that serve it from another one.
+
+    Raises Forbidden where there is none in the namespace and those of others may not be read.
+    """
+    here = await server.items(server.path("v1", "Pod"), OPERATOR)
+    if found := [pod for pod in here if _is_operator(pod)]:
+        return found
+    everywhere = await server.items("/api/v1/pods", OPERATOR)
+    return [pod for pod in everywhere if _is_operator(pod) and serves(pod, server.namespace)]
+
+
+def _is_operator(pod: Resource) -> bool:
+    """Not of a Job, which carries the label as well."""
+    return not any(owner.get("kind") == "Job" for owner in pod["metadata"].get("ownerReferences", ()))
+
+
+def serves(pod: Resource, namespace: str) -> bool:
+    """Whether its variable WATCH names the namespace, or all of them."""
+    told = (variable.get("value", "") for container in pod["spec"]["containers"] for variable in container.get("env", ())
+            if variable["name"] == "WATCH")
+    return any(name.strip() in (namespace, "*") for watched in told for name in watched.split(","))
+
+
+async def operator_deployments(server: ApiServer) -> Sequence[Resource]:
+    """Deployments of operators in the namespace."""
+    return await server.items(server.path("apps/v1", "Deployment"), OPERATOR)
+
+
+async def leases(server: ApiServer) -> Sequence[Resource]:
+    """The Leases that operators hold in the namespace, wherever they run."""
+    found = await server.items(server.path("coordination.k8s.io/v1", "Lease"))
+    return [each for each in found if each["metadata"]["name"].startswith("switchover-")]
+
+
+async def warnings(server: ApiServer, found: Found, act: Act | None = None) -> Sequence[str]:
+    """What a person should know before an act (None: an approval) that an operator must carry out. Raises Unreachable."""
+    pods, unseen = list[Resource](), ""
+    try:
+        try:
+            pods = await operator_pods(server)
+        except Forbidden as error:
+            unseen = error.told
+        held = () if any(map(runs, pods)) else await leases(server)         # which fewer people may read
+        deployments = await operator_deployments(server)
+    except Forbidden as error:
+        return (f"whether an operator runs cannot be seen: {error.told}",)
+    if unseen and not at_work(found, held, time.time()):
+        return (f"whether an operator runs cannot be seen: {unseen}",)
+    return [*absent(found, act, pods, held, time.time()), *other_release(deployments, version("switchover"))]
+
+
+def absent(found: Found, act: Act | None, pods: Sequence[Resource], held: Sequence[Resource], now: float) -> Iterator[str]:
+    """That none does it: no pod of one runs in the namespace, and nobody holds the Lease for this object."""
+    if at_work(found, held, now) or any(map(runs, pods)):
+        return
+    seen = (f"the operator's pod {pods[0]['metadata']['name']} is {state(pods[0])}" if pods else
+            f"no operator is seen in namespace {found.resource['metadata']['namespace']}")
+    then = "the object stays until one runs that lets it go" if act is Act.ABANDON else "nothing happens until one runs"
+    yield f"{seen}: it is recorded, and {then} (switchover doctor)"
+
+
+def at_work(found: Found, held: Sequence[Resource], now: float) -> bool:
+    """Whether somebody renews the Lease for this object."""
+    uid = found.resource["metadata"]["uid"]
+    return any(str((each.get("spec") or {}).get("holderIdentity") or "").partition("/")[0] == uid
+               and age(each, now) <= lasts(each) for each in held)
+
+
+def other_release(deployments: Sequence[Resource], own: str) -> Iterator[str]:
+    """That the operator is not of this program's release."""
+    for each in deployments:
+        if release(each) != own:
+            yield (f"the operator is release {release(each)} and this program {own}: it is recorded, and what the operator "
+                   "does with it may differ from what is said here; take the same release")
+
+
+def release(deployment: Resource) -> str:
+    """That of an operator, by the chart's label."""
+    return str((deployment["metadata"].get("labels") or {}).get("app.kubernetes.io/version", "unknown"))
+
+
+def state(pod: Resource) -> str:
+    """What its container waits for, else its phase."""
+    statuses = pod.get("status", {}).get("containerStatuses", ())
+    waits = next((each["state"]["waiting"].get("reason", "") for each in statuses if "waiting" in each.get("state", {})), "")
+    return str(waits or pod.get("status", {}).get("phase", "Unknown"))
+
+
+def runs(pod: Resource) -> bool:
+    """Whether its process does, whatever it does."""
+    return state(pod) == "Running"
+
+
+def age(lease: Resource, now: float) -> float:
+    """Seconds since it was renewed."""
+    renewed = (lease.get("spec") or {}).get("renewTime")
+    return now - seconds(renewed) if renewed else float("inf")
+
+
+def lasts(lease: Resource) -> float:
+    """Seconds for which it is held once it was renewed."""
+    return float((lease.get("spec") or {}).get("leaseDurationSeconds") or 0)
