@@ -7,7 +7,7 @@ from typing import Any
 
 from demo.cluster import Cluster
 from patience import Patience
-from switchover.cli.tree import Resource
+from switchover.cli.steps import Resource
 
 PATIENCE_SECONDS = 75
 """A follower that can be taken back is within seconds, and so is a controller that can register."""

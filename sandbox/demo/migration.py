@@ -16,7 +16,8 @@ from demo.cluster import Cluster
 from demo.lost_answer import Cure
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
-from switchover.cli.tree import Resource, changes, condition, is_current, seconds, wait_words
+from switchover.cli.steps import Resource
+from switchover.cli.tree import changes, condition, is_current, seconds, wait_words
 
 MANIFEST = Path(__file__).with_name("migration.yaml")
 CHART = Path(__file__).parents[2] / "helm" / "switchover"

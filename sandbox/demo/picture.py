@@ -5,7 +5,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from switchover.cli.tree import Resource, tree
+from switchover.cli.steps import Resource
+from switchover.cli.tree import tree
 
 
 def picture(resource: Resource, now: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from demo import tools
 from demo.cluster import Cluster
-from switchover.cli.tree import Resource
+from switchover.cli.steps import Resource
 
 ZOOKEEPER = "zookeeper:2181"
 PATH = "/kafka-acl/Topic/left-by-an-old-tool"

@@ -5,7 +5,8 @@ import time
 from rich.console import Console
 from rich.live import Live
 
-from switchover.cli.tree import Resource, tree
+from switchover.cli.steps import Resource
+from switchover.cli.tree import tree
 
 
 class Screen:

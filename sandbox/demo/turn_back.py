@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from demo import metadata, operator_process
 from demo.cluster import Cluster
-from switchover.cli.tree import Resource
+from switchover.cli.steps import Resource
 
 BATCH = 2
 """The batch in whose middle the migration turns: its broker is assigned mode C and not Ready yet."""

@@ -16,7 +16,8 @@ from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.summary import Gaps, Traffic
-from switchover.cli.tree import Resource, condition
+from switchover.cli.steps import Resource
+from switchover.cli.tree import condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]
 

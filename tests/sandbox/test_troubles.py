@@ -19,7 +19,8 @@ from demo import metadata, migration, operator_process, rollback, tools, traffic
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from patience import until
-from switchover.cli.tree import Resource, condition
+from switchover.cli.steps import Resource
+from switchover.cli.tree import condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 

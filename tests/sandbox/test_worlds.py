@@ -25,7 +25,8 @@ from demo.sandbox import bring_up, take_down
 from demo.summary import Traffic
 from sandbox import audit
 from sandbox.quick import QUICK
-from switchover.cli.tree import Resource, condition
+from switchover.cli.steps import Resource
+from switchover.cli.tree import condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(4000)]
 
