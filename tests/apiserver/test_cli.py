@@ -403,12 +403,14 @@ async def test_watching_on_a_terminal_refreshes_the_tree_until_it_is_interrupted
 async def test_what_a_person_is_asked_on_a_terminal_is_done_for_yes_alone(
         world: dict[str, dict[str, Any]], on_terminal: Callable[..., AbstractContextManager[Terminal]], server: ApiServer,
         ) -> None:
+    """Ctrl-C ends the question; asyncio's handler of it would not."""
     for typed, code, said in (("n\n", 1, "nothing was done"), ("\n", 1, "nothing was done"), (CTRL_C, 1, "Aborted"),
                               ("y\n", 0, "kmig/kafka now wants Paused")):
         assert (await spec_of(server, KAFKA_MIGRATION, "kafka"))["desiredState"] == "Running"
         with on_terminal("pause", "kafka") as screen:
             await asyncio.to_thread(screen.until, "Do it? [y/N]: ")
             assert "no step and no batch begins any more" in screen.shown
+            await asyncio.sleep(stretched(1))            # until it reads: Python misses a signal of the moment before
             screen.type(typed)
             assert await asyncio.to_thread(screen.leaves) == code, screen.shown
         assert said in screen.shown

@@ -1,9 +1,11 @@
 """The commands of the person on call, for both kinds of migration."""
 
 import asyncio
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -203,10 +205,22 @@ def _confirmation(yes: bool) -> Callable[[Iterable[str]], None]:
             return
         if not sys.stdin.isatty():
             give_up("nobody can be asked here, nothing was done: say --yes")
-        if not typer.confirm("Do it?"):
+        with _interruptible():
+            wanted = typer.confirm("Do it?")
+        if not wanted:
             give_up("nothing was done", 1)
 
     return confirm
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends a question at once: asyncio's own handler would wait for the answer."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _reasons(incomplete: str) -> list[str]:
