@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from switchover.cli import doctor, talking
+from switchover.cli import doctor, operators, talking
 from switchover.cli.explaining import explain, reasons
 from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found

@@ -16,7 +16,7 @@ OPERATOR = {"app.kubernetes.io/name": "switchover"}
 """The label that the chart gives everything of the operator's."""
 
 
-async def operator_pods(server: ApiServer) -> list[Resource]:
+async def operator_pods(server: ApiServer) -> Sequence[Resource]:
     """Pods of operators in the namespace, by the chart's label, or of those that serve it from another one.
 
     Raises Forbidden where there is none in the namespace and those of others may not be read.
@@ -53,7 +53,8 @@ async def leases(server: ApiServer) -> Sequence[Resource]:
 
 async def warnings(server: ApiServer, found: Found, act: Act | None = None) -> Sequence[str]:
     """What a person should know before an act (None: an approval) that an operator must carry out. Raises Unreachable."""
-    pods, unseen = list[Resource](), ""
+    pods: Sequence[Resource] = ()
+    unseen = ""
     try:
         try:
             pods = await operator_pods(server)
