@@ -60,6 +60,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 	for extra in $(EXTRAS); do \
 	  $(LOCK) pyproject.toml --extra $$extra --output-file requirements/$$extra.txt || exit; done
 	$(LOCK) pyproject.toml --extra operator --extra pipeline --group dev --group build --output-file requirements/dev.txt
+	$(LOCK) --group docs --output-file requirements/docs.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
@@ -68,7 +69,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps $(BIN)/mypy -m patience -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
+	MYPYPATH=operator:sandbox:sandbox/apps:website $(BIN)/mypy -m reference -m step_pictures -m patience -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
@@ -112,6 +113,27 @@ shard: debian
 
 ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/long-tests.md, their seconds into tests/long_seconds.json
 	@$(BIN)/pytest --quiet --ledger $(if $(WRITE),write,show) $(LAYERS:%=tests/%)
+
+# --- the documentation as a website -------------------------------------------------------------------------------------
+
+DOCS := build/docs
+MKDOCS = NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs
+.PHONY: docs docs-serve reference
+docs: $(DOCS)/installed ## the documentation as a website, build/site/; a dead link fails. REPOSITORY=https://…/main: links to code go there
+	$(call say,documentation)
+	$(MKDOCS) build --config-file website/mkdocs.yml
+
+docs-serve: $(DOCS)/installed ## the same at http://127.0.0.1:8000, made anew at each change
+	$(MKDOCS) serve --config-file website/mkdocs.yml
+
+reference: venv ## write docs/reference/ and docs/pictures/ from CRDs, commands, metrics, runbooks and the plan
+	$(BIN)/python website/reference.py
+	$(BIN)/python website/step_pictures.py
+
+$(DOCS)/installed: requirements/docs.txt | $(UV)
+	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) $(DOCS)
+	$(UV) pip sync --quiet --require-hashes --python $(DOCS)/bin/python requirements/docs.txt
+	@touch $@
 
 # --- the operator's image, for a cluster of your own --------------------------------------------------------------------
 

@@ -308,7 +308,7 @@ class Job(StrEnum):
 
 @app.command()
 def pipeline(
-    job: Job,
+    job: Annotated[Job, typer.Argument(help="Which job.")],
     config: Annotated[Path, typer.Option(help="The jobs' configuration, a YAML file.")],
 ) -> None:
     """Run one job of the data pipeline on Spark, here, where Java 17 is.
@@ -324,7 +324,7 @@ def pipeline(
 @of_cluster
 def launch(
     place: Place,
-    job: Job,
+    job: Annotated[Job, typer.Argument(help="Which job.")],
     config: Annotated[Path, typer.Option(help="The jobs' configuration, whose store is /data in the pod.")],
     image: Annotated[str, typer.Option(help="The pipeline's image.")],
     claim: Annotated[str, typer.Option(help="The volume claim that holds the store.")],

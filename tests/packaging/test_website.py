@@ -1,0 +1,88 @@
+"""`make docs`: the whole site, nothing of it from another host, and what must fail it."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']?([^"'\s>]+)"""
+                    r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|icon|preload|preconnect))[^>]*?\bhref=["']?([^"'\s>]+)""")
+CALLED = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')]+)""")
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def site() -> Path:
+    """The site, as `make docs` builds it."""
+    made = run("make", "docs")
+    assert made.returncode == 0, made.stdout + made.stderr
+    return ROOT / "build" / "site"
+
+
+def test_every_page_is_there_and_the_search_knows_it(site: Path) -> None:
+    written = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    index = (site / "search" / "search_index.json").read_text()
+    for page in written:
+        place = re.sub(r"(^|/)README\.md$", r"\1index.md", page).removesuffix(".md") + ".html"
+        assert (site / place).is_file(), page
+        assert f'"location":"{place}"' in index or place == "index.html", page
+
+
+def test_no_page_loads_anything_from_another_host(site: Path) -> None:
+    pages, sheets = list(site.rglob("*.html")), list(site.rglob("*.css"))
+    found = [(page.name, "".join(hit)) for page in pages for hit in LOADED.findall(page.read_text())]
+    assert len(found) > 4 * len(pages)
+    assert [(page, address) for page, address in found if re.match(r"(https?:)?//", address)] == []
+    assert [hit for sheet in (*sheets, *pages) for hit in CALLED.findall(sheet.read_text())] == []
+
+
+def test_links_to_files_outside_docs_have_pages(site: Path) -> None:
+    assert 'href="repository/helm/switchover/templates/role.yaml.html"' in (site / "security.html").read_text()
+    listing = (site / "repository/examples/argocd/index.html").read_text()
+    assert 'href="root.yaml.html"' in listing
+
+
+# --- what fails ---------------------------------------------------------------------------------------------------------
+
+
+def build(folder: Path, text: str, repository: str = "") -> subprocess.CompletedProcess[str]:
+    """A site of two pages by the configuration of the whole one; the second is in the navigation unless the text says so."""
+    (folder / "docs").mkdir()
+    (folder / "docs" / "index.md").write_text(f"# One\n\n{text}\n")
+    (folder / "docs" / "user-guide.md").write_text("# Two\n\n## Install\n")
+    (folder / "mkdocs.yml").write_text(
+        f"INHERIT: {ROOT}/website/mkdocs.yml\ndocs_dir: docs\nsite_dir: site\nhooks: [{ROOT}/website/hooks.py]\n"
+        f"extra_css: []\nnav: [index.md{'' if 'in no navigation' in text else ', user-guide.md'}]\n")
+    return run("build/docs/bin/mkdocs", "build", "--config-file", str(folder / "mkdocs.yml"), REPOSITORY=repository)
+
+
+@pytest.mark.parametrize(("text", "culprit"), [
+    ("[gone](gone.md)", "gone.md"),
+    ("[gone](user-guide.md#gone)", "#gone"),
+    ("[gone](../helm/gone.yaml)", "../helm/gone.yaml"),
+    ("[absolute](/user-guide.md)", "/user-guide.md"),
+    ("a page in no navigation", "user-guide.md"),
+    ("![gone](gone.svg)", "gone.svg"),
+])
+def test_what_leads_nowhere_fails_and_is_named(text: str, culprit: str, tmp_path: Path) -> None:
+    made = build(tmp_path, text)
+    assert made.returncode == 1
+    told = made.stderr.partition("WARNING")[2]
+    assert culprit in told, made.stderr
+
+
+@pytest.mark.parametrize(("repository", "wanted"), [
+    ("", 'href="repository/Dockerfile.html"'),
+    ("https://git.example.com/switchover/blob/main/", 'href="https://git.example.com/switchover/blob/main/Dockerfile"'),
+])
+def test_code_is_linked_to_where_the_repository_can_be_read(repository: str, wanted: str, tmp_path: Path) -> None:
+    made = build(tmp_path, "[code](../Dockerfile) and [prose](user-guide.md#install)", repository)
+    assert made.returncode == 0, made.stderr
+    assert wanted in (tmp_path / "site" / "index.html").read_text()
+    assert (tmp_path / "site" / "repository" / "Dockerfile.html").is_file() is not bool(repository)

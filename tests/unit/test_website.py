@@ -1,0 +1,129 @@
+"""The pages and pictures that are made are those in docs/, and nothing of what they describe goes without words."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+import reference
+import step_pictures
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.core.kraft.plan import PLAN
+from switchover.metrics import METRICS
+
+DOCS = Path(__file__).parents[2] / "docs"
+MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_the_reference_is_current() -> None:
+    """What fails is mended by `make reference`."""
+    found, made = texts(reference.PAGES), reference.pages()
+    assert [name for name in {*found, *made} if found.get(name) != made.get(name)] == []
+
+
+def test_the_pictures_are_current() -> None:
+    """What fails is mended by `make reference`."""
+    found, made = texts(step_pictures.PICTURES), step_pictures.pictures()
+    assert [name for name in {*found, *made} if found.get(name) != made.get(name)] == []
+
+
+def test_the_concepts_show_each_step_of_the_plan_once_and_in_its_order() -> None:
+    assert re.findall(r"\]\(pictures/(\w+)\.svg\)", (DOCS / "concepts.md").read_text()) == list(PLAN.names)
+
+
+# --- nothing is left out ------------------------------------------------------------------------------------------------
+
+
+def paths(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Every field below an object, however it is reached."""
+    while schema.get("type") == "array":
+        schema, prefix = schema["items"], f"{prefix}[]"
+    for name, field in schema.get("properties", {}).items():
+        yield f"{prefix}.{name}"
+        yield from paths(field, f"{prefix}.{name}")
+
+
+@pytest.mark.parametrize("file", sorted((reference.ROOT / "crds").glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_field_has_a_row_below_the_object_that_it_is_of(file: Path) -> None:
+    schema = yaml.safe_load(file.read_text())["spec"]["versions"][-1]["schema"]["openAPIV3Schema"]["properties"]
+    sections = dict(section.split("\n", 1) for section in reference.resource(file).split("\n## ")[1:])
+    wanted = [path for part in ("spec", "status") for path in paths(schema[part], part)]
+    assert len(wanted) > 100
+    assert [path for path in wanted
+            if f"| `{path.rpartition('.')[2]}` |" not in sections.get(path.rpartition(".")[0], "")] == []
+
+
+def test_every_metric_and_command_is_there() -> None:
+    metrics, commands = reference.metrics(), reference.commands()
+    assert [name for name in METRICS if not re.search(rf"\| `{name}(_total)?` \|", metrics)] == []
+    assert {"switchover_pass_seconds", "switchover_migration_info"} <= set(re.findall(r"^\| `(\w+)`", metrics, re.MULTILINE))
+    app = typer.main.get_command(reference.app)
+    assert re.findall(r"^## switchover (\S+)$", commands, re.MULTILINE) == sorted(app.commands)   # type: ignore[attr-defined]
+
+
+def test_what_has_no_words_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^spec\.size has no words$"):
+        list(reference.fields("spec", {"description": "x", "type": "object", "properties": {"size": {"type": "integer"}}}))
+    app = typer.Typer()
+    app.command(help="Known.")(lambda: None)
+    app.command("mute")(lambda size: None)
+    monkeypatch.setattr(reference, "app", app)
+    with pytest.raises(ValueError, match=r"^switchover mute has no words$"):
+        reference.commands()
+    (tmp_path / "Odd.md").write_text("# Odd\n")
+    with pytest.raises(ValueError, match=r"^Odd\.md has no words$"):
+        reference.first_sentence(tmp_path / "Odd.md")
+
+
+def test_words_of_others_break_no_table() -> None:
+    assert reference.said("a | b\n  <c> *d* [e]", "x") == r"a \| b &lt;c> \*d\* \[e\]"
+
+
+# --- what the pictures say ----------------------------------------------------------------------------------------------
+
+
+def test_the_pictures_follow_the_plan_to_its_end() -> None:
+    scenes = {step.name: scene for step, scene in step_pictures.scenes()}
+    assert scenes["EnableMigration"].brokers == ("B", "B", "A")
+    assert (scenes["EnableMigration"].claimed, scenes["CopyMetadata"].claimed) == (False, True)
+    assert scenes["Soak"].brokers == ("C", "C", "C")
+    assert scenes["Soak"].restarted == {("controller", 0)}
+    assert (scenes["Soak"].dual_write, scenes["Finalize"].dual_write) == (True, False)
+    assert scenes["Finalize"].controllers == ("F", "F", "F")
+    assert scenes["ReleaseZooKeeper"].restarted == {("broker", 0), ("controller", 0)}
+    assert [name for name, scene in scenes.items() if not scene.zookeeper] == ["ReleaseZooKeeper"]
+
+
+def test_a_rollout_that_the_pictures_do_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {mode: words for mode, words in step_pictures.BROKERS.items() if mode != "K"}
+    monkeypatch.setattr(step_pictures, "BROKERS", known)
+    with pytest.raises(ValueError, match="a rollout to mode K has no picture"):
+        list(step_pictures.scenes())
+
+
+# --- what the pages show ------------------------------------------------------------------------------------------------
+
+
+def shown() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every resource of ours that a page of docs/ shows whole."""
+    for page in sorted(DOCS.glob("*.md")):
+        for block in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
+            for resource in yaml.safe_load_all(block):
+                if isinstance(resource, dict) and str(resource.get("apiVersion")).startswith("switchover.dev/"):
+                    yield page.name, resource
+
+
+def test_resources_on_the_pages_are_taken_by_the_models() -> None:
+    found = list(shown())
+    assert {"first-migration.md", "tls.md", "managed-kafka.md"} <= {page for page, _ in found}
+    for _, resource in found:
+        MODELS[resource["kind"]].model_validate(resource)

@@ -1,0 +1,161 @@
+"""The pages of docs/reference/, out of CRDs, command line, metrics and runbooks. `make reference` writes them.
+
+A field, metric, command or option without words raises ValueError, and so does a runbook.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+from prometheus_client import CollectorRegistry
+from typer.testing import CliRunner
+
+from switchover.cli.main import app
+from switchover.metrics import INFO, METRICS, Metrics
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "reference"
+MADE = "<!-- Written by `make reference`. -->\n"
+KUBERNETES = {"apiVersion", "kind", "metadata"}
+"""What every object has, and Kubernetes describes."""
+
+Schema = Mapping[str, Any]
+
+
+def said(words: str | None, whose: str) -> str:
+    """Text as a cell of a table, on one line. Raises ValueError where there is none."""
+    if not words or not words.strip():
+        raise ValueError(f"{whose} has no words")
+    line = " ".join(words.split())
+    return re.sub(r"[\\|*<\[\]]", lambda found: "&lt;" if found[0] == "<" else f"\\{found[0]}", line)
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+# --- the fields of a CRD ------------------------------------------------------------------------------------------------
+
+
+def kind_of(schema: Schema) -> str:
+    """The type of a field with what bounds it."""
+    if schema.get("x-kubernetes-int-or-string"):
+        return "integer or string"
+    if schema["type"] == "array":
+        most = f", at most {schema['maxItems']}" if "maxItems" in schema else ""
+        return f"list of {kind_of(schema['items'])}{most}"
+    if schema["type"] == "object" and "additionalProperties" in schema:
+        return "map of strings"
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" if value else "empty" for value in schema["enum"])
+    bounds = [f"{word} {schema[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in schema]
+    return " ".join([f"{schema['type']} ({schema['format']})" if "format" in schema else schema["type"], *bounds])
+
+
+def default_of(field: Schema) -> str:
+    """The default as YAML on one line, nothing where there is none."""
+    if "default" not in field:
+        return ""
+    return f"`{yaml.safe_dump(field['default'], default_flow_style=True, width=1000).removesuffix('...' + chr(10)).strip()}`"
+
+
+def inner(schema: Schema) -> Schema:
+    """What stands in a list, through all lists; anything else itself."""
+    return inner(schema["items"]) if schema.get("type") == "array" else schema
+
+
+def fields(path: str, schema: Schema) -> Iterator[str]:
+    """A section for an object, and one for each object in it."""
+    yield f"\n## {path}\n\n{said(schema.get('description'), path)}\n\n| field | type | default | |\n|---|---|---|---|\n"
+    for name, field in sorted(schema["properties"].items()):
+        default = "needed" if name in schema.get("required", ()) else default_of(field)
+        rules = [rule["message"] for rule in (*field.get("x-kubernetes-validations", ()), *inner_rules(field))
+                 if "message" in rule]
+        words = " ".join([field.get("description") or "", *(f"{rule[0].upper()}{rule[1:]}." for rule in rules)])
+        yield row(f"`{name}`", kind_of(field), default, said(field.get("description") and words, f"{path}.{name}"))
+    for name, field in sorted(schema["properties"].items()):
+        if "properties" in inner(field):
+            yield from fields(f"{path}.{name}{'[]' if field['type'] == 'array' else ''}", inner(field))
+
+
+def inner_rules(field: Schema) -> tuple[Schema, ...]:
+    """The rules of what stands in a list of plain values; an object in a list has its own section."""
+    found = inner(field)
+    return tuple(found.get("x-kubernetes-validations", ())) if found is not field and "properties" not in found else ()
+
+
+def resource(file: Path) -> str:
+    """Every field of spec and status of the newest version of a CRD, in the order of its path."""
+    crd = yaml.safe_load(file.read_text())
+    names = crd["spec"]["names"]
+    schema = crd["spec"]["versions"][-1]["schema"]["openAPIV3Schema"]
+    parts = {name: part for name, part in schema["properties"].items() if name not in KUBERNETES}
+    return (f"# {names['kind']}: every field\n\n{MADE}\n{said(schema['description'], names['kind'])} Short name "
+            f"`{', '.join(names['shortNames'])}`. Examples, and what belongs together: [the resources](../api.md).\n"
+            + "".join(line for name, part in parts.items() for line in fields(name, part)))
+
+
+# --- commands, metrics, reasons -----------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """What `switchover COMMAND --help` prints, for every command."""
+    group = typer.main.get_command(app)
+    text = (f"# Commands and options\n\n{MADE}\nWhat `--help` prints. How they belong together: "
+            "[the command line](../cli.md).\n")
+    for name, command in sorted(group.commands.items()):                                    # type: ignore[attr-defined]
+        said(command.help, f"switchover {name}")
+        for option in command.params:
+            said(option.help, f"{option.name} of switchover {name}")
+        printed = CliRunner().invoke(app, [name, "--help"], prog_name="switchover", env={"COLUMNS": "110", "TERM": "dumb"})
+        text += f"\n## switchover {name}\n\n```text\n{printed.output.strip()}\n```\n"
+    return text
+
+
+def metrics() -> str:
+    """Every metric of the operator's own registry, by its name on a scrape."""
+    registry = CollectorRegistry()
+    own = Metrics(registry, float, "")
+    labels = {INFO: ("migration", "namespace", "kind", "name"),
+              **{name: ("migration", *metric.labels) for name, metric in METRICS.items()},
+              **{each._name: each._labelnames for each in vars(own).values() if hasattr(each, "_labelnames")}}
+    rows = [row(f"`{family.name}{'_total' if family.type == 'counter' else ''}`", family.type,
+                ", ".join(f"`{label}`" for label in labels[family.name]), said(family.documentation, family.name))
+            for family in sorted(registry.collect(), key=lambda family: family.name)]
+    return (f"# Metrics\n\n{MADE}\nOn port 9090. What they are for, and what is worth an alert: "
+            "[the user guide](../user-guide.md#watch-it-from-prometheus).\n\n"
+            "| metric | type | labels | says |\n|---|---|---|---|\n" + "".join(rows))
+
+
+def first_sentence(runbook: Path) -> str:
+    """The first sentence of a runbook, without its links. Raises ValueError for one that has none."""
+    _, _, text = runbook.read_text().partition("\n")
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text.strip().partition("\n\n")[0])
+    return said(re.split(r"(?<=[^.]\.)\s+(?=[A-Z*`(])", words)[0], runbook.name)
+
+
+def reasons() -> str:
+    """Every reason that has a runbook, with what it says first."""
+    rows = [row(f"[{page.stem}](../runbooks/{page.name})", first_sentence(page))
+            for page in sorted((ROOT / "docs" / "runbooks").glob("*.md")) if page.name != "README.md"]
+    return (f"# Reasons\n\n{MADE}\nWhat stands in `status.waitingFor`, each with its runbook; `switchover explain REASON` "
+            "prints it. Findings of Preflight without one: [of a cluster](../preflight.md), "
+            "[of a group](../preflight-groups.md).\n\n| reason | |\n|---|---|\n" + "".join(rows))
+
+
+def pages() -> Mapping[str, str]:
+    """Every page by its name."""
+    return {
+        **{f"{file.stem.partition('_')[2].removesuffix('s')}.md": resource(file)
+           for file in (ROOT / "crds").glob("*.yaml")},
+        "commands.md": commands(), "metrics.md": metrics(), "reasons.md": reasons(),
+    }
+
+
+if __name__ == "__main__":
+    PAGES.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (PAGES / name).write_text(text)
