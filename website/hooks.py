@@ -1,4 +1,4 @@
-"""What MkDocs is not told by its own configuration: links to folders, and to files of the repository outside docs/.
+"""What MkDocs is not told by its configuration: links to folders and to files outside docs/, and lists as GitHub reads them.
 
 A folder is its README.md, or a list of what is in it. A file outside docs/ becomes a page below repository/, prose as prose
 and everything else as code; with `extra.repository`, the address of a copy of the repository, code is linked to there.
@@ -85,6 +85,27 @@ def is_elsewhere(path: str, config: MkDocsConfig) -> bool:
     return bool(config.extra["repository"]) and not path.startswith("docs/") and not path.endswith(".md")
 
 
+def as_github(markdown: str) -> str:
+    """Markdown for Python-Markdown, with lists that GitHub sees and it does not: nested by less than four spaces, with a
+    fence or a paragraph by less, or right below a paragraph.
+    """
+    lines: list[str] = []
+    fence = ""                          # the indentation of the fence that is open, and three backticks
+    for line in markdown.split("\n"):
+        indented, item = re.match(r" {2,3}(?! )", line), re.match(r" *(?:[*-]|\d+\.) ", line)
+        before = lines[-1] if lines else ""
+        if fence:
+            lines.append(f"  {line}" if fence.startswith(" ") and line else line)
+            fence = "" if line.startswith(fence) else fence
+            continue
+        if opened := re.match(r" *```", line):
+            fence = opened[0]
+        if item and not indented and re.match(r"[^\s*\-\d>|#]", before):
+            lines.append("")
+        lines.append(f"  {line}" if indented and (item or fence or not before.strip()) else line)
+    return "\n".join(lines)
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Leads each link to the page that has what it names. One that leads nowhere stays, and MkDocs refuses it."""
     source = source_of(page.file)
@@ -97,4 +118,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"{config.extra['repository'].rstrip('/')}/{path}"
         return posixpath.relpath(place_of(path), posixpath.dirname(page.file.src_uri) or ".")
 
-    return LINK.sub(led, markdown)
+    return as_github(LINK.sub(led, markdown))

@@ -149,9 +149,8 @@ def end_of(step: Step[Picture]) -> str:
 
 def drawn(step: Step[Picture], scene: Scene) -> str:
     """The picture of a step as SVG; a red dot marks what the step starts or restarts."""
-    title = step.name + (f" ({ONLY[step.name]})" if step.name in ONLY else "")
     parts = [HEAD.format(title=escape(step.name), says=escape(says(step, scene))),
-             text(20, 28, title, more='font-size="17" font-weight="bold"'),
+             text(20, 28, step.name, more='font-size="17" font-weight="bold"'),
              text(740, 28, end_of(step), ACT if step.back is None else NEW, 'text-anchor="end"')]
     for at, mode in enumerate(scene.brokers):
         colour = NEW if BROKERS[mode][0] == "KRaft" else OLD
@@ -172,6 +171,7 @@ def drawn(step: Step[Picture], scene: Scene) -> str:
     elif "P" in scene.controllers:
         parts.append(arrow(424, 255, 616, 185, "connected", NEW))
     parts.append(f'<circle cx="28" cy="314" r="6" fill="{ACT}"/>' + text(42, 319, "started or restarted in this step"))
+    parts.append(text(740, 319, ONLY.get(step.name, ""), more='text-anchor="end"'))
     return "".join(parts) + "</svg>\n"
 
 

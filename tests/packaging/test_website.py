@@ -48,41 +48,69 @@ def test_links_to_files_outside_docs_have_pages(site: Path) -> None:
     assert 'href="root.yaml.html"' in listing
 
 
-# --- what fails ---------------------------------------------------------------------------------------------------------
+# --- a site of two pages, by the configuration of the whole one -----------------------------------------------------------
+
+FAULTS = {
+    "[gone](gone.md)": "'gone.md'",
+    "[gone](user-guide.md#gone)": "'user-guide.md#gone'",
+    "[gone](../helm/gone.yaml)": "'../helm/gone.yaml'",
+    "[absolute](/user-guide.md)": "'/user-guide.md'",
+    "![gone](gone.svg)": "'gone.svg'",
+    "a page in no navigation": '  - user-guide.md',
+}
+"""What a page says, or is, and how the failure names it."""
+LISTS = """Above:
+* one
+
+  ```yaml
+  a:
+    b: 1
+  ```
+
+* two
+  - inner
+  - last
+
+1. three
+   * four
+
+```
+  - code
+```"""
+SHOWN = """</p><ul><li><p>one</p><pre>a:b:1</pre></li><li><p>two</p><ul><li>inner</li><li>last</li></ul></li></ul>
+<ol><li>three<ul><li>four</li></ul></li></ol><pre>-code</pre>""".replace("\n", "")
 
 
-def build(folder: Path, text: str, repository: str = "") -> subprocess.CompletedProcess[str]:
-    """A site of two pages by the configuration of the whole one; the second is in the navigation unless the text says so."""
+def build(folder: Path, text: str, nav: str = "index.md, user-guide.md",
+          repository: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "docs").mkdir()
     (folder / "docs" / "index.md").write_text(f"# One\n\n{text}\n")
     (folder / "docs" / "user-guide.md").write_text("# Two\n\n## Install\n")
-    (folder / "mkdocs.yml").write_text(
-        f"INHERIT: {ROOT}/website/mkdocs.yml\ndocs_dir: docs\nsite_dir: site\nhooks: [{ROOT}/website/hooks.py]\n"
-        f"extra_css: []\nnav: [index.md{'' if 'in no navigation' in text else ', user-guide.md'}]\n")
+    (folder / "mkdocs.yml").write_text(f"INHERIT: {ROOT}/website/mkdocs.yml\ndocs_dir: docs\nsite_dir: site\nnav: [{nav}]\n"
+                                       f"hooks: [{ROOT}/website/hooks.py]\nextra_css: []\n")
     return run("build/docs/bin/mkdocs", "build", "--config-file", str(folder / "mkdocs.yml"), REPOSITORY=repository)
 
 
-@pytest.mark.parametrize(("text", "culprit"), [
-    ("[gone](gone.md)", "gone.md"),
-    ("[gone](user-guide.md#gone)", "#gone"),
-    ("[gone](../helm/gone.yaml)", "../helm/gone.yaml"),
-    ("[absolute](/user-guide.md)", "/user-guide.md"),
-    ("a page in no navigation", "user-guide.md"),
-    ("![gone](gone.svg)", "gone.svg"),
-])
-def test_what_leads_nowhere_fails_and_is_named(text: str, culprit: str, tmp_path: Path) -> None:
-    made = build(tmp_path, text)
+def test_what_leads_nowhere_fails_and_is_named(tmp_path: Path) -> None:
+    made = build(tmp_path, "\n\n".join(FAULTS), nav="index.md")
     assert made.returncode == 1
-    told = made.stderr.partition("WARNING")[2]
-    assert culprit in told, made.stderr
+    assert [text for text, told in FAULTS.items() if told not in made.stderr] == []
 
 
-@pytest.mark.parametrize(("repository", "wanted"), [
-    ("", 'href="repository/Dockerfile.html"'),
-    ("https://git.example.com/switchover/blob/main/", 'href="https://git.example.com/switchover/blob/main/Dockerfile"'),
-])
-def test_code_is_linked_to_where_the_repository_can_be_read(repository: str, wanted: str, tmp_path: Path) -> None:
-    made = build(tmp_path, "[code](../Dockerfile) and [prose](user-guide.md#install)", repository)
+def test_lists_and_links_are_what_github_makes_of_them(tmp_path: Path) -> None:
+    made = build(tmp_path, f"[code](../Dockerfile) and [prose](user-guide.md#install)\n\n{LISTS}")
     assert made.returncode == 0, made.stderr
-    assert wanted in (tmp_path / "site" / "index.html").read_text()
-    assert (tmp_path / "site" / "repository" / "Dockerfile.html").is_file() is not bool(repository)
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert 'href="repository/Dockerfile.html"' in page
+    assert (tmp_path / "site" / "repository" / "Dockerfile.html").is_file()
+    lists = page.partition("Above:")[2].partition("</article>")[0]
+    blocks = re.sub(r"<(?!/?(?:ul|ol|li|pre|p)\b)[^>]*>|\s+(?![^<]*>)", "", lists)
+    assert re.sub(r"<(\w+)[^>]*>", r"<\1>", blocks) == SHOWN
+
+
+def test_code_is_linked_to_where_the_repository_can_be_read(tmp_path: Path) -> None:
+    made = build(tmp_path, "[code](../Dockerfile)", repository="https://git.example.com/switchover/blob/main/")
+    assert made.returncode == 0, made.stderr
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert 'href="https://git.example.com/switchover/blob/main/Dockerfile"' in page
+    assert not (tmp_path / "site" / "repository" / "Dockerfile.html").exists()
