@@ -118,7 +118,7 @@ def commands() -> str:
 def metrics() -> str:
     """Every metric of the operator's own registry, by its name on a scrape."""
     registry = CollectorRegistry()
-    own = Metrics(registry, float, "")
+    own = Metrics(registry, float)
     labels = {INFO: ("migration", "namespace", "kind", "name"),
               **{name: ("migration", *metric.labels) for name, metric in METRICS.items()},
               **{each._name: each._labelnames for each in vars(own).values() if hasattr(each, "_labelnames")}}
