@@ -252,6 +252,33 @@ async def test_events_of_the_object_alone_are_printed(
     assert (code, len(text.splitlines()), "Moved: kafka moved\\nby" in text) == (0, 1, True), text
 
 
+async def test_a_report_is_of_the_object_with_its_events_and_says_what_it_may_not_read(
+        world: dict[str, dict[str, Any]], run: Run, server: ApiServer, kubeconfig: Path, kubectl: Kubectl, namespace: str,
+        tmp_path: Path) -> None:
+    for kind, name in ((KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")):
+        migrations = KubernetesMigrations(server, WallClock(), kind.name, kind.plural)
+        found = await migrations.get(name)
+        assert found is not None
+        await migrations.announce(name, found["metadata"]["uid"], "Moved", f"<b>moved</b> {EVIL}", warning=False)
+        page, told = tmp_path / f"{name}.html", tmp_path / f"{name}.json"
+        assert await asyncio.to_thread(run, "report", name, "-o", str(page)) == (0, f"wrote {page}\n", "")
+        assert (await asyncio.to_thread(run, "report", name, "-o", str(told)))[0] == 0
+        report = json.loads(told.read_text())
+        assert [each["message"] for each in report["events"]] == ["<b>moved</b> \\x1b[2Jkafka\\u202egnp\\n"]
+        assert report["stages"][-1]["step"] == world[name]["progress"]["step"] in page.read_text()
+        assert "&lt;b&gt;moved&lt;/b&gt;" in page.read_text()
+    code, text, _ = await asyncio.to_thread(run, "report", "kmig/kafka", "--format", "md")
+    assert (code, text.splitlines()[0]) == (0, f"# KafkaMigration {namespace}/kafka: Running")
+    nobody = without_rights(kubeconfig, kubectl, namespace, tmp_path)
+    kubectl("-n", namespace, "create", "role", "sees", "--verb=list", "--resource=kafkamigrations.switchover.dev")
+    kubectl("-n", namespace, "create", "rolebinding", "sees", "--role=sees", f"--serviceaccount={namespace}:nobody")
+    code, text, _ = await asyncio.to_thread(run, "report", "kmig/kafka", "--format", "json", "--kubeconfig", str(nobody))
+    assert code == 0
+    assert [note for note in json.loads(text)["notes"] if note.startswith("Events could not be read: ")], text
+    why = one_line(await asyncio.to_thread(run, "report", "kafka", "-o", str(tmp_path / "report.pdf")))
+    assert "its ending is none of .html, .json, .md; say --format" in why
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -175,6 +177,35 @@ def explain(
 
     with refusals():
         typer.echo(explained(what).rstrip())
+
+
+class ReportForm(StrEnum):
+    """What a report is written as."""
+
+    HTML = "html"
+    JSON = "json"
+    MARKDOWN = "md"
+
+
+@app.command()
+@of_cluster
+def report(
+    place: Place,
+    name: Name,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; without it standard output.")] = None,
+    form: Annotated[ReportForm | None, typer.Option("--format", help="Without it what the file's name ends with, else "
+                                                                     "html.")] = None,
+) -> None:
+    """Write what a migration has done so far, or in all, as one file for a change ticket: timeline, approvals, evidence."""
+    from switchover.cli import reporting
+
+    wanted = reporting.form_of(form or "", output)
+    text = reporting.WRITERS[wanted](asyncio.run(reporting.report(place, name)))
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        reporting.into_file(text, output)
+        print_lines([f"wrote {output}"])
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """`switchover events` and `switchover logs`: what was said of one object, in Events and in the log."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from switchover import documents
@@ -16,11 +16,15 @@ from switchover.ports import Refused
 async def events(place: Place, name: str) -> list[str]:
     """The object's Events, the oldest first, one line each."""
     async with connected(place) as server:
-        found = await find(server, name)
-        metadata = found.resource["metadata"]
-        answer = await server.request("GET", server.path("v1", "Event"),
-                                      field_selector=f"involvedObject.uid={metadata['uid']}")
-        return [event_line(each) for each in sorted(answer["items"], key=_time)]
+        return [event_line(each) for each in sorted(await events_of(server, await find(server, name)), key=_time)]
+
+
+async def events_of(server: ApiServer, found: Found) -> Sequence[Mapping[str, Any]]:
+    """The Events of that object and of no earlier one with its name."""
+    answer = await server.request("GET", server.path("v1", "Event"),
+                                  field_selector=f"involvedObject.uid={found.resource['metadata']['uid']}")
+    events: Sequence[Mapping[str, Any]] = answer["items"]
+    return events
 
 
 def event_line(event: Mapping[str, Any]) -> str:

@@ -1,0 +1,273 @@
+"""A report as HTML, Markdown and JSON, all of the same data. Pure.
+
+The HTML is one file that loads nothing and runs nothing (its Content-Security-Policy says so, too). Jinja escapes every
+text in it, and `report_of` has made each printable before.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import pairwise
+from math import sqrt
+from typing import NamedTuple
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from switchover.cli.command import Output
+from switchover.cli.listing import document
+from switchover.cli.report import Line, Report
+from switchover.cli.timeline import Batch, Stage
+from switchover.cli.tree import clock, seconds
+
+UNKNOWN = "Unknown"
+WIDTH = 1000.0
+"""Of a drawing, in units of its own: it is as wide as the page lets it be."""
+MODES = {
+    "KafkaMigration": "Modes: A ZooKeeper, R the same with its protocol version raised, B ZooKeeper with the migration flag,"
+                      " C KRaft; of controllers P migrating, F finalized.",
+    "ConsumerGroupMigration": "Modes: Original the workload as it was, Intermediate its clone or bridge, Target the workload"
+                              " with the template of the spec.",
+}
+NOTHING_YET = f"{UNKNOWN}: the status has no step and no move yet."
+_OVER = ("Succeeded", "RolledBack")
+LEAST = 4.0
+"""Width of what took no time at all, so that it is seen."""
+
+
+class Bar(NamedTuple):
+    """A part of a row of the timeline: `sort` is wait, hold, work, back or bake."""
+
+    x: float
+    width: float
+    sort: str
+
+
+class Row(NamedTuple):
+    """A stage, or a batch of one, with its bars; `took` is in seconds, up to now for what is under way."""
+
+    name: str
+    is_batch: bool
+    start: str
+    end: str
+    took: float | None
+    words: tuple[str, ...]
+    bars: tuple[Bar, ...]
+
+
+def html(report: Report) -> str:
+    """One page that stands alone."""
+    return _template().render(report=report, facts=facts(report), rows=tuple(rows(report)), split=tuple(split(report)),
+                              tables=tables(report), nothing_yet=NOTHING_YET, modes=MODES.get(report.kind, ""), width=WIDTH)
+
+
+def markdown(report: Report) -> str:
+    """The same for a ticket that takes Markdown."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def json_of(report: Report) -> str:
+    """The data themselves; what is not known is null or empty."""
+    return document(asdict(report), Output.JSON)
+
+
+def facts(report: Report) -> tuple[Line, ...]:
+    """What stands under the heading."""
+    ended = moment(report.end) if report.end or report.phase in _OVER else "not yet" if report.phase else UNKNOWN
+    plan = "none on record" if report.plan_hash == "" else known(report.plan_hash)
+    return (Line("Plan", plan), Line("Attempt", known(report.attempt)), Line("Progress", report.progress),
+            Line("Began", moment(report.start)), Line("Ended", ended), Line("Way back", report.rollback),
+            *(Line(each.name, moment(each.value)) for each in report.about),
+            Line("Written", moment(report.written)))
+
+
+def known(value: object) -> str:
+    """The value, or Unknown where there is none; 0 is a value."""
+    return UNKNOWN if value in (None, "") else str(value)
+
+
+def lasted(duration: float | None) -> str:
+    """Seconds at a glance, or Unknown."""
+    return UNKNOWN if duration is None else clock(duration)
+
+
+def between(start: str, end: str) -> float | None:
+    """Seconds from one time to the other; None where one is not known."""
+    return max(0.0, seconds(end) - seconds(start)) if start and end else None
+
+
+def moment(time: str) -> str:
+    """A time as people read it."""
+    return re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)$", r"\1 \2 UTC", time) if time else UNKNOWN
+
+
+def begun_words(begun: bool | None) -> str:
+    """Whether a step that cannot be taken back has begun."""
+    return {True: "has begun", False: "has not begun", None: f"{UNKNOWN} whether it has begun"}[begun]
+
+
+# --- the drawings -------------------------------------------------------------------------------------------------------
+
+
+def rows(report: Report) -> Iterator[Row]:
+    """The timeline, a row for each stage and batch. A stage is as wide as the square root of its time, so that a day of
+    soaking leaves room for a restart of a minute; within a stage the scale is even."""
+    ends = [_end(report, stage, following) for stage, following in pairwise((*report.stages, None)) if stage is not None]
+    lasts = [between(stage.start, end) for stage, end in zip(report.stages, ends, strict=True)]
+    widths = [sqrt(last or 0.0) for last in lasts]
+    scale, x = max(0.0, WIDTH - LEAST * len(widths)) / (sum(widths) or 1.0), 0.0
+    for stage, end, last, share in zip(report.stages, ends, lasts, widths, strict=True):
+        width = LEAST + share * scale
+        name = f"{stage.step}, taken back" if stage.backward else stage.step
+        yield Row(name, False, stage.start, _ended(stage.end, end), last, tuple(_words(stage, end)),
+                  tuple(_bars(stage, end, x, width)))
+        for batch in stage.batches:
+            yield Row(f"batch {batch.name}", True, batch.start, _ended(batch.end, end),
+                      between(batch.start, batch.end or end), (batch.what,), tuple(_batch_bars(stage, batch, end, x, width)))
+        x += width
+
+
+def split(report: Report) -> Iterator[tuple[str, str, int | None, Bar | None]]:
+    """Where the time went: name, sort, seconds, and a bar for each as wide as its share."""
+    parts = (("Active", "work", report.active_seconds), ("Waiting for gates and bakes", "wait", report.gate_seconds),
+             ("Waiting for people", "hold", report.human_seconds))
+    whole, x = sum(max(0, took or 0) for _, _, took in parts), 0.0
+    for name, sort, took in parts:
+        width = WIDTH * max(0, took or 0) / whole if whole else 0.0
+        yield name, sort, took, Bar(x, width, sort) if width else None
+        x += width
+
+
+def _end(report: Report, stage: Stage, following: Stage | None) -> str:
+    """Until now for what is under way; "" of a stage of which nobody recorded the end."""
+    return stage.end or ("" if following is not None or report.end else report.written)
+
+
+def _ended(time: str, until: str) -> str:
+    return moment(time) if time or not until else "under way"
+
+
+def span(row: Row) -> str:
+    """From when until when, without what both have in common; in UTC."""
+    start, end = moment(row.start).removesuffix(" UTC"), row.end.removesuffix(" UTC")
+    return f"{start} – {end[11:] if end[:10] == start[:10] else end}"
+
+
+def _words(stage: Stage, end: str) -> Iterator[str]:
+    """How long its entry was held and by whom it was approved, and what a gate took back."""
+    if stage.said or (stage.held and not stage.opened):
+        yield stage.said or "held for an approval, none is on record"
+    waited = between(stage.start, stage.opened or ("" if stage.end else end))
+    if waited:
+        yield f"waited {clock(waited)} before it began" if stage.opened else f"has waited {clock(waited)} so far"
+    for trouble in stage.troubles:
+        yield f"{moment(trouble.time)}: {trouble.message}"
+
+
+def _bars(stage: Stage, end: str, x: float, width: float) -> Iterator[Bar]:
+    opened = x + width * _share(stage.start, stage.opened, end) if stage.opened else x
+    if opened > x:
+        yield Bar(x, opened - x, "hold" if stage.held else "wait")
+    waits = not stage.opened and not stage.end
+    going = "back" if stage.backward else "work"
+    yield Bar(opened, x + width - opened, ("hold" if stage.held else "wait") if waits else going)
+
+
+def _batch_bars(stage: Stage, batch: Batch, end: str, x: float, width: float) -> Iterator[Bar]:
+    start, stop = (x + width * _share(stage.start, each, end) for each in (batch.start, batch.end or end))
+    proven = x + width * _share(stage.start, batch.proven, end) if batch.proven else stop
+    yield Bar(start, max(LEAST / 2, proven - start), "back" if stage.backward else "work")
+    if stop > proven:
+        yield Bar(proven, stop - proven, "bake")
+
+
+def _share(start: str, time: str, end: str) -> float:
+    """How far along a time is from start to end, 0 to 1."""
+    whole, part = between(start, end), between(start, time)
+    return min(1.0, part / whole) if whole and part else 0.0
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(known=known, lasted=lasted, moment=moment, begun=begun_words, span=span)
+    return environment.from_string((files(__package__) / "report.html.j2").read_text(encoding="utf-8"))
+
+
+# --- the tables ---------------------------------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """A part of the report that is a table, in HTML and in Markdown. `empty` is said where there is nothing in it."""
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    empty: str = ""
+
+
+def tables(report: Report) -> dict[str, Table]:
+    """Every table by its title."""
+    def empty(key: str) -> str:
+        return f"{UNKNOWN}: the status does not have them." if key in report.untold else "None on record."
+
+    return {
+        "Approvals": Table(("Step", "By", "Reason", "Accepted", "Plan"), tuple(
+            (known(each.step), known(each.approver), each.reason, moment(each.time), known(each.plan_hash))
+            for each in report.approvals), empty("approvals")),
+        "Batches by mode": Table(("Into mode", "Batches", "Average", "Slowest"), tuple(
+            (known(each.mode), known(each.batches), lasted(each.average_seconds), lasted(each.slowest_seconds))
+            for each in report.paces)),
+        "Findings": Table(("Weight", "Finding", "On", "What", "Cure"), tuple(
+            (known(each.severity), known(each.code), each.subject, known(each.message), each.cure)
+            for each in report.findings), empty("findings")),
+        "Gates, as they answered last": Table(("Gate", "Verdict", "Since"), tuple(
+            (known(each.name), known(each.verdict), moment(each.since)) for each in report.gates), empty("gates")),
+        "Versions": Table(("Of", "Version"), tuple((each.name, known(each.value)) for each in report.versions)),
+        "Events": Table(("Time", "Type", "Reason", "What"), tuple(
+            (moment(each.time), each.type, each.reason, each.message) for each in report.events)),
+        "Moves": Table(("Time", "From", "To", "What"), tuple(
+            (moment(each.time), each.before, each.after, known(each.message)) for each in report.moves), empty("history")),
+    }
+
+
+# --- Markdown -----------------------------------------------------------------------------------------------------------
+
+
+def _lines(report: Report) -> Iterator[str]:
+    """Its lines; texts of others can neither be markup nor end a cell."""
+    yield from (f"# {report.kind} {_plain(report.namespace)}/{_plain(report.name)}: {_plain(known(report.phase))}", "",
+                _plain(known(report.sentence)), "")
+    yield from (f"* {_plain(line.name)}: {_plain(known(line.value))}" for line in facts(report))
+    yield from ("", *(f"> {_plain(note)}" for note in report.notes))
+    yield from _written("Time", Table(("Part", "Time"), tuple((name, lasted(took)) for name, _, took, _ in split(report))))
+    yield from _written("Timeline", Table(("Step", "Began", "Ended", "Time", "What"), tuple(
+        (row.name, moment(row.start), row.end, lasted(row.took), "; ".join(row.words)) for row in rows(report)),
+        NOTHING_YET))
+    yield from ("", MODES.get(report.kind, ""))
+    yield from _written("What it waits for", Table(("Gate", "Verdict", "Reason", "On", "What", "Since", "Unblocks"), tuple(
+        (each.gate, each.verdict, each.reason, each.subject, each.message, moment(each.since), each.unblocks)
+        for each in report.waiting), f"{UNKNOWN}: the status does not have it." if "waitingFor" in report.untold else ""))
+    yield from ("", "## What cannot be taken back")
+    for act in report.irreversible:
+        yield from ("", f"**{_plain(act.step)}**: {begun_words(act.begun)}.", "")
+        yield from (f"* {moment(move.time)}: {_plain(known(move.message))}" for move in act.evidence)
+    restarts = Table(("What", "Pods"), tuple((each.name, known(each.value)) for each in report.restarts))
+    yield from _written("Restarts", restarts)
+    for title, table in tables(report).items():
+        yield from _written(title, table)
+
+
+def _written(title: str, table: Table) -> Iterator[str]:
+    """A table under its title, or what is said instead."""
+    head = (f"| {' | '.join(table.names)} |", f"|{'---|' * len(table.names)}")
+    rows = (f"| {' | '.join(_plain(cell) for cell in row)} |" for row in table.cells)
+    text = (*head, *rows) if table.cells else tuple(filter(None, (table.empty,)))
+    if text:
+        yield from ("", f"## {title}", "", *text)
+
+
+def _plain(text: str) -> str:
+    """The text as Markdown shows it as it is: no markup, no HTML, no cell's end."""
+    return re.sub(r"([\\`*_\[\]#|~])", r"\\\1", escape(text, quote=False))

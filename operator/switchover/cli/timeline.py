@@ -1,0 +1,126 @@
+"""The stays of a migration in its steps, there and back, as its status tells of them. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from switchover.cli.loose import mapping, mappings, text, time
+from switchover.cli.tree import seconds
+from switchover.core.status import HISTORY_KEPT
+
+ENDS = ("Completed", "RolledBack")
+"""Places in the history that are no steps: the ends of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One move of status.history, with its evidence. Places are a step, a step and a batch, or one of ENDS."""
+
+    time: str
+    before: str
+    after: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch: `proven` is when its own gates had passed and its bake began."""
+
+    name: str
+    what: str
+    start: str
+    proven: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stay in a step, there or on the way back. Until `opened` it waited for its entry gates, or for an approval."""
+
+    step: str
+    start: str = ""
+    opened: str = ""
+    end: str = ""
+    backward: bool = False
+    held: bool = False
+    said: str = ""
+    """What was said when it began: by whom it was approved, and on which backups."""
+    batches: tuple[Batch, ...] = ()
+    troubles: tuple[Move, ...] = ()
+    """Moves by which a gate took something back: a bake that began anew, a batch that was void."""
+
+
+def stages_of(status: Mapping[str, Any], moves: Sequence[Move]) -> tuple[Stage, ...]:
+    """By the moves; before the first that is kept by the times of the steps, in the order in which they began."""
+    records = {text(each.get("name")): Stage(text(each.get("name")), time(each.get("startTime")),
+                                              end=time(each.get("endTime"))) for each in mappings(status.get("steps"))}
+    first = next((move.time for move in moves if move.time), "")
+    began = time(mapping(status.get("progress")).get("startTime")) if len(moves) < HISTORY_KEPT else ""
+    told = _Told(lambda step: _begun((records[step].start if step in records else "", began), first))
+    for move in moves:
+        told.add(move)
+    before = [each for each in records.values()
+              if each.step and (not moves or (first and each.end and seconds(each.end) < seconds(first)))]
+    return (*sorted(before, key=lambda each: seconds(each.start) if each.start else 0.0), *told.stages)
+
+
+def _begun(times: Iterable[str], first: str) -> str:
+    """When the step was entered in which the first move was made: the first of the times that is not after that move; a
+    step that is taken back is on record with the time of its way back."""
+    return next((time for time in times if time and first and seconds(time) <= seconds(first)), "")
+
+
+class _Told:
+    """The stages that moves tell of, one after the other; the last one is under way until it is closed."""
+
+    def __init__(self, begun: Callable[[str], str]) -> None:
+        self.stages: list[Stage] = []
+        self._begun, self._open = begun, False
+
+    def add(self, move: Move) -> None:
+        before, after = step_of(move.before), step_of(move.after)
+        if not self.stages and before and before not in ENDS:
+            self._enter(Stage(before, self._begun(before)))
+        if move.message.startswith("turned "):
+            self._leave(move.time)
+            self._enter(Stage(after, move.time, backward=move.message.startswith("turned backward")))
+        elif after in ENDS:
+            self._leave(move.time)
+        elif not self._open or self.stages[-1].step != after:
+            self._leave(move.time)
+            self._enter(Stage(after, move.time, backward=bool(self.stages) and self.stages[-1].backward))
+        else:
+            self._within(move)
+
+    def _within(self, move: Move) -> None:
+        last, (_, _, before), (_, _, after) = self.stages[-1], move.before.partition("/"), move.after.partition("/")
+        batches = last.batches
+        if move.message.startswith((f"{last.step} begins", f"taking {last.step} back")):
+            last = replace(last, opened=move.time, said=move.message.partition("; ")[2])
+        elif "waits again" in move.message:
+            last = replace(last, opened="", said="")
+        elif after and after != before:
+            last = replace(last, batches=(*batches, Batch(after, move.message.removeprefix(f"batch {after}: "), move.time)))
+        elif before and not after and batches:
+            last = replace(last, batches=(*batches[:-1], replace(batches[-1], end=move.time)))
+        elif after and batches and "proven in mode" in move.message:
+            last = replace(last, batches=(*batches[:-1], replace(batches[-1], proven=move.time)))
+        if any(word in move.message for word in ("begins anew", "starts anew", " is void", "waits again", "left its mode")):
+            last = replace(last, troubles=(*last.troubles, move))
+        self.stages[-1] = last
+
+    def _enter(self, stage: Stage) -> None:
+        self.stages.append(stage)
+        self._open = True
+
+    def _leave(self, time: str) -> None:
+        if self._open:
+            last = self.stages[-1]
+            batches = tuple(each if each.end else replace(each, end=time) for each in last.batches)
+            self.stages[-1] = replace(last, end=time, batches=batches)
+        self._open = False
+
+
+def step_of(place: str) -> str:
+    """The step of a place."""
+    return place.partition("/")[0]

@@ -1,0 +1,368 @@
+"""`switchover report`: what it tells of real statuses, and that nothing in one does anything to a page."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchover.cli.objects import KINDS, Found
+from switchover.cli.report import LISTS, Report, report_of
+from switchover.cli.report_page import LEAST, WIDTH, html, json_of, markdown, rows, split
+from switchover.cli.reporting import WRITERS, form_of, into_file
+from switchover.cli.timeline import Stage
+from switchover.ports import Refused
+from unit.told_walks import GIVEN, NAMES, SPENT, told_walk
+
+WRITTEN = "2027-02-01T00:00:00Z"
+EVENT = {"lastTimestamp": "2026-11-18T11:08:12Z", "type": "Warning", "reason": "Stalled", "message": "GroupLag: 9 s"}
+LATER = {"eventTime": "2026-11-18T11:09:12.000000Z", "type": "Normal", "reason": "Succeeded", "message": "moved"}
+
+
+def reported(found: Found | str, events: Any = ()) -> Report:
+    return report_of(told_walk(found) if isinstance(found, str) else found, events, ["0.1.0"], "0.1.0", WRITTEN)
+
+
+def names(stages: tuple[Stage, ...], *, backward: bool) -> list[str]:
+    return [each.step for each in stages if each.backward is backward]
+
+
+# --- what is told -------------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_cluster_tells_its_whole_way() -> None:
+    found = reported("cluster done")
+    steps = [each["name"] for each in told_walk("cluster done").resource["status"]["steps"]]
+    assert (found.phase, found.sentence) == ("Succeeded", "the cluster runs on KRaft")
+    assert names(found.stages, backward=False) == steps
+    assert not names(found.stages, backward=True)
+    assert all(each.start and each.end for each in found.stages)
+    assert [each.start for each in found.stages] == sorted(each.start for each in found.stages)
+    assert (found.active_seconds, found.gate_seconds, found.human_seconds) == (SPENT.active, SPENT.gates, SPENT.human)
+    assert [(each.step, each.approver, each.reason) for each in found.approvals] == [
+        (step, GIVEN["approver"], GIVEN["reason"]) for step in ("Finalize", "HandOver")]
+    assert {each.plan_hash for each in found.approvals} == {found.plan_hash}
+    assert [int(each.value) > 0 for each in found.restarts] == [True, True]
+    assert dict(found.about)["Nodes by observed mode"] == "3 C, 3 F"
+
+
+def test_a_batch_tells_what_moved_when_it_was_proven_and_when_it_had_baked() -> None:
+    (moved,) = (each for each in reported("cluster done").stages if each.step == "MoveBrokers")
+    assert [each.what for each in moved.batches] == [f"kafka-{number} to mode C" for number in (2, 1, 0)]
+    assert all(moved.start < each.start < each.proven < each.end <= moved.end for each in moved.batches)
+
+
+def test_the_evidence_of_what_cannot_be_taken_back_is_what_was_said_right_before() -> None:
+    (act,) = reported("cluster done").irreversible
+    assert (act.step, act.begun) == ("Finalize", True)
+    assert [each.message for each in act.evidence][1] == "Soak done"
+    assert act.evidence[-1].message == (
+        "Finalize begins; approved by alice@example.org (CHG-1182); backups skipped: a cluster on paper")
+    assert [each.step for each in act.approvals] == ["Finalize"]
+
+
+def test_evidence_that_the_history_has_no_more_is_unknown() -> None:
+    found = told_walk("cluster done")
+    found.resource["status"]["history"] = found.resource["status"]["history"][-3:]
+    (act,) = reported(found).irreversible
+    assert (act.begun, act.evidence) == (True, ())
+    assert "What the gates said right before it is Unknown" in html(reported(found))
+
+
+def test_a_step_that_waits_again_has_not_begun_whatever_the_history_has() -> None:
+    found = told_walk("cluster done")
+    found.resource["status"]["rollback"] = {"available": True}
+    assert [(each.begun, each.evidence) for each in reported(found).irreversible] == [(False, ())]
+
+
+@pytest.mark.parametrize(("name", "step"), [("cluster held", "Finalize"), ("group held", "Rollout")])
+def test_a_hold_is_told_with_the_command_that_ends_it(name: str, step: str) -> None:
+    found = reported(name)
+    (waiting,) = (each for each in found.waiting if each.reason == "AwaitingApproval")
+    assert (found.phase, waiting.subject) == ("AwaitingApproval", step)
+    assert (found.stages[-1].step, found.stages[-1].held, found.stages[-1].opened) == (step, True, "")
+    assert [each.begun for each in found.irreversible] == [False]
+    page = html(found)
+    assert waiting.unblocks.startswith("switchover approve ")
+    assert waiting.unblocks in page
+    assert "held for an approval, none is on record" in page
+    assert "under way" in page
+    assert re.search(r"has waited \d+d [\d:]+ so far", page)
+
+
+def test_a_group_that_has_moved_tells_who_let_it() -> None:
+    found = reported("group done")
+    (rollout,) = (each for each in found.stages if each.step == "Rollout")
+    assert rollout.said == "approved by alice@example.org (CHG-1182)"
+    assert [(each.step, each.begun, each.evidence[-1].message) for each in found.irreversible] == [
+        ("HandOver", True, "HandOver begins")]
+    assert names(found.stages, backward=False) == [
+        each["name"] for each in told_walk("group done").resource["status"]["steps"]]
+
+
+@pytest.mark.parametrize("name", ["cluster rolled back", "group rolled back"])
+def test_what_was_taken_back_stands_after_what_was_done_the_last_step_first(name: str) -> None:
+    found = reported(name)
+    there, back = names(found.stages, backward=False), names(found.stages, backward=True)
+    assert found.phase == "RolledBack"
+    assert [each.backward for each in found.stages] == [False] * len(there) + [True] * len(back)
+    assert back[0] == there[-1]
+    assert back[-1] == "Preflight"
+    assert [each.begun for each in found.irreversible] == [False]
+    assert (found.rollback, found.plan_hash) == ("gone to its end", "")
+
+
+def test_the_whole_of_a_short_history_has_a_beginning() -> None:
+    found = reported("group rolled back")
+    assert names(found.stages, backward=False)[0] == "Preflight"
+    assert found.stages[0].start == found.start, "its record has the time of the way back"
+
+
+def test_a_history_that_was_cut_is_told() -> None:
+    assert any("last 50 moves" in note for note in reported("cluster done").notes)
+    assert not reported("group done").notes
+
+
+def test_a_gate_that_closed_again_is_told_where_it_did() -> None:
+    found = told_walk("group held")
+    move = {"time": "2026-11-18T11:08:03Z", "from": "Canary/1", "to": "Canary/1", "reason": "Moved",
+            "message": "a watch gate closed: the bake starts anew"}
+    history = found.resource["status"]["history"]
+    history.insert(next(index for index, each in enumerate(history) if "batch 1 done" in each["message"]), move)
+    (canary,) = (each for each in reported(found).stages if each.step == "Canary")
+    assert [each.message for each in canary.troubles] == [move["message"]]
+
+
+def test_a_step_whose_approval_no_longer_counts_waits_again() -> None:
+    found = told_walk("group done")
+    history = found.resource["status"]["history"]
+    opened = next(index for index, each in enumerate(history) if each["message"].startswith("Rollout begins"))
+    history[opened + 1:] = [{**history[opened], "message": "Rollout waits again: no approval of it counts any more"}]
+    last = reported(found).stages[-1]
+    assert (last.step, last.opened) == ("Rollout", "")
+    assert [each.message[:19] for each in last.troubles] == ["Rollout waits again"]
+
+
+def test_a_second_attempt_begins_after_the_end_of_the_first() -> None:
+    found = told_walk("group rolled back")
+    found.resource["status"]["history"] += [
+        {"time": "2026-11-18T12:00:00Z", "from": "RolledBack", "to": "Preflight", "message": "turned forward at Preflight"},
+        {"time": "2026-11-18T12:00:09Z", "from": "Preflight", "to": "Baseline", "message": "Preflight done"}]
+    assert [(each.step, each.backward) for each in reported(found).stages[-3:]] == [
+        ("Preflight", True), ("Preflight", False), ("Baseline", False)]
+
+
+def test_events_are_told_in_their_order_and_so_is_that_they_could_not_be_read() -> None:
+    assert [each.reason for each in reported("group done", [LATER, EVENT]).events] == ["Stalled", "Succeeded"]
+    refused = reported("group done", "you may not list Events")
+    assert refused.notes == ("Events could not be read: you may not list Events",)
+
+
+# --- the three forms ----------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """The elements and attributes of a page, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.ids |= {value or "" for name, value in attrs if name == "id"}
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+ELEMENTS = {
+    "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3", "p", "br",
+    "span", "b", "a", "ul", "ol", "li", "div", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_stands_alone_and_its_parts_are_reached_by_keyboard(name: str) -> None:
+    text = html(reported(name, [EVENT]))
+    page = Page(text)
+    assert page.tags <= ELEMENTS, "no script, no picture, nothing from elsewhere"
+    assert not [each for each in page.attributes if each.startswith("on") or each in ("src", "style")]
+    assert not {each.removeprefix("#") for each in page.links} - page.ids
+    assert "url(" not in text
+    assert "default-src 'none'" in text
+    assert text.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bars_lie_side_by_side_on_the_drawing(name: str) -> None:
+    found = reported(name)
+    bars = [bar for row in rows(found) if not row.is_batch for bar in row.bars]
+    assert all(bar.width > 0 for bar in bars)
+    for before, after in pairwise(bars):
+        assert after.x == pytest.approx(before.x + before.width)
+    assert bars[0].x == pytest.approx(0)
+    assert bars[-1].x + bars[-1].width == pytest.approx(WIDTH)
+    drawn = [bar for row in rows(found) for bar in row.bars]
+    assert min(bar.x for bar in drawn) >= 0
+    assert max(bar.x + bar.width for bar in drawn) <= WIDTH + LEAST
+    shares = [bar.width for *_, bar in split(found) if bar is not None]
+    assert not shares or sum(shares) == pytest.approx(WIDTH)
+    assert bool(shares) is bool(found.active_seconds)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_and_markdown_are_of_the_same_data(name: str) -> None:
+    found = reported(name, [EVENT])
+    assert json.loads(json_of(found)) == json.loads(json.dumps(asdict(found)))
+    text = markdown(found)
+    for row in rows(found):
+        assert any(line.startswith(f"| {row.name} |") for line in text.splitlines())
+    assert all(f"| {each.name} | {each.verdict} |" in text for each in found.gates)
+
+
+def test_the_form_is_what_is_said_else_what_the_file_is_called() -> None:
+    assert [form_of("", Path(f"report.{form}")) for form in WRITERS] == list(WRITERS)
+    assert (form_of("md", Path("report.html")), form_of("", None)) == ("md", "html")
+    with pytest.raises(Refused, match=r"none of \.html, \.json, \.md; say --format"):
+        form_of("", Path("report.pdf"))
+
+
+def test_a_file_that_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
+    into_file("done", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == "done"
+    with pytest.raises(Refused, match="No such file or directory"):
+        into_file("done", tmp_path / "none" / "report.html")
+
+
+# --- what others have written -------------------------------------------------------------------------------------------
+
+
+HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\u202egpj\u2066\n| # [a](javascript:b) `c`\"'"
+DANGEROUS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+KEPT = ("time", "Time", "Timestamp")
+
+
+def everywhere(value: Any, change: Callable[[str], Any]) -> Any:
+    """Every text changed, but for the times, by which the timeline is made."""
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {key: each if key.endswith(KEPT) else everywhere(each, change) for key, each in value.items()}
+        case list():
+            return [everywhere(each, change) for each in value]
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", WRITERS)
+def test_no_name_or_message_does_anything_to_a_page(name: str, form: str) -> None:
+    found = told_walk(name)
+    spoilt = Found(found.kind, everywhere(found.resource, lambda text: text + HOSTILE))
+    event = {**EVENT, "message": HOSTILE}
+    report = report_of(spoilt, [event], [HOSTILE], "0.1.0", WRITTEN)
+    text = WRITERS[form](report)
+    assert not DANGEROUS.search(text)
+    if form == "html":
+        page = Page(text)
+        assert page.tags <= ELEMENTS
+        assert all(each.startswith("#") for each in page.links), "no address of a foreign scheme is a link"
+        assert r"\u202egpj\u2066\n" in page.text, "what cannot be seen is written out"
+    elif form == "md":
+        assert "<" not in text
+        assert not re.search(r"(?<!\\)[\[`]", text)
+        assert all(len(re.findall(r"(?<!\\)\|", line)) > 2 for line in text.splitlines() if line.startswith("|"))
+
+
+def test_an_address_is_a_link_only_where_it_is_one_of_the_web() -> None:
+    found = reported("cluster held")
+    (first, *_) = found.waiting
+    for address, links in (("https://docs.example/Runbook.md", True), ("javascript:alert(1)", False), ("docs/x.md", False)):
+        page = Page(html(replace(found, waiting=(replace(first, runbook=address),))))
+        assert (address in page.links) is links
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.short)
+@pytest.mark.parametrize("resource", [
+    {"metadata": {"name": "a"}}, {"metadata": {"name": "a"}, "status": None},
+    {"metadata": {"name": "a", "generation": 1}, "spec": {}, "status": {"observedGeneration": -1, "phase": "Pending"}}],
+    ids=["none", "null", "never looked at"])
+def test_an_object_that_nobody_has_looked_at_has_a_page_that_says_so(kind: Any, resource: dict[str, Any]) -> None:
+    text = html(reported(Found(kind, resource)))
+    assert "No operator has looked at this object yet" in text
+    for each in (text, markdown(reported(Found(kind, resource)))):
+        assert "Unknown: the status has no step and no move yet." in each
+    assert '<span class="took">Unknown</span>' in text, "time that nobody counted is not 0"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.short)
+def test_a_status_of_the_release_before_has_a_page(kind: Any) -> None:
+    resource = json.loads((Path(__file__).parent / "last_release" / f"{kind.name.lower()}.json").read_text())
+    found = reported(Found(kind, resource))
+    assert [each.step for each in found.stages] == [each["name"] for each in resource["status"]["steps"]]
+    assert resource["status"]["progress"]["step"] in html(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_missing_is_unknown_and_no_other_figure(name: str) -> None:
+    found = told_walk(name)
+    for key in ("activeSeconds", "gateWaitSeconds", "humanWaitSeconds", "startTime"):
+        del found.resource["status"]["progress"][key]
+    for key in ("planHash", "phase", "rollback", "conditions", "attempt"):
+        del found.resource["status"][key]
+    report = reported(found)
+    text = markdown(report)
+    for line in ("* Plan: Unknown", "* Attempt: Unknown", "* Began: Unknown", "* Way back: Unknown", "| Active | Unknown |"):
+        assert line in text
+    assert [(each.begun, bool(each.evidence)) for each in report.irreversible] == [(None, "done" in name)]
+    assert "Unknown whether it has begun" in text
+
+
+def test_a_list_that_is_not_there_is_no_empty_one() -> None:
+    found = told_walk("group done")
+    found.resource["status"] |= {"approvals": [], "waitingFor": []}
+    there = (html(reported(found)), markdown(reported(found)))
+    for key in LISTS:
+        del found.resource["status"][key]
+    gone = (html(reported(found)), markdown(reported(found)))
+    assert [text.count("None on record.") for text in there] == [1, 1]
+    assert [(text.count("None on record."), len(re.findall("Unknown: the status does not have (?:them|it)", text)))
+            for text in gone] == [(0, len(LISTS))] * 2
+
+
+WORDS = st.text(max_size=8)
+JUNK = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**60), 2**60), WORDS, st.just("0001-01-01T00:00:00Z"),
+    st.lists(st.one_of(st.none(), WORDS, st.dictionaries(WORDS, st.none()))), st.dictionaries(WORDS, st.integers()))
+
+
+@given(st.data())
+def test_no_status_of_any_shape_ends_in_a_traceback(data: st.DataObject) -> None:
+    found = told_walk(data.draw(st.sampled_from(NAMES)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at: Any = found.resource
+        key: Any = data.draw(st.sampled_from(["spec", "status", "status", "status"]))
+        while isinstance(at[key], dict | list) and at[key] and data.draw(st.integers(0, 3)):
+            at = at[key]
+            key = data.draw(st.sampled_from(list(at) if isinstance(at, dict) else range(len(at))))
+        at[key] = data.draw(JUNK)
+    report = reported(found)
+    for write in WRITERS.values():
+        assert write(report)
