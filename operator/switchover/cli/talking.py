@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from switchover import documents
-from switchover.adapters.api_server import Forbidden
+from switchover.adapters.api_server import ApiServer, Forbidden
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, find
 from switchover.cli.operators import operator_pods
