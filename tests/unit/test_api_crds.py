@@ -12,7 +12,7 @@ from switchover.api.schema import Model
 
 ROOT = Path(__file__).parents[2]
 CHECKED_IN = ROOT / "crds"
-CHART = ROOT / "helm" / "switchover" / "crds"
+CHART = ROOT / "helm" / "switchover" / "files" / "crds"
 ORDERED = ("rollout.steps", "tolerations", "waitingFor", "history", "findings")
 """Lists of objects whose order matters and whose items have no name."""
 KUBERNETES_OWN = ("apiVersion", "kind")
