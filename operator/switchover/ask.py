@@ -69,7 +69,7 @@ class Background(Generic[T]):
         self._clock = clock
         self._read: Observed[T] = self._being_read
         self._reading: asyncio.Task[Observed[T]] | None = None
-        self._begun, self._due = 0.0, 0.0
+        self._due = 0.0
 
     def forget(self) -> None:
         """End what is under way."""
@@ -80,12 +80,16 @@ class Background(Generic[T]):
     async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
         """The newest reading; the first one is waited for a little."""
         if self._reading is None and self._clock.now() >= self._due:
-            self._begun = self._clock.now()
-            self._reading = asyncio.create_task(known(read(), LARGEST_TREE_SECONDS, self._clock))
+            self._reading = asyncio.create_task(self._ask(read))
         if self._reading is not None:
             await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
             if self._reading.done():
                 self._read, self._reading = self._reading.result(), None
-                now = self._clock.now()
-                self._due = self._begun + self._seconds if isinstance(self._read, Known) else 2 * now - self._begun
         return self._read
+
+    async def _ask(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        begun = self._clock.now()
+        found = await known(read(), LARGEST_TREE_SECONDS, self._clock)
+        ended = self._clock.now()
+        self._due = begun + self._seconds if isinstance(found, Known) else ended + (ended - begun)
+        return found

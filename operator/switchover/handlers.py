@@ -302,15 +302,16 @@ async def _why_closed(namespace: str, missing: Missing) -> str:
 
 async def _ask_again(closed: Iterable[str], missing: Missing, metrics: Metrics, opened: asyncio.Event) -> None:
     """Until one of the namespaces may be watched, which sets the event."""
-    while closed and not opened.is_set():
+    while closed:
         await asyncio.sleep(LONGEST_PAUSE)
         for namespace in closed:
             try:
                 if not await missing(namespace):
                     opened.set()
+                    return
             except (Unreachable, Refused, Fenced):
                 continue
-            metrics.failures.labels("watch").inc(0 if opened.is_set() else 1)
+            metrics.failures.labels("watch").inc()
 
 
 def _end_at_a_signal(end: asyncio.Event) -> None:

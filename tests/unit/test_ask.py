@@ -14,9 +14,6 @@ class Clock:
     def now(self) -> float:
         return self.seconds
 
-    async def sleep(self, seconds: float) -> None:
-        raise AssertionError("nobody sleeps here")
-
 
 class Trees:
     """A reading of `takes` seconds, that has an answer or none."""

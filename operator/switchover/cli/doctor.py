@@ -12,7 +12,7 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
 from switchover.cli.objects import KINDS, every
-from switchover.cli.operators import age, lasts, leases, operator_deployments, operator_pods, release, runs, state
+from switchover.cli.operators import age, is_renewed, leases, operator_deployments, operator_pods, release, runs, state
 from switchover.cli.place import Place
 from switchover.cli.schemas import paths, schemas
 from switchover.cli.tree import clock, is_current
@@ -108,7 +108,7 @@ async def _pods(server: ApiServer) -> list[Line]:
 
 def _elsewhere(none: str, unseen: str, held: Sequence[Mapping[str, Any]], now: float, *, looked_at: bool) -> Line:
     """One that runs in another namespace, which may not be listed, is seen by the Leases that it renews here."""
-    if any(age(each, now) <= lasts(each) for each in held):
+    if any(is_renewed(each, now) for each in held):
         return Line("operator", True, f"{none}, and one elsewhere renews Leases in it")
     words = f"{none}, and one that serves it from another namespace cannot be seen: {unseen}"
     return Line("operator", None if looked_at else False, words)
@@ -145,7 +145,7 @@ async def _leases(server: ApiServer) -> list[Line]:
 def _lease(lease: Mapping[str, Any], now: float) -> Line:
     since = age(lease, now)
     words = f"{lease['metadata']['name']} of {(lease.get('spec') or {}).get('holderIdentity') or 'nobody'}"
-    if since > lasts(lease):
+    if not is_renewed(lease, now):
         return Line("lease", False, f"{words} has not been renewed for {clock(since) if isfinite(since) else 'ever'}: its "
                                     "operator does not run, or cannot write")
     return Line("lease", True, f"{words}, renewed {clock(max(0.0, since))} ago")

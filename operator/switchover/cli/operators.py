@@ -56,10 +56,10 @@ async def warnings(server: ApiServer, found: Found, act: Act | None = None) -> S
     pods: Sequence[Resource] = ()
     unseen = ""
     try:
-        try:
-            pods = await operator_pods(server)
-        except Forbidden as error:
-            unseen = error.told
+        pods = await operator_pods(server)
+    except Forbidden as error:
+        unseen = error.told
+    try:
         held = () if any(map(runs, pods)) else await leases(server)         # which fewer people may read
         deployments = await operator_deployments(server)
     except Forbidden as error:
@@ -83,7 +83,7 @@ def at_work(found: Found, held: Sequence[Resource], now: float) -> bool:
     """Whether somebody renews the Lease for this object."""
     uid = found.resource["metadata"]["uid"]
     return any(str((each.get("spec") or {}).get("holderIdentity") or "").partition("/")[0] == uid
-               and age(each, now) <= lasts(each) for each in held)
+               and is_renewed(each, now) for each in held)
 
 
 def other_release(deployments: Sequence[Resource], own: str) -> Iterator[str]:
@@ -115,6 +115,11 @@ def age(lease: Resource, now: float) -> float:
     """Seconds since it was renewed."""
     renewed = (lease.get("spec") or {}).get("renewTime")
     return now - seconds(renewed) if renewed else float("inf")
+
+
+def is_renewed(lease: Resource, now: float) -> bool:
+    """Whether it is held still."""
+    return age(lease, now) <= lasts(lease)
 
 
 def lasts(lease: Resource) -> float:

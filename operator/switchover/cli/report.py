@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from switchover.cli.loose import mapping, mappings, text, texts, time, whole
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.terminal import clean
-from switchover.cli.timeline import Move, Stage, stages_of
+from switchover.cli.timeline import Move, Stage, begins, stages_of
 from switchover.cli.tree import seconds
 from switchover.core.status import HISTORY_KEPT
 from switchover.ports import Refused
@@ -301,13 +301,9 @@ def _irreversible(step: str, status: Mapping[str, Any], moves: Sequence[Move],
                   approvals: Sequence[Approval]) -> Irreversible:
     rollback = mapping(status.get("rollback"))
     begun = True if rollback.get("lostAtStep") == step else False if rollback.get("available") is True else None
-    opened = max((index for index, move in enumerate(moves) if _begins(move, step)), default=None)
+    opened = max((index for index, move in enumerate(moves) if begins(move, step)), default=None)
     evidence = () if opened is None or begun is False else tuple(moves[max(0, opened - 2): opened + 1])
     return Irreversible(step, begun, tuple(each for each in approvals if each.step == step), evidence)
-
-
-def _begins(move: Move, step: str) -> bool:
-    return move.after == step and move.message.startswith(f"{step} begins")
 
 
 def _with_people(stage: Stage, held: frozenset[str], approvals: Sequence[Approval]) -> Stage:

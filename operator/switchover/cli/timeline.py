@@ -95,7 +95,7 @@ class _Told:
     def _within(self, move: Move) -> None:
         last, (_, _, before), (_, _, after) = self.stages[-1], move.before.partition("/"), move.after.partition("/")
         batches = last.batches
-        if move.message.startswith((f"{last.step} begins", f"taking {last.step} back")):
+        if begins(move, last.step) or move.message.startswith(f"taking {last.step} back"):
             last = replace(last, opened=move.time, said=move.message.partition("; ")[2])
         elif "waits again" in move.message:
             last = replace(last, opened="", said="")
@@ -119,6 +119,11 @@ class _Told:
             batches = tuple(each if each.end else replace(each, end=time) for each in last.batches)
             self.stages[-1] = replace(last, end=time, batches=batches)
         self._open = False
+
+
+def begins(move: Move, step: str) -> bool:
+    """Whether the step's way forward begins with it."""
+    return move.after == step and move.message.startswith(f"{step} begins")
 
 
 def step_of(place: str) -> str:
