@@ -72,6 +72,7 @@ async def written(broker: Address, version: str) -> Source:
     await classic_member(broker, f"{topic}-strange", b"\0\1a worker's own", b"\1", protocol_type="connect")
     await classic_member(broker, f"{topic}-alone", subscription(topic), assignment(topic, 0, 2), instance="static-1")
     await classic_member(broker, f"{topic}-garbled", b"\0\0\xff", assignment(topic, 1))
+    await classic_member(broker, f"{topic}-torn", subscription(topic), b"\0\0\xff")
     transactions(broker, topic)
     if version != "3.9":
         client_life(broker, topic, "consumer")
@@ -200,7 +201,7 @@ def group_rows(record: Logged, told: Row) -> list[Row]:
             "member": member["memberId"], "instance": member.get("groupInstanceId"), "client_id": member["clientId"],
             "client_host": member["clientHost"], "topics": member.get("topics"),
             "assigned": [{"topic": topic, "topic_id": None, "partition": partition}
-                         for topic, partition in member["assigned"]] if "assigned" in member else None,
+                         for topic, partition in member["assigned"]] if member.get("assigned") is not None else None,
         } for member in value["members"])]
     columns: Mapping[int, Row] = {
         3: {"epoch": value.get("epoch")}, 6: {"epoch": value.get("assignmentEpoch")},
@@ -253,9 +254,9 @@ def test_every_record_of_the_log_is_read_as_kafka_reads_it(source: Source) -> No
     assert owned == [row for record, answer in both if answer["type"] in NAMES for row in group_rows(record, answer)]
     expected = Counter(f"type {answer['type']}" for answer in told if answer["type"] > 1 and answer["type"] not in NAMES)
     expected["tombstone"] = sum(record.value is None and answer["type"] in (0, 1, *NAMES) for record, answer in both)
-    expected["bad subscription"] = sum(
-        "topics" in member and member["topics"] is None for answer in told if answer["type"] == 2
-        for member in answer.get("value", {}).get("members", []))
+    members = [member for answer in told if answer["type"] == 2 for member in answer.get("value", {}).get("members", [])]
+    for name, column in (("bad subscription", "topics"), ("bad assignment", "assigned")):
+        expected[name] = sum(column in member and member[column] is None for member in members)
     assert counts == +expected
 
 
@@ -272,8 +273,9 @@ def test_the_log_holds_what_is_to_be_compared(source: Source) -> None:
 
     mine = [row for row in owned if row["group"].startswith(source.topic)]
     records = Counter(row["record"] for row in mine)
-    assert records["ClassicGroup"] >= 9         # two members and their group, and three with a member each
+    assert records["ClassicGroup"] >= 11        # two members and their group, and four with a member each
     assert counts["bad subscription"] >= 1
+    assert counts["bad assignment"] >= 1
     assert {"connect", "consumer"} <= {row["protocol_type"] for row in mine if row["record"] == "ClassicGroup"}
     assert {"static-1", "i-1"} <= {row["instance"] for row in mine}
     assert {len(row["assigned"]) for row in mine if row["group"] == f"{source.topic}-alone" and row["assigned"]} == {2}
@@ -299,4 +301,4 @@ def test_bytes_that_kafka_refuses_are_refused(source: Source) -> None:
     told = asked(source.version, cut)
     assert good == {i for i, answer in enumerate(told) if "error" not in answer}
     assert len(good) >= len(whole)
-    assert set(counts) <= {"bad key", "bad value", "bad subscription"}
+    assert set(counts) <= {"bad key", "bad value", "bad subscription", "bad assignment"}

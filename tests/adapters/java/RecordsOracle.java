@@ -22,7 +22,7 @@ import org.apache.kafka.common.protocol.types.SchemaException;
  * whose jars are on the class path. Run as a source file: `java -cp "LIBS/*" RecordsOracle.java`.
  *
  * Reads a line "KEY VALUE" for each record, in hexadecimal, "-" for none, and answers with a line of JSON: type, key,
- * version, value and, of members in the consumers' protocol, topics (null: not to be read) and assigned; or only "error",
+ * version, value and, of members in the consumers' protocol, topics and assigned (null: not to be read); or only "error",
  * what Kafka said to the bytes. The names of fields are those of the schemas.
  */
 public class RecordsOracle {
@@ -89,10 +89,15 @@ public class RecordsOracle {
         }
         ArrayNode assigned = member.putArray("assigned");
         byte[] assignment = member.get("assignment").binaryValue();
-        if (assignment.length > 0) {
+        if (assignment.length == 0) {
+            return;
+        }
+        try {
             for (TopicPartition each : ConsumerProtocol.deserializeAssignment(ByteBuffer.wrap(assignment)).partitions()) {
                 assigned.addArray().add(each.topic()).add(each.partition());
             }
+        } catch (SchemaException refused) {
+            member.putNull("assigned");
         }
     }
 
