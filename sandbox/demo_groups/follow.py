@@ -67,7 +67,9 @@ def follow(cluster: Cluster, story: Story, say: Callable[[str], None],
                 raise StoryFailed(f"{story.name}: nothing has changed for {silence}{waits}")
     told.end = time.time()
     if not told.good:
-        raise StoryFailed(f"{story.name} ended as {told.phase}, not as {story.end} {story.because}".rstrip())
+        why = told.resource["status"].get("rollback", {}).get("failure")
+        raise StoryFailed(f"{story.name} ended as {told.phase}{f' for {why}' if why else ''}, not as {story.end} "
+                          f"{story.because}".rstrip())
     return told
 
 

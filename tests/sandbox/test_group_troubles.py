@@ -20,7 +20,7 @@ from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from demo_groups import histories, world
 from demo_groups.follow import Told, follow
-from demo_groups.stories import Story, workload
+from demo_groups.stories import TURNS_BACK, Story, workload
 from history.report import Report
 from patience import Patience
 from sandbox.group_troubles import AUTOSCALER, ORDERS, Autoscaled, ByHand, Flapping, Killer, Resource
@@ -36,7 +36,7 @@ ROLLOUT = {"steps": [{"pods": 2, "bakeSeconds": 5}, {"pods": 4, "bakeSeconds": 5
 
 FLAPPING = Story(
     "flappingCanary", "a canary whose pods are killed again and again", "orders",
-    {"protocol": {"to": "Consumer"}, "workloads": [workload("orders", CONSUMER)]},
+    {"protocol": {"to": "Consumer"}, **TURNS_BACK, "workloads": [workload("orders", CONSUMER)]},
     end="RolledBack", because="NewPodRestarts")
 BRIDGE = Story(
     "bridgeFirst", "over a bridge, with a member that somebody starts by hand", "orders",
@@ -49,8 +49,8 @@ OFFLINE = Story(
     end="Succeeded")
 COORDINATORS = Story(
     "coordinatorsKilled", "the broker that coordinates the group is killed in each step", "orders",
-    {"protocol": {"to": "Consumer"}, "rollout": ROLLOUT, "gates": {"lagPassSeconds": 5}, "onFailure": "Pause",
-     "soakSeconds": 20, "workloads": [workload("orders", CONSUMER)]},
+    {"protocol": {"to": "Consumer"}, "rollout": ROLLOUT, "soakSeconds": 20,
+     "workloads": [workload("orders", CONSUMER)]},
     end="Succeeded")
 STATIC = Story(
     "staticMembers", "static members in a StatefulSet, by its partition", "payments",
