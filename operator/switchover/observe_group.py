@@ -5,14 +5,13 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec, WorkloadKind
+from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
 from switchover.ask import READ_SECONDS, Cached, known
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
-from switchover.core.groups import audit
+from switchover.core.groups import audit, deployment
 from switchover.core.groups.change import original_name
-from switchover.core.groups.clone import clone_name
 from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
@@ -103,9 +102,10 @@ class GroupObserver:
         fleet = await self._fleet(migration.spec, uid, attempt)
         found: list[str] = []
         for workload in migration.spec.workloads:
-            source, clone = fleet.sources.get(workload.name), fleet.clones.get(workload.name)
-            if clone is not None:
-                found.append(f"Deployment {clone.name} with {clone.replicas} pods, the clone of {workload.name}")
+            source = fleet.sources.get(workload.name)
+            if source is not None and deployment.is_held(source):
+                found.append(f"the hold of {source}: minReadySeconds, progressDeadlineSeconds, strategy and paused, which"
+                             " must be its own again")
             if source is not None and source.claimed_by == uid:
                 found.append(f"annotation {names.CLAIM} of {source}: take it off before another migration")
                 found += [f"{each}, which may still be paused" for each in source.autoscalers]
@@ -132,15 +132,16 @@ class GroupObserver:
         fleet = await self._known(self._fleet(spec, picture.uid, at.attempt))
         rights = (await self._rights.get(lambda: self._survey.missing_rights(_credentials(spec)))
                   if at.step == "Preflight" else NOT_ASKED)
+        others = await self._others(fleet) if at.step == "Preflight" else NOT_ASKED
         audited: Observed[JobRun | None] = NOT_ASKED
         if at.step == audit.STEP:
             audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
-            return Facts(fleet=fleet, group=clients, cluster_id=clients, samples=clients, lag=clients, partitions=clients,
-                         coordinators=clients, coordinated=clients, offsets_topic=clients, readiness=clients,
-                         offered=clients, missing_rights=rights, audit=audited, zookeeper=clients, stores=clients,
-                         quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
+            return Facts(fleet=fleet, others=others, group=clients, cluster_id=clients, samples=clients, lag=clients,
+                         partitions=clients, coordinators=clients, coordinated=clients, offsets_topic=clients,
+                         readiness=clients, offered=clients, missing_rights=rights, audit=audited, zookeeper=clients,
+                         stores=clients, quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
                          lease_holder=lease_holder)
         groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
@@ -150,7 +151,7 @@ class GroupObserver:
         await self._samples.take(picture, clients.value.offsets, zookeeper)
         begins = at.opened is None or at.step == "Preflight"
         facts = self._samples.laid_into(Facts(
-            fleet=fleet, unchecked=Known(clients.value.unchecked, clients.at), group=group,
+            fleet=fleet, others=others, unchecked=Known(clients.value.unchecked, clients.at), group=group,
             zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
@@ -174,16 +175,15 @@ class GroupObserver:
 
     async def _fleet(self, spec: ConsumerGroupMigrationSpec, uid: str, attempt: int) -> Fleet:
         wanted = [(workload.kind.value, workload.name) for workload in spec.workloads]
-        clones = {clone_name(workload.name): workload.name for workload in spec.workloads
-                  if workload.kind is WorkloadKind.DEPLOYMENT}
-        found = await self._workloads.member_workloads(
-            [*wanted, *((WorkloadKind.DEPLOYMENT.value, clone) for clone in clones)])
+        found = await self._workloads.member_workloads(wanted)
         originals: dict[str, Mapping[str, Any] | None] = {
             workload.name: await self._workloads.original(original_name(workload.kind, workload.name, uid, attempt))
             for workload in spec.workloads}
-        return Fleet(
-            sources={workload.name: found.get(workload.name) for workload in spec.workloads},
-            clones={name: found.get(clone) for clone, name in clones.items()}, originals=originals)
+        return Fleet(sources={workload.name: found.get(workload.name) for workload in spec.workloads}, originals=originals)
+
+    async def _others(self, fleet: Observed[Fleet]) -> Observed[Mapping[str, str]]:
+        missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
+        return await self._known(self._workloads.others_called(missing)) if missing else NOT_ASKED
 
     async def _usual(self, spec: ConsumerGroupMigrationSpec) -> Observed[WeeklyBaseline | str]:
         """What the group is used to, or in words why its ConfigMap does not tell."""

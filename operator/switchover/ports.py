@@ -307,6 +307,10 @@ class Workloads(Protocol):
         """Deployments and StatefulSets by (kind, name) with their pods, budgets and autoscalers; None: it does not exist."""
         ...
 
+    async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Of these names those that a workload of a kind that is not moved has: name -> kind."""
+        ...
+
     async def config_map(self, name: str) -> Mapping[str, str] | None:
         """All of a ConfigMap; None when it does not exist."""
         ...

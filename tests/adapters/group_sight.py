@@ -29,7 +29,7 @@ async def sight(
     """
     picture = moment(step, modes, spec=spec_of(group=group, **spec))
     fleet = value(picture.facts.fleet)
-    workloads = [workload for workload in (*fleet.sources.values(), *fleet.clones.values()) if workload is not None]
+    workloads = [workload for workload in fleet.sources.values() if workload is not None]
     for each in [name for workload in workloads for name in workload.pods]:
         picture = with_pod(each, ips=frozenset({"127.0.0.1"}))(picture)
     groups, clock = WireGroups(Access(str(server), properties or {}), seconds=SECONDS), WallClock()

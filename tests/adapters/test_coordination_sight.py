@@ -66,6 +66,9 @@ class Outside:
     async def member_workloads(self, wanted: object) -> dict[str, Any]:
         return {}
 
+    async def others_called(self, names: object) -> dict[str, str]:
+        return {}
+
     async def original(self, name: str) -> None:
         return None
 

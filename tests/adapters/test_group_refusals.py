@@ -140,7 +140,7 @@ async def by_version_0(server: Address, group: str) -> v0.ConsumerGroupHeartbeat
 
 
 async def second_of_one_place(server: Address, group: str) -> ConsumerGroupHeartbeatResponse:
-    """The first takes the place of the classic member, the second stands beside it as a clone's pod beside its source's."""
+    """The first takes the place of the classic member, the second stands beside it, as a new pod beside its predecessor."""
     await joined(server, group, TOPIC, instance="orders-a")
     return await heartbeat(server, group, TOPIC, instance="orders-a")
 

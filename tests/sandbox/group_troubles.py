@@ -30,9 +30,49 @@ class Flapping:
     def __call__(self, resource: Resource) -> None:
         if self.kills or resource.get("status", {}).get("group", {}).get("type") != "Consumer":
             return
-        while self.kills < KILLS and (pods := self.cluster.items("pods", "--selector", "switchover.dev/clone-of=orders")):
+        while self.kills < KILLS and (pods := [pod for pod in self.cluster.items("pods", "--selector", "app=orders")
+                                               if _speaks(pod, "consumer")]):
             self.kills += sum(operator_process.kill(operator_process.container_id(pod)) > 0 for pod in pods)
             time.sleep(1)
+
+
+def _speaks(pod: Resource, protocol: str) -> bool:
+    return any(each.get("value") == protocol for container in pod["spec"]["containers"] for each in container.get("env", ()))
+
+
+@dataclass
+class TurnedBack:
+    """Once a pod of the second batch has moved, the migration is to be rolled back. uids of the pods."""
+
+    cluster: Cluster
+    moved: set[str] = field(default_factory=set)
+    stayed: set[str] = field(default_factory=set)
+
+    def __call__(self, resource: Resource) -> None:
+        if self.moved or not in_batch(resource, "Rollout"):
+            return
+        pods = self.cluster.items("pods", "--selector", "app=orders")
+        self.moved = {pod["metadata"]["uid"] for pod in pods if _speaks(pod, "consumer")}
+        self.stayed = {pod["metadata"]["uid"] for pod in pods if _speaks(pod, "classic")}
+        wanted = json.dumps({"spec": {"desiredState": "RolledBack"}})
+        self.cluster.kubectl("patch", "cgmig", resource["metadata"]["name"], "--type", "merge", "--patch", wanted)
+
+
+@dataclass
+class LetGo:
+    """Once, as soon as the batch after the bridge's canary bakes: the Deployment has its own settings again, as in Git."""
+
+    cluster: Cluster
+    done: bool = False
+
+    def __call__(self, resource: Resource) -> None:
+        progress = resource.get("status", {}).get("progress", {})
+        if self.done or not in_batch(resource, "Bridge") or "bakeStartTime" not in progress:
+            return
+        self.done = True
+        own = {"minReadySeconds": None, "progressDeadlineSeconds": 600, "paused": None,
+               "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}}
+        self.cluster.kubectl("patch", ORDERS, "--type", "merge", "--patch", json.dumps({"spec": own}))
 
 
 @dataclass

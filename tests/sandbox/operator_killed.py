@@ -29,7 +29,7 @@ def operator_restarts(cluster: Cluster) -> int:
 
 
 def left_behind(cluster: Cluster) -> list[str]:
-    """Deployments that are clones, or are still claimed."""
-    found = [item["metadata"] for item in cluster.items("deployments")]
-    return [each["name"] for each in found if each["name"].endswith("-switchover")
-            or "switchover.dev/claimed-by" in each.get("annotations", {})]
+    """Deployments that are still held, or still claimed."""
+    return [item["metadata"]["name"] for item in cluster.items("deployments")
+            if item["spec"].get("paused") or item["spec"].get("minReadySeconds")
+            or "switchover.dev/claimed-by" in item["metadata"].get("annotations", {})]

@@ -39,10 +39,6 @@ class CoordinationWalk(Walk):
         self.stores: deque[StoreSample] = deque()
         self.quiet_since: float | None = None
 
-    def perform(self, effect: Any) -> None:
-        """Also before a step begins: what keeps consumers apart does not wait for it."""
-        self.world.perform(effect)
-
     def step(self, *arguments: Any) -> Any:
         decision = super().step(*arguments)
         self.reasons |= {each.verdict.reason for each in decision.judged.values()}

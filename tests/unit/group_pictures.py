@@ -1,9 +1,10 @@
 """Consumer groups on paper, at any moment of their migration: the pods of workloads, the group, and its lag.
 
-A moment is told by the modes of the slots: "OOOOII" is a Deployment with four pods of its own and two of its clone. Nothing
-here goes wrong by itself; tests spoil the facts that they want to be wrong.
+A moment is told by the modes of the slots: "OOOOTT" has four pods as they were and two of the spec's template. Nothing here
+goes wrong by itself; tests spoil the facts that they want to be wrong.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
@@ -12,7 +13,7 @@ from zlib import crc32
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.status import Direction
-from switchover.core.groups import clone as clones
+from switchover.core.groups.deployment import DEADLINE_SECONDS, HOLD_SECONDS
 from switchover.core.groups.facts import (
     BrokerGroups,
     Group,
@@ -99,13 +100,20 @@ def pod(name: str, ip: str, revision: str, **changes: Any) -> MemberPod:
     return replace(made, **changes)
 
 
+OWN: Mapping[str, Mapping[str, Any]] = {
+    "Deployment": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+    "StatefulSet": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}
+"""How they replace their pods when nobody holds them."""
+
+
 def _workload(kind: str, name: str, made: Mapping[str, Any], pods: Sequence[MemberPod], **changes: Any) -> MemberWorkload:
     revision = revision_of(made)
     found = MemberWorkload(
         kind=kind, name=name, uid=f"uid-of-{name}", resource_version="70", generation=7, caught_up=True, replicas=len(pods),
         seen=len(pods), template=made, update_revision=revision, current_revision=revision if kind == "StatefulSet" else "",
         pods={each.name: each for each in pods}, claimed_by=UID, annotated=True,
-        update_strategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}} if kind == "StatefulSet" else {})
+        update_strategy=OWN[kind], deadline=600 if kind == "Deployment" else None,
+        sizes=Counter(each.revision for each in pods) if kind == "Deployment" else {})
     return replace(found, **changes)
 
 
@@ -159,8 +167,6 @@ def assessment(spec: ConsumerGroupMigrationSpec, stands: frozenset[TopicPartitio
     return found
 
 
-
-
 # --- moments ------------------------------------------------------------------------------------------------------------
 
 
@@ -179,23 +185,20 @@ def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, dir
         position = position.with_batch(chosen, nodes[chosen[0]].assigned, NOW - 60)
     begun = step not in ("Preflight", "Baseline")
     original = template("classic" if spec.protocol is None or spec.protocol.to == "Consumer" else "consumer")
-    kept = {"template": original, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
-            "replicas": len(modes), "autoscalers": {}}
-    fleet = Fleet({name: None}, {name: None}, {name: kept if begun else None})
+    kept = {"template": original, "updateStrategy": OWN[wanted.kind], "replicas": len(modes), "autoscalers": {},
+            "minReadySeconds": 0, "progressDeadlineSeconds": 600 if wanted.kind == "Deployment" else None}
+    fleet = Fleet({name: None}, {name: kept if begun else None})
     picture = Picture("to-consumer", "shop", UID, spec, position, Facts(fleet=Known(fleet, NOW)), NOW, {"Settle": NOW - 400})
     of = {mode: original if mode == ORIGINAL else picture.template(name, mode) or original for mode in MODES.values()}
     live = next((mode for letter, mode in (("T", TARGET), ("I", INTERMEDIATE)) if letter in modes), ORIGINAL)
-    if wanted.kind == "Deployment":
-        live = TARGET if "T" in modes else ORIGINAL
-    every = [(each, INTERMEDIATE if letter == "I" else MODES[letter],
-              pod(f"{name}-{'switchover-' if letter == 'I' and wanted.kind == 'Deployment' else ''}{index}",
-                  f"10.0.0.{index}", revision_of(of[MODES[letter]])))
+    every = [(each, MODES[letter], pod(f"{name}-{index}", f"10.0.0.{index}", revision_of(of[MODES[letter]])))
              for index, (letter, each) in enumerate(zip(modes, nodes, strict=True))]
-    cloned = [each for _, mode, each in every if mode == INTERMEDIATE and wanted.kind == "Deployment"]
-    own = [each for _, _, each in every if each not in cloned]
-    source = _workload(wanted.kind, name, of[live], own, claimed_by=UID if begun else "")
-    copy = _workload("Deployment", clones.clone_name(name), of[INTERMEDIATE], cloned)
-    fleet = Fleet({name: source}, {name: copy if begun and wanted.kind == "Deployment" else None}, fleet.originals)
+    source = _workload(wanted.kind, name, of[live], [each for _, _, each in every], claimed_by=UID if begun else "")
+    if wanted.kind == "Deployment" and live != ORIGINAL:
+        moved = sum(MODES[letter] == live for letter in modes)
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": moved}}
+        source = replace(source, min_ready=HOLD_SECONDS, deadline=DEADLINE_SECONDS, paused=True, update_strategy=strategy)
+    fleet = Fleet({name: source}, fleet.originals)
     found = group_of([(each, picture.protocol(mode)) for _, mode, each in every], assignor="range")
     return replace(picture, facts=Facts(
         fleet=Known(fleet, NOW), cluster_id=Known("cluster-1", NOW), group=Known(found, NOW),
@@ -214,12 +217,12 @@ def at_start(**spec: Any) -> Picture:
 
 
 def mixed(batch: Sequence[int] = (4, 5)) -> Picture:
-    """The canaries of the clone have joined."""
-    return moment("Canary", "OOOOII", batch)
+    """The canaries have joined."""
+    return moment("Canary", "OOOOTT", batch)
 
 
 def all_consumer() -> Picture:
-    """Every pod promoted into the workload itself; its clone has none."""
+    """Every pod is of the spec's template."""
     return moment("Settle", "TTTTTT")
 
 
@@ -267,7 +270,7 @@ def with_source(**changes: Any) -> Callable[[Picture], Picture]:
 
 
 def with_pod(name: str, **changes: Any) -> Callable[[Picture], Picture]:
-    """One pod, of the workload or of its clone, is different."""
+    """One pod is different."""
     def changed(workload: MemberWorkload | None) -> MemberWorkload | None:
         if workload is None or name not in workload.pods:
             return workload
@@ -276,8 +279,7 @@ def with_pod(name: str, **changes: Any) -> Callable[[Picture], Picture]:
     def change(picture: Picture) -> Picture:
         fleet = value(picture.facts.fleet)
         return with_fact(picture, "fleet", Known(replace(
-            fleet, sources={each: changed(source) for each, source in fleet.sources.items()},
-            clones={each: changed(clone) for each, clone in fleet.clones.items()}), NOW))
+            fleet, sources={each: changed(source) for each, source in fleet.sources.items()}), NOW))
 
     return change
 

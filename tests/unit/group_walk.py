@@ -14,7 +14,6 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.status import Direction
 from switchover.core.gate import Streak
 from switchover.core.groups.change import original_name
-from switchover.core.groups.clone import clone_name
 from switchover.core.groups.facts import GroupSample, OffsetsTopic, Readiness
 from switchover.core.groups.gates.convergence import expected
 from switchover.core.groups.gates.lag import thresholds
@@ -92,7 +91,6 @@ class Walk:
         return decision
 
     def perform(self, effect: Any) -> None:
-        assert self.position.opened is not None
         try:
             self.world.perform(effect)
         except jsonpatch.JsonPatchTestFailed as error:
@@ -123,7 +121,6 @@ class Walk:
         workloads = spec.workloads
         fleet = Fleet(
             sources={each.name: world.seen(each.name) for each in workloads},
-            clones={each.name: world.seen(clone_name(each.name)) for each in workloads if each.kind == "Deployment"},
             originals={
                 each.name: world.originals.get(
                     original_name(each.kind, each.name, picture.uid, picture.position.attempt))

@@ -1,7 +1,7 @@
 """Workloads of consumers on paper: what Kubernetes makes of each effect, and what their pods then do in the group.
 
-One second after the other: pods are made, start, get Ready, join, consume and commit, end and leave. A Deployment makes more
-pods at once and takes the newest away first. A StatefulSet does what `core/groups/partition.py` says of it.
+One second after the other: pods are made, start, get Ready, join, consume and commit, end and leave. A Deployment does what
+`deployment_controller.py` says of it, a StatefulSet what `core/groups/stateful_set.py` does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,12 +12,13 @@ from typing import Any
 import jsonpatch
 
 from switchover.core import names
-from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch
+from switchover.core.effects import Apply, Create, DeletePod, Effect, Evict, Patch
 from switchover.core.groups.autoscalers import HPA
 from switchover.core.groups.facts import MemberProtocol
-from switchover.core.groups.partition import partition_of
+from switchover.core.groups.stateful_set import partition_of
 from switchover.core.groups.workloads import Autoscaler, MemberPod, MemberWorkload
 from switchover.lag.group import TopicPartition
+from unit.deployment_controller import Controller
 from unit.group_coordinator import Client, Coordinator
 from unit.group_pictures import NOW, revision_of, template
 
@@ -50,6 +51,7 @@ class Workload:
     pods: dict[str, Pod] = field(default_factory=dict)
     current: str = ""
     count: int = 0
+    controller: Controller = field(default_factory=Controller)
 
     @property
     def spec(self) -> Any:
@@ -70,7 +72,10 @@ def manifest(kind: str, name: str, replicas: int, protocol: str, on_delete: bool
     made: dict[str, Any] = {
         "kind": kind, "metadata": {"name": name, "uid": f"uid-of-{name}", "generation": 1, "resourceVersion": "1"},
         "spec": {"replicas": replicas, "template": template(protocol)}}
-    if kind == "StatefulSet":
+    if kind == "Deployment":
+        shape = {"maxSurge": "25%", "maxUnavailable": "25%"}
+        made["spec"] |= {"strategy": {"type": "RollingUpdate", "rollingUpdate": shape}, "progressDeadlineSeconds": 600}
+    else:
         made["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
         if on_delete:
             made["spec"]["updateStrategy"] = {"type": "OnDelete"}
@@ -121,22 +126,14 @@ class World:
                 if workload.spec != before:
                     workload.made["metadata"]["generation"] += 1
                 changed = {key for key in workload.spec if workload.spec[key] != before.get(key)}
-                assert changed <= ({"replicas"} if subresource == "scale" else {"template", "updateStrategy"})
+                changed |= {*before} - {*workload.spec}
+                assert changed <= ({"replicas"} if subresource == "scale" else {
+                    "template", "updateStrategy", "strategy", "minReadySeconds", "progressDeadlineSeconds", "paused"})
             case Create({"kind": "Job"} as made):
                 self.jobs.append(made)
-            case Create(made):
-                assert made["kind"] == "Deployment"
-                name = made["metadata"]["name"]
-                whole = deepcopy(dict(made))
-                whole["metadata"] |= {"uid": f"uid-of-{name}-{self.now}", "generation": 1, "resourceVersion": "1"}
-                self.workloads.setdefault(name, Workload(whole))
             case Apply(made):
                 assert made["kind"] == "ControllerRevision"
                 self.originals.setdefault(made["metadata"]["name"], deepcopy(made["data"]))
-            case Delete(_, "Deployment", name, uid):
-                assert self.workloads[name].made["metadata"]["uid"] == uid
-                assert not self.workloads[name].pods, "its pods would be taken along"
-                del self.workloads[name]
             case Evict(name, uid) | DeletePod(name, uid):
                 pod = next(each.pods[name] for each in self.workloads.values() if name in each.pods)
                 assert pod.uid == uid
@@ -196,16 +193,19 @@ class World:
         self.templates[revision_of(made)] = made
 
     def _deploy(self, workload: Workload) -> None:
-        for pod in workload.alive:
-            if pod.revision != workload.revision:
+        controller, name = workload.controller, workload.made["metadata"]["name"]
+        self.templates[workload.revision] = deepcopy(workload.spec["template"])
+        controller.tick(workload.spec, workload.revision)
+        for revision, wanted in controller.sizes.items():
+            current = [pod for pod in workload.alive if pod.revision == revision]
+            newest = sorted(current, key=lambda each: (not each.ready, each.born), reverse=True)
+            for pod in newest[: max(0, len(current) - wanted)]:
                 self._end(pod)
-        current, wanted = workload.alive, workload.spec["replicas"]
-        newest = sorted(current, key=lambda each: (not each.ready, each.born), reverse=True)
-        for pod in newest[: max(0, len(current) - wanted)]:
-            self._end(pod)
-        for _ in range(wanted - len(current)):
-            workload.count += 1
-            self._make(workload, f"{workload.made['metadata']['name']}-{workload.count:03d}", workload.spec["template"])
+            for _ in range(wanted - len(current)):
+                workload.count += 1
+                self._make(workload, f"{name}-{workload.count:03d}", self.templates[revision])
+        ready = [pod for pod in workload.alive if pod.ready]
+        controller.told({revision: sum(pod.revision == revision for pod in ready) for revision in controller.sets})
 
     def _order(self, workload: Workload) -> None:
         """One at a time, and only while every other is Ready (OrderedReady)."""
@@ -254,11 +254,26 @@ class World:
         return MemberWorkload(
             kind=workload.made["kind"], name=name, uid=metadata["uid"], resource_version=metadata["resourceVersion"],
             generation=metadata["generation"], caught_up=True, replicas=workload.spec["replicas"],
-            seen=len(workload.alive), template=deepcopy(workload.spec["template"]), update_revision=workload.revision,
+            seen=len(workload.alive), template=deepcopy(workload.spec["template"]), update_revision=self._newest(workload),
             pods={pod.name: self._seen(pod) for pod in workload.pods.values()},
-            update_strategy=deepcopy(workload.spec.get("updateStrategy", {})), current_revision=workload.current,
+            update_strategy=deepcopy(workload.spec.get("updateStrategy") or workload.spec["strategy"]),
+            min_ready=workload.spec.get("minReadySeconds", 0), deadline=workload.spec.get("progressDeadlineSeconds"),
+            sizes=workload.controller.sizes, available=self._available(workload), paused=workload.spec.get("paused", False),
+            current_revision=workload.current,
             annotated=bool(annotations), claimed_by=annotations.get(names.CLAIM, ""),
             autoscalers=(_autoscaler(scaler),) if own and scaler is not None else ())
+
+    @staticmethod
+    def _newest(workload: Workload) -> str:
+        known = workload.made["kind"] == "StatefulSet" or workload.revision in workload.controller.sets
+        return workload.revision if known else ""
+
+    @staticmethod
+    def _available(workload: Workload) -> int:
+        newest = workload.controller.sets.get(workload.revision)
+        if newest is None:
+            return 0
+        return newest.available if newest.min_ready == workload.spec.get("minReadySeconds", 0) else newest.size
 
     def _seen(self, pod: Pod) -> MemberPod:
         crashes = self._is(pod, self.crashing) and pod.ends is None

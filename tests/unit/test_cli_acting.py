@@ -137,7 +137,7 @@ def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: A
     (recorded(), Act.ROLLBACK, "these steps are taken back, the last one first: MoveBrokers, "),
     (recorded(rollback={"available": True, "estimatedSeconds": 200}), Act.ROLLBACK, "it takes about 3:20"),
     (recorded(), Act.ABANDON, "it stays half done, nodes by mode: "),
-    (recorded("cgmig"), Act.ABANDON, "clones go on consuming"),
+    (recorded("cgmig"), Act.ABANDON, "a Deployment that is held rolls nothing out by itself"),
     (recorded(progress={"step": "Preflight"}), Act.ABANDON, "it is not under way"),
     (wanting(recorded(phase="RolledBack", attempt=2), "RolledBack"), Act.RESUME, "attempt 3 begins"),
     (wanting(recorded(), "Paused"), Act.RESUME, "it goes on from MoveBrokers")])

@@ -21,7 +21,7 @@ from switchover.core.groups.coordination.ownership import check_converged
 from switchover.core.groups.coordination.preflight.registrations import find_wrong_group
 from switchover.core.groups.coordination.preflight.stores import find_hazards, find_wrong_storage
 from switchover.core.groups.facts import GroupState, GroupType, OffsetsTopic, Stored
-from switchover.core.groups.picture import Facts, Picture
+from switchover.core.groups.picture import INTERMEDIATE, Facts, Picture
 from switchover.core.groups.plan import plan_of
 from switchover.core.observed import Known, Unknown
 from switchover.partition import TopicPartition
@@ -174,29 +174,29 @@ def known(fact: str, told_: object) -> Spoil:
     return lambda picture: with_fact(picture, fact, Known(told_, picture.now))
 
 
-def started(picture: Picture, ago: float) -> Picture:
-    """Every pod of the clone has been up for so long."""
+def bridge_pods(picture: Picture) -> list[str]:
+    return sorted(pod.name for _, mode, pod in picture.pods() if mode == INTERMEDIATE)
+
+
+def changed(picture: Picture, names: list[str], **changes: Any) -> Picture:
     fleet = value(picture.facts.fleet)
-    clones = {name: replace(clone, pods={
-        each: replace(pod, started_at=picture.now - ago) for each, pod in clone.pods.items()})
-        for name, clone in fleet.clones.items()}
-    return with_fact(picture, "fleet", Known(replace(fleet, clones=clones), picture.now))
+    source = fleet.sources["orders"]
+    pods = {each: replace(pod, **changes) if each in names else pod for each, pod in source.pods.items()}
+    return with_fact(picture, "fleet", Known(replace(fleet, sources={"orders": replace(source, pods=pods)}), picture.now))
+
+
+def started(picture: Picture, ago: float) -> Picture:
+    """Every pod of the bridge has been up for so long."""
+    return changed(picture, bridge_pods(picture), started_at=picture.now - ago)
 
 
 def a_pod(**changes: Any) -> Spoil:
-    """One pod of the clone is different."""
-    def spoil(picture: Picture) -> Picture:
-        fleet = value(picture.facts.fleet)
-        clone = fleet.clones["orders"]
-        name = min(clone.pods)
-        pods = {**clone.pods, name: replace(clone.pods[name], **changes)}
-        return with_fact(picture, "fleet", Known(replace(fleet, clones={"orders": replace(clone, pods=pods)}), picture.now))
-
-    return spoil
+    """One pod of the bridge is different."""
+    return lambda picture: changed(picture, bridge_pods(picture)[:1], **changes)
 
 
 def nobody_registered(picture: Picture) -> Picture:
-    """The members of the clone's pods are gone from ZooKeeper, and from Kafka."""
+    """The members of the bridge's pods are gone from ZooKeeper, and from Kafka."""
     found = value(picture.facts.group)
     left = tuple(each for each in found.members if each.client_id not in value(picture.facts.zookeeper).acknowledgements)
     return then(world(registrations={}, acknowledgements={}), group(members=left))(started(picture, 70))
@@ -215,7 +215,7 @@ class Finding(NamedTuple):
 
 
 LEFT_OVER = every(kafka=lambda *_: 10**6, end=lambda *_: 2 * 10**6)
-ENABLED_ID = "orders_orders-switchover-009-1795240855786-0000000a"
+ENABLED_ID = "orders_orders-009-1795240855786-0000000a"
 OLD_ID = "orders_elsewhere-1795240855786-0000000b"
 LIST = Registration({"orders.*": 1}, Subscribed.WHITE_LIST)
 FINDINGS = (
@@ -266,24 +266,24 @@ FINDINGS = (
             "max.message.bytes"),
     # who takes part
     Finding("PodsAreMembers", "old", world(registrations={}), WAIT, "MemberMissing", "orders-001"),
-    Finding("PodsAreMembers", "toggle", a_pod(terminating=True), WAIT, "PodEnding", "orders-switchover"),
+    Finding("PodsAreMembers", "toggle", a_pod(terminating=True), WAIT, "PodEnding", "orders-"),
     Finding("NoStrangers", "old", joins(OLD_ID), WAIT, "ForeignMembers", OLD_ID),
     Finding("NoStrangers", "mixed", strange, WAIT, "ForeignMembers", "console"),
-    Finding("NewPodsJoin", "mixed", a_pod(restarts=1), FAIL, "NewPodRestarts", "orders-switchover"),
-    Finding("NewPodsJoin", "mixed", nobody_registered, FAIL, "NotAMember", "orders-switchover"),
+    Finding("NewPodsJoin", "mixed", a_pod(restarts=1), FAIL, "NewPodRestarts", "orders-"),
+    Finding("NewPodsJoin", "mixed", nobody_registered, FAIL, "NotAMember", "orders-"),
     Finding("NewPodsJoin", "mixed", lambda picture: world(acknowledgements={})(started(picture, 70)), FAIL, "WrongConsumer",
-            "orders-switchover"),
+            "orders-"),
     Finding("AllMoved", "moved", joins(ENABLED_ID, enabled=True), WAIT, "MembersNotMoved", ENABLED_ID),
     # who owns what
     Finding("Converged", "old", world(malformed={"orders_x": "is not JSON"}), WAIT, "MalformedRegistration", "orders_x"),
     Finding("Converged", "old", without_owner, WAIT, "OwnersUnsettled", "orders"),
     Finding("Converged", "toggle", acknowledges(mode=Mode.KAFKA), WAIT, "ModesDiffer", "orders"),
-    Finding("Converged", "mixed", acknowledges(owned=frozenset()), WAIT, "MemberBehind", "orders_orders-switchover"),
+    Finding("Converged", "mixed", acknowledges(owned=frozenset()), WAIT, "MemberBehind", "orders_orders-"),
     Finding("Converged", "mixed", group(state=GroupState.COMPLETING_REBALANCE), WAIT, "GroupNotStable", "orders"),
     Finding("Covered", "toggle", without_owner, WAIT, "PartitionsUnowned", "orders-0"),
     Finding("Covered", "mixed", without_owner, WAIT, "PartitionsUnowned", "orders-"),
     Finding("Covered", "mixed", lambda picture: world(owners={
-        each: Owner("orders_orders-switchover-009-1-0a-0", 7) for each in (TopicPartition("orders", n) for n in range(6))})(
+        each: Owner("orders_orders-009-1-0a-0", 7) for each in (TopicPartition("orders", n) for n in range(6))})(
             picture), WAIT, "OwnedTwice", "orders-"),
     Finding("Covered", "old", world(registrations={}, owners={}), WAIT, "NothingSubscribed", "orders"),
     Finding("Covered", "moved", rebalancing, WAIT, "GroupNotStable", "orders"),
@@ -300,9 +300,9 @@ FINDINGS = (
             "migration/mode"),
     Finding("Quiet", "toggle", joins(OLD_ID), WAIT, "OldConsumerArrived", OLD_ID),
     Finding("Quiet", "toggle", quiet(3.0), WAIT, "NotQuietYet", "orders"),
-    Finding("ModeFollowed", "toggle", acknowledges(), WAIT, "ModeNotFollowed", "orders_orders-switchover"),
-    Finding("ModeFollowed", "mixed", acknowledges(mode_version=-1), WAIT, "ModeNotFollowed", "orders_orders-switchover"),
-    Finding("ModeFollowed", "mixed", acknowledges(waits="x is old"), WAIT, "MemberWaits", "orders_orders-switchover"),
+    Finding("ModeFollowed", "toggle", acknowledges(), WAIT, "ModeNotFollowed", "orders_orders-"),
+    Finding("ModeFollowed", "mixed", acknowledges(mode_version=-1), WAIT, "ModeNotFollowed", "orders_orders-"),
+    Finding("ModeFollowed", "mixed", acknowledges(waits="x is old"), WAIT, "MemberWaits", "orders_orders-"),
     Finding("KafkaConsumersGone", "mixed", lambda picture: picture, WAIT, "KafkaConsumersLeft", "orders"),
     Finding("KafkaConsumersGone", "toggle", strange, WAIT, "KafkaConsumersLeft", "console"),
     Finding("Unguarded", "toggle", lambda picture: world(owners={

@@ -111,8 +111,8 @@ def auditing() -> Picture:
 
 
 def released() -> Picture:
-    """The clone is gone and the claim taken off."""
-    return without_clone(with_source(claimed_by="")(moment("HandOver", "TTTTTT")))
+    """The claim is taken off."""
+    return with_source(claimed_by="")(moment("HandOver", "TTTTTT"))
 
 
 def proven() -> Picture:
@@ -333,33 +333,20 @@ def without_source(picture: Picture) -> Picture:
     return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), sources={"orders": None}), NOW))
 
 
-def with_clone(**changes: Any) -> Callable[[Picture], Picture]:
-    """The clone is different."""
-    def change(picture: Picture) -> Picture:
-        fleet = value(picture.facts.fleet)
-        return with_fact(picture, "fleet", Known(replace(fleet, clones={
-            name: replace(clone, **changes) for name, clone in fleet.clones.items()}), NOW))
-
-    return change
-
-
-def without_clone(picture: Picture) -> Picture:
-    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), clones={"orders": None}), NOW))
-
-
 def without_originals(picture: Picture) -> Picture:
     return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), originals={"orders": None}), NOW))
 
 
 def rewritten(by: str, at: float, ours: float) -> Callable[[Picture], Picture]:
-    """The Deployment, whose pods are promoted, has its original template again."""
+    """The Deployment, whose pods are being moved, has its original template again."""
     parts = frozenset({"env of app"})
     return with_source(template=template(), managers=(Manager(by, "Apply", "", at, parts),
                                                       Manager("switchover", "Update", "", ours, parts)))
 
 
-def promoting() -> Picture:
-    return moment("Promote", "IIIITT", (4, 5))
+def let_go(by: str) -> Callable[[Picture], Picture]:
+    """Somebody gave the Deployment, two pods of which have moved, other settings."""
+    return with_source(min_ready=0, managers=(Manager(by, "Apply", "", NOW - 1, frozenset({"strategy"})),))
 
 
 KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-replicas": "3"})
@@ -394,7 +381,7 @@ FINDINGS = [
     Finding("PodsAreMembers", "a pod ends", with_pod("orders-3", terminating=True), WAIT, "PodEnding", "orders-3"),
     Finding("PodsAreMembers", "of no template that is known",
             then(instead(mixed), with_source(template={**template(), "spec": {"containers": []}})), WAIT, "PodModeUnknown",
-            "orders-0"),
+            "orders-4"),
     # brokers, P6 to P9 and P19
     Finding("BrokerReleases", "P6: not finalized", with_brokers(group_version=0), FAIL, "FeatureNotFinalized", "broker 1",
             "group.version=1"),
@@ -465,6 +452,10 @@ FINDINGS = [
     Finding("StrategySelected", "not yet", with_group(assignor="range"), WAIT, "StrategyNotSelected", "orders"),
     # workloads, P20
     Finding("Workloads", "gone", without_source, FAIL, "WorkloadMissing", "orders", "spec.workloads"),
+    *(Finding("Workloads", f"a {kind}", then(without_source, known("others", {"orders": kind})), FAIL, "WorkloadUnsupported",
+              "orders", cure) for kind, cure in (
+                  ("Rollout", "setWeight"), ("CloneSet", "updateStrategy.partition"), ("StrimziPodSet", "KafkaConnect"),
+                  ("DaemonSet", "nodeSelector"))),
     Finding("Workloads", "changes nothing", specced(workload_of(template=TO_CLASSIC)), FAIL, "NothingToChange", "orders"),
     Finding("Workloads", "a bridge that changes nothing", specced(workload_of(**{**BRIDGED, "bridge": TO_CLASSIC})), FAIL,
             "NothingToChange", "orders"),
@@ -498,11 +489,9 @@ FINDINGS = [
             "LeaseHeldByAnother", "Lease"),
     Finding("WorkloadsClaimed", "not yet", with_source(claimed_by=""), WAIT, "NotClaimed", "orders"),
     Finding("WorkloadsClaimed", "the original is not kept", without_originals, WAIT, "NotClaimed", "orders"),
-    Finding("RecordHolds", "its clone has pods still", instead(lambda: moment("HandOver", "TTTTTI")), FAIL,
+    Finding("RecordHolds", "a pod of before is there", instead(lambda: moment("HandOver", "OTTTTT")), FAIL,
             "RecordContradicted", "orders"),
     Finding("WorkloadsReleased", "still claimed", with_source(claimed_by=UID), WAIT, "NotReleased", "orders"),
-    Finding("WorkloadsReleased", "the clone is there", then(instead(all_consumer), with_source(claimed_by="")), WAIT,
-            "NotReleased", "orders"),
     # nobody else writes
     Finding("WorkloadsAreOurs", "gone", without_source, FAIL, "WorkloadMissing", "orders"),
     Finding("WorkloadsAreOurs", "claimed by another", with_source(claimed_by="uid-2"), FAIL, "NotClaimed", "orders",
@@ -513,29 +502,21 @@ FINDINGS = [
         moment("Canary", spec=spec_of(workload_of(template=NEW_CLIENT))).facts.fleet).sources["orders"].template | {
             "spec": {"containers": [{"name": "app", "image": "orders:9"}]}}), FAIL, "RevertedByGitOps", "Deployment orders",
         "rollout undo"),
-    Finding("WorkloadsAreOurs", "put back to what it was, while its pods are promoted",
-            then(instead(promoting), rewritten("argocd-controller", NOW - 1, NOW - 50)), FAIL, "RevertedByGitOps",
+    Finding("WorkloadsAreOurs", "put back to what it was, while its pods are moved",
+            then(rewritten("argocd-controller", NOW - 1, NOW - 50)), FAIL, "RevertedByGitOps",
             "Deployment orders", "rollout undo"),
     Finding("WorkloadsAreOurs", "put back by a helm upgrade", then(
-        instead(promoting), rewritten("helm", NOW - 1, NOW - 50), with_source(marks={"meta.helm.sh/release-name": "shop"})),
+        rewritten("helm", NOW - 1, NOW - 50), with_source(marks={"meta.helm.sh/release-name": "shop"})),
         FAIL, "RevertedByGitOps", "Deployment orders", "no helm upgrade of shop before HandOver, and then only with"),
-    Finding("WorkloadsAreOurs", "paused under way", with_source(paused=True), FAIL, "WorkloadUnsupported", "orders",
-            "kubectl rollout resume"),
+    Finding("WorkloadsAreOurs", "its hold taken off", let_go("argocd-controller"), WAIT, "DeploymentNotHeld", "orders",
+            "leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it"),
     Finding("WorkloadsAreOurs", "scaled away", with_source(replicas=3), FAIL, "ReplicasChanged", "orders",
-            "kubectl --namespace shop scale deployment orders --replicas 4"),
+            "kubectl --namespace shop scale deployment orders --replicas 6"),
     Finding("WorkloadsAreOurs", "scaled up, with old pods that nobody would move", with_source(replicas=7), FAIL,
             "ReplicasChanged", "orders", "orders --replicas 6"),
-    Finding("WorkloadsAreOurs", "scaled up before there is a clone", then(instead(lambda: moment("Canary")), without_clone,
-                                                                        with_source(replicas=8)),
-            FAIL, "ReplicasChanged", "orders", "orders --replicas 6"),
-    Finding("WorkloadsAreOurs", "scaled up by one between two batches", then(
-        instead(lambda: moment("Rollout", "OOOOII")), with_source(replicas=5)), FAIL, "ReplicasChanged", "orders",
-        "orders --replicas 4"),
-    Finding("WorkloadsAreOurs", "its clone scaled up", with_clone(replicas=3), FAIL, "ReplicasChanged", "orders-switchover",
-            "orders-switchover --replicas 2"),
-    Finding("WorkloadsAreOurs", "its clone scaled away", then(instead(lambda: moment("Rollout", "OOOOII")),
-                                                             with_clone(replicas=1)), FAIL, "ReplicasChanged",
-            "orders-switchover", "orders-switchover --replicas 2"),
+    Finding("WorkloadsAreOurs", "scaled up before its template is changed", then(
+        instead(lambda: moment("Canary")), with_source(replicas=8)), FAIL, "ReplicasChanged", "orders",
+        "orders --replicas 6"),
     Finding("WorkloadsAreOurs", "scaled up in the soak", then(instead(all_consumer), with_source(replicas=7)), FAIL,
             "ReplicasChanged", "orders", "orders --replicas 6"),
     Finding("WorkloadsAreOurs", "a StatefulSet over its bridge, scaled", then(
@@ -549,12 +530,12 @@ FINDINGS = [
     Finding("WorkloadsAreOurs", "an autoscaler that cannot be paused", with_source(autoscalers=(VPA,)), WAIT,
             "AutoscalerInTheWay", "VerticalPodAutoscaler orders", "delete it"),
     # C1
-    Finding("NewPodsJoin", "a canary restarts", with_pod("orders-switchover-4", restarts=1, trouble="Error: 1"), FAIL,
-            "NewPodRestarts", "orders-switchover-4", "kubectl logs --previous"),
-    Finding("NewPodsJoin", "stays out", with_member(4, host="10.9.9.9"), FAIL, "NotAMember", "orders-switchover-4",
+    Finding("NewPodsJoin", "a canary restarts", with_pod("orders-4", restarts=1, trouble="Error: 1"), FAIL,
+            "NewPodRestarts", "orders-4", "kubectl logs --previous"),
+    Finding("NewPodsJoin", "stays out", with_member(4, host="10.9.9.9"), FAIL, "NotAMember", "orders-4",
             "kubectl logs"),
     Finding("NewPodsJoin", "joins by the old protocol", with_member(4, protocol=CLASSIC), FAIL, "WrongProtocol",
-            "orders-switchover-4", "group.protocol"),
+            "orders-4", "group.protocol"),
     Finding("NewPodsJoin", "on the way back", then(instead(lambda: moment("Canary", "OOOOOO", (5,), direction=BACKWARD)),
                                                    with_member(5, host="10.9.9.9")), FAIL, "NotAMember", "orders-5"),
     # C2
@@ -731,16 +712,14 @@ def test_what_shuts_nothing_is_told_with_its_cure(warned):
 WELL = [
     ("Converged", "a static member is between two pods", with_member(2, epoch=LEFT)),
     ("NoStrangers", "a static member whose pod has left", then(stranger, with_member(6, epoch=LEFT))),
-    ("NewPodsJoin", "a canary is young", then(with_pod("orders-switchover-4", started_at=NOW - 30),
+    ("NewPodsJoin", "a canary is young", then(with_pod("orders-4", started_at=NOW - 30),
                                               with_member(4, host="10.9.9.9"))),
     ("NewPodsJoin", "an old pod restarted", with_pod("orders-1", restarts=4)),
     ("GoesOn", "it stood before the step, and goes on", sampled(*samples(30, until=NOW - 100, stands=frozenset({FIRST})),
                                                                *samples(2))),
     ("WorkloadsAreOurs", "the template is ours on the way back although somebody wrote it",
-     then(instead(lambda: moment("Promote", "IIIITT", direction=BACKWARD)), rewritten("kubectl", NOW - 1, NOW - 50))),
-    *(("WorkloadsAreOurs", f"a batch under way: {own} and {cloned}", then(with_source(replicas=own), with_clone(
-        replicas=cloned))) for own, cloned in ((6, 0), (6, 2), (5, 1), (4, 2))),
-    ("WorkloadsAreOurs", "we put it back ourselves", then(instead(promoting), rewritten("kubectl", NOW - 900, NOW - 5))),
+     then(instead(lambda: moment("Canary", "OOOOTT", direction=BACKWARD)), rewritten("kubectl", NOW - 1, NOW - 50))),
+    ("WorkloadsAreOurs", "we put it back ourselves", rewritten("kubectl", NOW - 900, NOW - 5)),
     ("WorkloadsAreOurs", "an autoscaler that is paused", with_source(autoscalers=(scaler(settings={
         "minReplicas": 1, "behavior": {"scaleUp": {"selectPolicy": "Disabled"},
                                        "scaleDown": {"selectPolicy": "Disabled"}}}),))),
@@ -801,6 +780,6 @@ def test_a_canary_that_stays_out_is_told_with_its_likely_cause(spoil, words):
 def test_a_canary_that_ends_itself_because_it_is_refused_is_told_with_the_refusal(spoil, reason):
     """As a client of librdkafka 2.15 and newer may."""
     refused = then(with_group(type=GroupType.CLASSIC), with_member(4, host="10.9.9.9", protocol=CLASSIC),
-                   with_member(5, protocol=CLASSIC), with_pod("orders-switchover-4", ready=False, restarts=1),
+                   with_member(5, protocol=CLASSIC), with_pod("orders-4", ready=False, restarts=1),
                    spoil)(mixed())
     assert GATES["NewPodsJoin"].check(refused).reason == reason

@@ -14,16 +14,15 @@ OVER_BRIDGES = (workload_of(**BRIDGED), workload_of(S, "payments", **BRIDGED))
 DOWN = {"template": TO_CLASSIC}
 
 PLANS = {
-    "a Deployment passes its clone and is promoted": (spec_of(), "Canary Rollout Promote"),
-    "a StatefulSet has nothing in between": (spec_of(workload_of(S)), "Canary Rollout"),
-    "both": (spec_of(*BOTH), "Canary Rollout Promote"),
-    "a Deployment over a bridge comes back into itself": (
-        spec_of(workload_of(**BRIDGED)), "BridgeCanary Bridge Canary Rollout"),
+    "a Deployment": (spec_of(), "Canary Rollout"),
+    "a StatefulSet": (spec_of(workload_of(S)), "Canary Rollout"),
+    "both": (spec_of(*BOTH), "Canary Rollout"),
+    "a Deployment over a bridge": (spec_of(workload_of(**BRIDGED)), "BridgeCanary Bridge Canary Rollout"),
     "a StatefulSet over a bridge": (spec_of(workload_of(S, **BRIDGED)), "BridgeCanary Bridge Canary Rollout"),
     "both over a bridge": (spec_of(*OVER_BRIDGES), "BridgeCanary Bridge Canary Rollout"),
     "two bounces": (spec_of(workload_of(**BOUNCES), **STRATEGY), "BounceOneCanary BounceOne BounceTwo"),
     "two bounces of a StatefulSet": (spec_of(workload_of(S, **BOUNCES), **STRATEGY), "BounceOneCanary BounceOne BounceTwo"),
-    "to classic": (spec_of(workload_of(**DOWN), protocol={"to": "Classic"}), "Canary Rollout Promote"),
+    "to classic": (spec_of(workload_of(**DOWN), protocol={"to": "Classic"}), "Canary Rollout"),
     "a StatefulSet to classic": (spec_of(workload_of(S, **DOWN), protocol={"to": "Classic"}), "Canary Rollout"),
     **{f"coordination to {to}": (
         spec_of(workload_of(**BRIDGED), coordination={"to": to}, zookeeper={"connect": "zookeeper:2181"}),

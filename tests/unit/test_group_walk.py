@@ -11,6 +11,7 @@ import pytest
 
 from switchover.core.effects import DeletePod, Evict, Patch
 from switchover.core.groups.change import container_of
+from switchover.core.groups.deployment import HOLD_SECONDS
 from switchover.core.groups.facts import GroupState, GroupType
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
@@ -68,7 +69,7 @@ def check_there(walk: Walk, plan: str) -> None:
     walked, world = walk.position, walk.world
     assert (walked.finished, walked.step, walked.direction) == (True, "HandOver", FORWARD)
     assert walk.migration.status.phase == "Succeeded"
-    assert {name: each.spec["replicas"] for name, each in world.workloads.items()} == walk.total, "a clone is left"
+    assert {name: each.spec["replicas"] for name, each in world.workloads.items()} == walk.total
     assert all(new(plan) in pod.client.values() for each in world.workloads.values() for pod in each.pods.values())
     check_left_alone(walk)
 
@@ -87,8 +88,8 @@ def check_left_alone(walk: Walk) -> None:
     world = walk.world
     fresh = World(*((each.made["kind"], name, walk.total[name]) for name, each in world.workloads.items()))
     assert all(not each.made["metadata"].get("annotations") for each in world.workloads.values()), "claimed"
-    assert all(each.spec.get("updateStrategy") == fresh.workloads[name].spec.get("updateStrategy")
-               for name, each in world.workloads.items())
+    for name, each in world.workloads.items():
+        assert {**each.spec, "template": None} == {**fresh.workloads[name].spec, "template": None}
     if world.autoscaler is not None:
         assert world.autoscaler["spec"] == {"minReplicas": 4}
     assert (world.coordinator.state, world.members()) == (GroupState.STABLE, sum(walk.total.values()))
@@ -141,7 +142,7 @@ def test_a_stateful_set_under_on_delete_is_given_its_own_strategy_back():
     assert {pod.client["GROUP_PROTOCOL"] for pod in walk.world.workloads["orders"].pods.values()} == {"consumer"}
 
 
-@pytest.mark.parametrize("step", ["Canary", "Rollout", "Promote", "Settle", "HandOver"])
+@pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle", "HandOver"])
 def test_a_held_step_waits_for_its_approval_and_goes_on_with_it(step):
     walk = PLANS["Deployment"]()
     walk.wants(holds=[step])
@@ -295,8 +296,7 @@ def test_a_new_client_that_fails_is_told_and_nothing_follows_where_a_person_is_t
 
 
 @pytest.mark.parametrize(("step", "name", "by"), [
-    ("Canary", "orders", 3), ("Canary", "orders", -1), ("Canary", "orders-switchover", 1), ("Rollout", "orders", 3),
-    ("Rollout", "orders-switchover", -3), ("Promote", "orders", 1), ("Promote", "orders-switchover", 3)])
+    ("Canary", "orders", 3), ("Canary", "orders", -1), ("Rollout", "orders", 3), ("Rollout", "orders", -3)])
 def test_whoever_scales_in_the_middle_is_told_and_nothing_moves_until_it_is_put_right(step, name, by):
     walk = PLANS["Deployment"]()
     walk.until(lambda: walk.position.step == step and walk.position.batch is not None and walk.position.batch.proven)
@@ -333,23 +333,125 @@ def test_the_member_of_a_pod_that_was_killed_makes_no_bake_void_until_its_sessio
 
 
 @pytest.mark.parametrize("plan", [plan for plan in PLANS if "Stateful" not in plan])
-def test_a_deployments_template_is_written_only_while_it_has_no_pod(plan, monkeypatch):
-    """So its own strategy has nothing to replace; under Recreate all pods would go at once."""
+def test_a_deployments_template_is_written_only_while_nobody_would_leave_for_it(plan, monkeypatch):
+    """Held from the same patch on, and paused or without a pod that may be unavailable; offline, without any pod."""
     walk, written, perform = PLANS[plan](), [], World.perform
 
     def performed(world: World, effect: Any) -> None:
-        if isinstance(effect, Patch) and any(each["path"].startswith("/spec/template") for each in effect.operations):
-            workload = world.workloads[effect.name]
-            assert workload.made["kind"] == S or not workload.alive, f"{effect} while it has pods"
-            written.append(effect.kind)
         perform(world, effect)
+        if isinstance(effect, Patch) and effect.kind == D and any(
+                each["path"].startswith("/spec/template") for each in effect.operations):
+            workload = world.workloads[effect.name]
+            written.append(effect.name)
+            if workload.alive:
+                assert workload.spec["minReadySeconds"] == HOLD_SECONDS
+                assert workload.spec.get("paused") or workload.spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
     monkeypatch.setattr(World, "perform", performed)
     walk.wants(holds=["HandOver"])
     walk.until(lambda: walk.position.step == "HandOver")
     walk.wants(desiredState="RolledBack")
     check_back(walk.until(), plan)
-    assert written.count(D) == 2, "there and back"
+    assert len(written) == (4 if any("bridge" in each for each in walk.wanted["workloads"]) else 2), "there and back"
+
+
+OWN: dict[str, dict[str, Any]] = {
+    "Recreate": {"strategy": {"type": "Recreate"}},
+    "all at once": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "100%"}}},
+    "minReadySeconds": {"minReadySeconds": 5, "progressDeadlineSeconds": 60},
+}
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+def test_a_deployment_gets_its_own_settings_back_and_nothing_restarts_for_it(own, back):
+    walk = PLANS["Deployment"]()
+    before = walk.world.workloads["orders"].spec
+    before |= OWN[own]
+    settings = copy.deepcopy({key: each for key, each in before.items() if key != "template"})
+    if back:
+        walk.until(lambda: walk.position.step == "Settle")
+        walk.wants(desiredState="RolledBack")
+    walk.until()
+    pods = set(walk.world.workloads["orders"].pods)
+    walk.world.pass_time(20)
+    after = walk.world.workloads["orders"]
+    assert {key: each for key, each in after.spec.items() if key != "template"} == settings
+    assert (set(after.pods), walk.fewest) == (pods, 4)
+    assert {each.client["GROUP_PROTOCOL"] for each in after.pods.values()} == {"classic" if back else "consumer"}
+
+
+def test_every_pod_is_replaced_once_and_back_only_those_that_had_moved():
+    walk = PLANS["Deployment"]().until()
+    assert walk.world.born == 8
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == "Rollout")
+    assert walk.world.born == 6
+    stayed = {pod.uid for pod in walk.world.workloads["orders"].alive if pod.client["GROUP_PROTOCOL"] == "classic"}
+    walk.wants(desiredState="RolledBack")
+    check_back(walk.until(), "Deployment")
+    assert walk.world.born == 8
+    assert stayed <= {pod.uid for pod in walk.world.workloads["orders"].alive}
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+def test_without_room_for_a_surge_pods_leave_before_their_successors_start(back):
+    walk = PLANS["Deployment"]()
+    walk.wants(rollout={"steps": [{"pods": 2, "bakeSeconds": 6}, {"pods": 1, "bakeSeconds": 3}], "surge": 0})
+    most = 0
+    for _ in range(600):
+        if back and walk.position.step == "Settle":
+            walk.wants(desiredState="RolledBack")
+        if walk.ended():
+            break
+        walk.step()
+        most = max(most, sum(walk.world.workloads["orders"].controller.sizes.values()))
+    (check_back if back else check_there)(walk, "Deployment")
+    assert (most, walk.fewest) == (4, 2)
+
+
+TAKEN: dict[str, dict[str, Any]] = {
+    "the seconds": {"minReadySeconds": 0},
+    "the seconds and the pause": {"minReadySeconds": 0, "paused": None},
+    "all of it": {"minReadySeconds": 0, "progressDeadlineSeconds": 600, "paused": None,
+                  "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}},
+}
+
+
+def take_off(walk: Walk, taken: str) -> None:
+    spec = walk.world.workloads["orders"].spec
+    for key, each in TAKEN[taken].items():
+        spec.pop(key, None)
+        if each is not None:
+            spec[key] = each
+
+
+def test_a_deployment_is_held_again_also_while_a_step_waits_for_its_approval():
+    walk = PLANS["Deployment"]()
+    walk.wants(holds=["Rollout"])
+    walk.until(lambda: walk.position.step == "Rollout")
+    for _ in range(3):
+        walk.step()
+    take_off(walk, "all of it")
+    for _ in range(5):
+        walk.step()
+    world = walk.world.workloads["orders"]
+    assert world.spec["minReadySeconds"] == HOLD_SECONDS
+    assert sum(pod.client["GROUP_PROTOCOL"] == "classic" for pod in world.alive) >= 1, "held again within a pass"
+
+
+@pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle"])
+@pytest.mark.parametrize("taken", TAKEN)
+def test_whoever_takes_the_hold_off_is_told_and_it_is_held_again(step, taken):
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
+        walk.position.batch is not None and walk.position.batch.proven)))
+    take_off(walk, taken)
+    decision = walk.step()
+    assert decision.judged["WorkloadsAreOurs"].verdict.reason == "DeploymentNotHeld"
+    assert walk.world.workloads["orders"].spec["minReadySeconds"] == HOLD_SECONDS
+    assert walk.fewest == 4
+    check_there(walk.until(), "Deployment")
 
 
 def autoscaled(walk: Walk) -> dict[str, Any]:
@@ -378,14 +480,14 @@ def test_an_autoscaler_that_is_applied_again_in_any_step_is_paused_again(plan):
 
 def test_an_autoscaler_is_paused_again_in_a_pause_and_on_the_way_back():
     walk = PLANS["Deployment"]()
-    walk.until(lambda: walk.position.step == "Promote" and walk.position.batch is not None)
+    walk.until(lambda: walk.position.step == "Rollout" and walk.position.batch is not None)
     for state in ("Paused", "RolledBack"):
         walk.wants(desiredState=state)
         walk.step()
         autoscaled(walk).clear()
         autoscaled(walk)["minReplicas"] = 4
-        walk.step()
-        walk.step()
+        for _ in range(4):
+            walk.step()
         assert "behavior" in autoscaled(walk)
     check_back(walk.until(), "Deployment")
 
@@ -404,7 +506,7 @@ def test_under_policy_upgrade_a_group_that_nobody_assigns_is_cured_by_one_evicti
     """F2 of feasibility-groups.md: the last member of the consumer protocol leaves, and its partitions have no owner."""
     walk = PLANS["Deployment"](policy="upgrade")
     walk.wants(protocol={"to": "Consumer", "acceptNoOnlineRollback": True})
-    walk.until(lambda: walk.position.step == "Promote" and walk.position.batch is not None)
+    walk.until(lambda: walk.position.step == "Rollout" and walk.position.batch is not None)
     walk.wants(desiredState="RolledBack")
     for _ in range(300):
         walk.step()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.core import names
-from switchover.core.groups import change, partition
+from switchover.core.groups import change, stateful_set
 from switchover.core.groups.workloads import Autoscaler
 from unit.consumers import UID, after, manifest, workload
 
@@ -27,7 +27,12 @@ def at_rest(kind):
     if kind == "Deployment":
         return manifest(kind, 0)
     made = manifest(kind, 3)
-    return after(made, partition.hold(workload(made)))
+    return after(made, stateful_set.hold(workload(made)))
+
+
+def held(found):
+    """What keeps the pods of a workload that is at rest from being replaced."""
+    return change.EMPTY if found.kind == "Deployment" else stateful_set.holding(found)
 
 
 def test_variables_are_replaced_in_place_and_new_ones_come_last():
@@ -74,7 +79,7 @@ def test_forward_over_the_bridge_and_back_is_exact(kind):
     for wanted in (bridge, final, bridge, original):
         found = workload(made)
         assert change.differing(found, "app", wanted)
-        made = after(made, change.write(found, "app", wanted, "the change"))
+        made = after(made, change.write(found, "app", wanted, "the change", held(found)))
         assert made["spec"]["template"] == wanted, "of the bridge nothing stays but what the change names as well"
         assert change.differing(workload(made), "app", wanted) == ()
 
@@ -92,18 +97,20 @@ def test_whatever_was_written_the_original_comes_back(written):
     original = deepcopy(made["spec"]["template"])
     for each in written:
         wanted = change.changed(original, "app", each)
-        made = after(made, change.write(workload(made), "app", wanted, "the change"))
+        made = after(made, change.write(workload(made), "app", wanted, "the change", held(workload(made))))
         assert made["spec"]["template"] == wanted
-    assert after(made, change.write(workload(made), "app", original, "as it was"))["spec"]["template"] == original
+    back = change.write(workload(made), "app", original, "as it was", change.EMPTY)
+    assert after(made, back)["spec"]["template"] == original
 
 
 def test_what_others_write_meanwhile_stays():
     made = at_rest("Deployment")
     original = deepcopy(made["spec"]["template"])
-    made = after(made, change.write(workload(made), "app", change.changed(original, "app", FINAL), "the change"))
+    wanted = change.changed(original, "app", FINAL)
+    made = after(made, change.write(workload(made), "app", wanted, "the change", change.EMPTY))
     made["spec"]["template"]["spec"]["containers"].insert(0, {"name": "mesh", "image": "mesh:1"})     # moves the indexes
     made["spec"]["template"]["metadata"]["annotations"] = {"restartedAt": "now"}
-    back = after(made, change.write(workload(made), "app", original, "as it was"))["spec"]["template"]
+    back = after(made, change.write(workload(made), "app", original, "as it was", change.EMPTY))["spec"]["template"]
     assert back["metadata"]["annotations"] == {"restartedAt": "now"}
     assert back["spec"]["containers"] == [{"name": "mesh", "image": "mesh:1"}, *original["spec"]["containers"]]
 
@@ -112,7 +119,8 @@ def test_what_others_write_meanwhile_stays():
 @pytest.mark.parametrize("path", ["uid", "generation"])
 def test_nothing_is_written_over_another_generation_or_object(kind, path):
     made = at_rest(kind)
-    effect = change.write(workload(made), "app", change.changed(made["spec"]["template"], "app", FINAL), "the change")
+    wanted, found = change.changed(made["spec"]["template"], "app", FINAL), workload(made)
+    effect = change.write(found, "app", wanted, "the change", held(found))
     after(made, effect)
     made["metadata"][path] = "another"
     with pytest.raises(jsonpatch.JsonPatchTestFailed):
@@ -122,7 +130,8 @@ def test_nothing_is_written_over_another_generation_or_object(kind, path):
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 def test_nothing_is_written_while_pods_would_be_replaced_at_once(kind):
     made = manifest(kind, 3)
-    effect = change.write(workload(made), "app", change.changed(made["spec"]["template"], "app", FINAL), "the change")
+    wanted, found = change.changed(made["spec"]["template"], "app", FINAL), workload(made)
+    effect = change.write(found, "app", wanted, "the change", held(found))
     with pytest.raises(jsonpatch.JsonPatchTestFailed):
         after(made, effect)
 
@@ -133,7 +142,7 @@ def test_a_container_that_somebody_removed_differs_in_everything():
     del made["spec"]["template"]["spec"]["containers"][1]
     assert change.differing(workload(made), "app", wanted) == ("image of app", "env of app", "args of app")
     with pytest.raises(change.Unsupported):
-        change.write(workload(made), "app", wanted, "the change")
+        change.write(workload(made), "app", wanted, "the change", held(workload(made)))
 
 
 def test_the_original_keeps_all_that_the_way_back_needs_and_nobody_owns_it():
@@ -143,6 +152,7 @@ def test_the_original_keeps_all_that_the_way_back_needs_and_nobody_owns_it():
     assert kept["metadata"] == {"name": "statefulset-orders-before-0a1b2c3d-2", "labels": names.labels("to-consumer")}
     assert kept["data"] == {
         "template": found.template, "updateStrategy": found.update_strategy, "replicas": 3,
+        "minReadySeconds": 0, "progressDeadlineSeconds": None,
         "autoscalers": {"HorizontalPodAutoscaler orders": {"minReplicas": 2}}}
     assert change.original_name("Deployment", found.name, "0a1b2c3d-uid", 2) != kept["metadata"]["name"]
     assert change.original_name(found.kind, found.name, "of-another", 2) != kept["metadata"]["name"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from switchover.api.status import Direction
-from switchover.core.groups import change, goals, partition
+from switchover.core.groups import change, goals, stateful_set
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.workloads import Autoscaler
 from switchover.core.observed import Known
@@ -93,27 +93,27 @@ def revision(picture: Picture, mode: str) -> str:
 
 def test_it_is_held_and_then_written():
     before = of_stateful_set("Canary", "OOOOOO", ())
-    assert goals.clones(before) == (partition.hold(source(before)),)
-    (written,) = goals.clones(held(before))
+    assert goals.template(TARGET)(before) == (stateful_set.hold(source(before)),)
+    (written,) = goals.template(TARGET)(held(before))
     assert str(written) == "patch StatefulSet orders: target template"
 
 
 def test_not_while_a_pod_that_goes_away_would_be_of_long_ago():
     before = with_source(current_revision="of-long-ago")(of_stateful_set("Canary", "OOOOOO", ()))
-    assert goals.clones(before) == ()
-    assert goals.clones(held(before)) == ()
+    assert goals.template(TARGET)(before) == ()
+    assert goals.template(TARGET)(held(before)) == ()
 
 
 def test_under_on_delete_its_revision_catches_up_first():
     """Held at once, a pod that is lost would come back of the very first template
-    (tests/apiserver/test_member_partition.py)."""
+    (tests/apiserver/test_member_stateful_sets.py)."""
     before = with_source(current_revision="of-long-ago", update_strategy={"type": "OnDelete"})(
         of_stateful_set("Canary", "OOOOOO", ()))
-    assert goals.clones(before) == (partition.settle(source(before)),)
-    assert goals.clones(with_pod("orders-3", revision="another")(before)) == (), "it would be replaced at once"
-    assert goals.clones(with_source(caught_up=False)(before)) == (), "nobody knows what would be replaced"
+    assert goals.template(TARGET)(before) == (stateful_set.settle(source(before)),)
+    assert goals.template(TARGET)(with_pod("orders-3", revision="another")(before)) == (), "it would be replaced at once"
+    assert goals.template(TARGET)(with_source(caught_up=False)(before)) == (), "nobody knows what would be replaced"
     caught_up = with_source(current_revision=source(before).update_revision)(before)
-    assert goals.clones(caught_up) == (partition.hold(source(before)),)
+    assert goals.template(TARGET)(caught_up) == (stateful_set.hold(source(before)),)
 
 
 @pytest.mark.parametrize("current", [ORIGINAL, TARGET])
@@ -123,7 +123,7 @@ def test_turned_forward_in_the_middle_of_the_way_back_it_is_written_again(curren
     original = turned.template("orders", ORIGINAL)
     turned = with_source(template=original, update_revision=revision_of(original),
                          current_revision=revision(turned, current))(turned)
-    assert [str(effect) for effect in goals.clones(turned)] == ["patch StatefulSet orders: target template"]
+    assert [str(effect) for effect in goals.template(TARGET)(turned)] == ["patch StatefulSet orders: target template"]
 
 
 def bridged(step: str, modes: str, live: str, current: str, direction: Direction = BACKWARD) -> Picture:
@@ -136,7 +136,7 @@ def bridged(step: str, modes: str, live: str, current: str, direction: Direction
 @pytest.mark.parametrize(("modes", "current"), [("IIIIIT", INTERMEDIATE), ("TTTTTT", INTERMEDIATE), ("TTTTTT", TARGET)])
 def test_back_from_the_target_the_bridge_is_written_at_once(modes, current):
     """Also where a pod of the target never gets Ready, so that nothing ever settles."""
-    assert [str(effect) for effect in goals.intermediates(bridged("Canary", modes, TARGET, current))] == [
+    assert [str(effect) for effect in goals.template(INTERMEDIATE)(bridged("Canary", modes, TARGET, current))] == [
         "patch StatefulSet orders: intermediate template"]
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from switchover.api.consumer_group_migration import WorkloadKind
-from switchover.core.groups import partition, slots
+from switchover.core.groups import slots, stateful_set
 from switchover.core.groups.picture import TARGET, Picture
 from switchover.core.groups.workloads import MemberPod
 from switchover.core.observed import Unknown
 from switchover.core.rollout import Sight
 from unit.group_pictures import (
+    BRIDGED,
     CLASSIC,
     NOW,
     mixed,
@@ -57,11 +57,10 @@ def test_a_pod_that_is_coming_up_is_awaited_and_never_to_be_evicted(changes):
     assert (sight.uid, sight.trouble) == ("", f"orders-5: {trouble}")
 
 
-def test_the_clones_pods_fill_the_slots_that_went_to_it():
-    assert [value(slots.sight(mixed(), f"orders/{index}")).uid for index in (4, 5)] == [
-        "uid-of-orders-switchover-4", "uid-of-orders-switchover-5"]
-    awaited = value(slots.sight(with_pod("orders-switchover-4", ready=False)(mixed()), "orders/5"))
-    assert awaited.uid == ""
+def test_the_pods_of_the_new_template_fill_the_slots_that_went_to_it():
+    assert [value(slots.sight(mixed(), f"orders/{index}")).uid for index in (4, 5)] == ["uid-of-orders-4", "uid-of-orders-5"]
+    for name, changes in (("orders-4", {"ready": False}), ("orders-5", {"terminating": True})):
+        assert value(slots.sight(with_pod(name, **changes)(mixed()), "orders/5")).uid == "", "both are awaited"
 
 
 # --- assigning ----------------------------------------------------------------------------------------------------------
@@ -71,7 +70,7 @@ def test_a_stateful_set_goes_on_when_the_pod_before_takes_part():
     """Ready is not enough for us: Kubernetes would take the next member away before this one is there."""
     begun = at_partition(6, of_stateful_set())
     begun = with_source(pods={**source(begun).pods, **old("orders-5", "10.0.0.5"), **old("orders-4", "10.0.0.4")})(begun)
-    assert slots.assign(begun) == (partition.lower(source(begun), 1),)
+    assert slots.assign(begun) == (stateful_set.lower(source(begun), 1),)
     first = at_partition(5, begun)
     assert slots.assign(first) == (), "the pod is not replaced yet"
     there = at_partition(5, of_stateful_set())
@@ -79,17 +78,18 @@ def test_a_stateful_set_goes_on_when_the_pod_before_takes_part():
     assert slots.assign(with_member(5, host="10.9.9.9")(there)) == (), "Ready, and no member"
     assert slots.assign(with_member(5, protocol=CLASSIC)(there)) == (), "a member by the old protocol"
     assert slots.assign(with_fact(there, "group", Unknown("no answer"))) == ()
-    assert slots.assign(there) == (partition.lower(source(there), 2),)
+    assert slots.assign(there) == (stateful_set.lower(source(there), 2),)
     assert slots.assign(at_partition(4, of_stateful_set())) == ()
 
 
-def test_nothing_is_taken_from_the_source_while_the_clones_pods_are_no_members():
-    rising = mixed()
-    more = {**source(rising).pods, **{each.name: each for each in (pod("orders-4", "10.0.1.4", source(
-        rising).update_revision), pod("orders-5", "10.0.1.5", source(rising).update_revision))}}
-    rising = with_source(replicas=6, pods=more)(rising)
+def test_no_old_pod_of_a_deployment_leaves_while_the_new_ones_are_no_members():
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
+    here, earlier = source(mixed()), revision_of(template())
+    pods = {**here.pods, **old("orders-6", "10.0.1.6"), **old("orders-7", "10.0.1.7")}
+    rising = with_source(pods=pods, sizes={earlier: 6, here.update_revision: 2}, paused=False,
+                         update_strategy=surge)(mixed())
     (effect,) = slots.assign(rising)
-    assert str(effect) == "scale Deployment orders: 6 to 4 replicas"
+    assert str(effect) == "patch Deployment orders: 2 of 6 pods to its template"
     assert slots.assign(with_member(4, host="10.9.9.9")(rising)) == ()
     assert slots.assign(with_fact(rising, "group", Unknown("no answer"))) == ()
 
@@ -97,7 +97,7 @@ def test_nothing_is_taken_from_the_source_while_the_clones_pods_are_no_members()
 # --- how many -----------------------------------------------------------------------------------------------------------
 
 
-def test_each_kind_of_workload_has_a_canary_of_the_same_size_and_bake():
+def test_the_sizes_and_bakes_of_batches():
     spec = spec_of(workload_of(), workload_of("StatefulSet", "payments"), rollout={"steps": [
         {"pods": 2, "bakeSeconds": 300}, {"pods": 1, "bakeSeconds": 60}, {"percent": 50, "bakeSeconds": 5}]})
     picture = moment("Canary", spec=spec)
@@ -111,19 +111,20 @@ def test_each_kind_of_workload_has_a_canary_of_the_same_size_and_bake():
 
 def test_no_batch_is_chosen_of_a_stateful_set_whose_template_is_not_changed_yet():
     """Its partition would go down over the old one."""
-    find = slots.left(TARGET, frozenset({WorkloadKind.STATEFUL_SET}))
+    find = slots.left(TARGET)
     waiting = find(of_stateful_set("Canary", "OOOOOO", ()))
     assert isinstance(waiting, Unknown)
     assert "StatefulSet orders does not have its target template yet" in waiting.why
     assert value(find(of_stateful_set()))[2:] == ["orders/3", "orders/2", "orders/1", "orders/0"]
-    assert value(find(mixed())) == [], "a Deployment is another rollout's"
+    assert isinstance(find(moment("Canary")), Unknown), "a Deployment's as well"
 
 
 def test_what_an_estimate_rests_on():
     assert slots.moves_left(mixed()) == 2
-    assert slots.moves_left(moment("Promote", "IIIITT")) == 8
+    bridged = spec_of(workload_of(**BRIDGED))
+    assert slots.moves_left(moment("Canary", "IIIITT", spec=bridged)) == 8
     assert slots.moves_left(of_stateful_set()) == 2
     ended = slots.seconds_left(moment("Settle", "TTTTTT"))
     assert ended == spec_of().soak_seconds
-    assert ended < slots.seconds_left(moment("Promote", "IIIITT")) < slots.seconds_left(mixed()) < slots.seconds_left(
-        moment("Canary"))
+    assert ended < slots.seconds_left(mixed()) < slots.seconds_left(moment("Canary")) < slots.seconds_left(
+        moment("BridgeCanary", spec=bridged))

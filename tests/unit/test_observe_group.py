@@ -64,6 +64,9 @@ class Kafka:
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload]:
         return {}
 
+    async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
+        return {}
+
     async def config_map(self, name: str) -> dict[str, str] | None:
         found = self.config_maps.get(name)
         if isinstance(found, Exception):

@@ -13,7 +13,7 @@ from typing import Any
 from switchover.adapters import ownership
 from switchover.adapters.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
 from switchover.adapters.applied import applied_by
-from switchover.adapters.member_workloads import read_member_workloads
+from switchover.adapters.member_workloads import other_kind, read_member_workloads
 from switchover.adapters.pods import JOB_POD, never_allows, read_job, read_pod
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.jobs import JobRun
@@ -82,6 +82,10 @@ class KubernetesWorkloads:
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
         """Deployments and StatefulSets by (kind, name), each with its pods; None: it does not exist."""
         return await read_member_workloads(self._server, wanted)
+
+    async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Of these names those that a workload of a kind that is not moved has: name -> kind."""
+        return {name: kind for name in names if (kind := await other_kind(self._server, name))}
 
     async def _cordoned(self, nodes: set[str]) -> frozenset[str] | None:
         """The unschedulable ones; None without the right to read nodes, which belong to no namespace."""

@@ -16,7 +16,10 @@ Object = Mapping[str, Any]
 
 AUTOSCALERS = ((HPA, "autoscaling/v2"), (SCALED_OBJECT, "keda.sh/v1alpha1"),
                ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1"))
-REVISION = "deployment.kubernetes.io/revision"
+HASH = "pod-template-hash"
+OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
+          ("core.strimzi.io/v1beta2", "strimzipodsets", "StrimziPodSet"), ("apps/v1", "daemonsets", "DaemonSet"))
+"""Workloads that have pods as well and are not moved."""
 
 
 async def read_member_workloads(
@@ -31,6 +34,17 @@ async def read_member_workloads(
     by_kind = {kind: items for (_, kind), items in zip(collections, lists, strict=True)}
     return {name: None if each is None else _workload(kind, each, by_kind)
             for (kind, name), each in zip(pairs, found, strict=True)}
+
+
+async def other_kind(server: ApiServer, name: str) -> str:
+    """The kind of a workload of that name that is neither Deployment nor StatefulSet; "" where there is none."""
+    for version, plural, kind in OTHERS:
+        try:
+            await server.get(server.resource_path(version, plural, name))
+        except NotFound:
+            continue
+        return kind
+    return ""
 
 
 async def _get(server: ApiServer, kind: str, name: str) -> Object | None:
@@ -54,6 +68,7 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
     sets = [each for each in by_kind["ReplicaSet"] if _is_owned(each, {metadata["uid"]})]
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
     pods = [read_member_pod(pod) for pod in by_kind["Pod"] if _is_owned(pod, owners)]
+    newest = _newest(spec["template"], sets)
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     budgets = [each for each in by_kind["PodDisruptionBudget"] if selects(each["spec"].get("selector"), labels)]
     return MemberWorkload(
@@ -66,9 +81,13 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         replicas=spec.get("replicas", 1),
         seen=status.get("replicas", 0),
         template=spec["template"],
-        update_revision=status.get("updateRevision", "") if kind == "StatefulSet" else _newest(annotations, sets),
+        update_revision=status.get("updateRevision", "") if kind == "StatefulSet" else _revision(newest),
         pods={pod.name: pod for pod in pods},
-        update_strategy=spec.get("updateStrategy") or {},
+        update_strategy=spec.get("updateStrategy") or spec.get("strategy") or {},
+        min_ready=spec.get("minReadySeconds", 0),
+        deadline=spec.get("progressDeadlineSeconds"),
+        sizes={_revision(each): each["spec"].get("replicas", 1) for each in sets},
+        available=_available(found, newest),
         current_revision=status.get("currentRevision", ""),
         first_ordinal=(spec.get("ordinals") or {}).get("start", 0),
         paused=spec.get("paused", False),
@@ -88,12 +107,40 @@ def _is_owned(found: Object, uids: set[str]) -> bool:
     return any(owner["uid"] in uids and owner.get("controller") for owner in found["metadata"].get("ownerReferences") or ())
 
 
-def _newest(annotations: Mapping[str, str], sets: Iterable[Object]) -> str:
-    """The hash of the ReplicaSet that the Deployment's controller counts as its newest; "" before it made one."""
-    for each in sets:
-        if (each["metadata"].get("annotations") or {}).get(REVISION) == annotations.get(REVISION):
-            return str(each["metadata"]["labels"].get("pod-template-hash", ""))
-    return ""
+def _newest(template: Object, sets: Iterable[Object]) -> Object | None:
+    """The ReplicaSet of the template as it is now, which the Deployment's controller rolls to; None before it has made one.
+
+    By the template, as that controller finds it (FindNewReplicaSet), and the oldest where two have it: a paused Deployment
+    whose template has changed gets no new one, and its annotation still names the one before.
+    """
+    alike = [each for each in sets if _plain(each["spec"]["template"]) == _plain(template)]
+    return min(alike, key=_age, default=None)
+
+
+def _age(found: Object) -> tuple[str, str]:
+    return found["metadata"].get("creationTimestamp") or "", found["metadata"]["name"]
+
+
+def _plain(template: Object) -> Object:
+    """The template without the label by which a ReplicaSet tells its pods."""
+    metadata = template.get("metadata") or {}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH}
+    kept = {key: value for key, value in metadata.items() if key not in ("labels", "creationTimestamp")}
+    return {**template, "metadata": {**kept, "labels": labels}}
+
+
+def _revision(found: Object | None) -> str:
+    return "" if found is None else str((found["metadata"].get("labels") or {}).get(HASH, ""))
+
+
+def _available(workload: Object, newest: Object | None) -> int:
+    """Of the newest ReplicaSet; all its pods while its controller has not counted under the seconds of now."""
+    if newest is None:
+        return 0
+    status, spec = newest.get("status") or {}, newest["spec"]
+    counted = status.get("observedGeneration") == newest["metadata"].get("generation") and spec.get(
+        "minReadySeconds", 0) == workload["spec"].get("minReadySeconds", 0)
+    return int(status.get("availableReplicas", 0) if counted else spec.get("replicas", 1))
 
 
 def _trouble(status: Object) -> str:

@@ -16,6 +16,10 @@ def marks(found: Mapping[str, Any]) -> dict[str, str]:
     return {key: value for key, value in both.items() if key.startswith(MARKS)}
 
 
+ROLLS_BY = frozenset({"f:updateStrategy", "f:strategy", "f:minReadySeconds", "f:progressDeadlineSeconds", "f:paused"})
+"""What says how the pods of a workload are replaced."""
+
+
 def managers(found: Mapping[str, Any]) -> tuple[Manager, ...]:
     """The entries of managedFields that own something of the parts that a migration changes or freezes."""
     entries = []
@@ -40,7 +44,7 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
         "mounts": any("f:volumeMounts" in container for container in containers),
         "command": any("f:command" in container for container in containers),
         "annotations": "f:annotations" in (template.get("f:metadata") or {}),
-        "strategy": "f:updateStrategy" in fields,
+        "strategy": bool(ROLLS_BY & {*fields}),
         "replicas": "f:replicas" in fields,
     }
     own = {f"{field} of {name}" for key, container in named.items() if (name := _named(key))

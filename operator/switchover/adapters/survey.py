@@ -31,11 +31,15 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
 """What a KafkaMigration does with whom: the chart's Role grants it, and a test compares the two."""
 GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("coordination.k8s.io", "leases"): ("get", "create", "update", "delete"),
-    ("apps", "deployments"): ("get", "create", "patch", "delete"),
+    ("apps", "deployments"): ("get", "patch"),
     ("apps", "deployments/scale"): ("patch",),
     ("apps", "statefulsets"): ("get", "patch"),
     ("apps", "statefulsets/scale"): ("patch",),
     ("apps", "replicasets"): ("list",),
+    ("apps", "daemonsets"): ("get",),
+    ("argoproj.io", "rollouts"): ("get",),
+    ("apps.kruise.io", "clonesets"): ("get",),
+    ("core.strimzi.io", "strimzipodsets"): ("get",),
     ("apps", "controllerrevisions"): ("get", "create", "patch"),
     ("batch", "jobs"): ("get", "create"),
     ("", "pods"): ("list", "delete"),

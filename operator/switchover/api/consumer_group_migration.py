@@ -15,6 +15,7 @@ from switchover.api.meta import (
     MigrationGates,
     MigrationSpec,
     ObjectMeta,
+    RolloutSpec,
 )
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Told, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
@@ -158,6 +159,14 @@ class ConsumerGroupMigrationGates(MigrationGates):
     """Consumers of all groups that one broker may coordinate."""
 
 
+class GroupRollout(RolloutSpec):
+    """How the pods of a group's workloads are replaced."""
+
+    surge: Annotated[int, Field(ge=0, le=0)] | None = None
+    """Pods that a Deployment may have beside its own while a batch is moved. Absent: as many as the batch. 0: pods leave
+    before their successors start, where a quota, a port or a volume leaves no room; the group is short of them meanwhile."""
+
+
 class ConsumerGroupMigrationSpec(MigrationSpec):
     """What the user wants."""
 
@@ -177,6 +186,8 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
     """Migrate the coordination (KIP-125)."""
     audit: Audit = Audit()
     """Proof after the fact."""
+    rollout: GroupRollout = GroupRollout()
+    """How pods are replaced."""
     gates: ConsumerGroupMigrationGates = ConsumerGroupMigrationGates()
     """Thresholds of the gates."""
     accepted_risks: Annotated[tuple[Literal[AcceptedRisk.PASSWORDS_IN_CLEAR], ...], Field(max_length=1), Unique()] = ()
@@ -206,8 +217,8 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
 class SlotMode(StrEnum):
     """What a pod of a workload is made of.
 
-    Original is the workload as it was; Intermediate a Deployment's clone, or a StatefulSet's bridge; Target the workload
-    with the template of the spec.
+    Original is the workload as it was; Intermediate the workload with its bridge; Target the workload with the template of
+    the spec.
     """
 
     NONE = ""

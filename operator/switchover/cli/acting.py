@@ -211,5 +211,5 @@ def _left(found: Found, step: str) -> Iterator[str]:
     if found.kind is KAFKA_MIGRATION:
         yield "brokers keep their mode and the update strategy OnDelete; controllers and Secrets stay, unwatched"
     else:
-        yield "clones go on consuming, and autoscalers stay paused"
+        yield "a Deployment that is held rolls nothing out by itself, and autoscalers stay paused"
     yield f"to take it back instead: switchover rollback {found.name}"

@@ -28,8 +28,8 @@ WIDTH = 1000.0
 MODES = {
     "KafkaMigration": "Modes: A ZooKeeper, R the same with its protocol version raised, B ZooKeeper with the migration flag,"
                       " C KRaft; of controllers P migrating, F finalized.",
-    "ConsumerGroupMigration": "Modes: Original the workload as it was, Intermediate its clone or bridge, Target the workload"
-                              " with the template of the spec.",
+    "ConsumerGroupMigration": "Modes: Original the workload as it was, Intermediate the workload with its bridge,"
+                              " Target the workload with the template of the spec.",
 }
 NOTHING_YET = f"{UNKNOWN}: the status has no step and no move yet."
 _OVER = ("Succeeded", "RolledBack")

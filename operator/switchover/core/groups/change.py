@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from switchover.api.consumer_group_migration import ContainerChange, WorkloadKind
+from switchover.api.consumer_group_migration import ContainerChange
 from switchover.core import names
 from switchover.core.effects import Patch
 from switchover.core.groups.workloads import MemberWorkload
@@ -67,29 +67,29 @@ def differing(workload: MemberWorkload, container: str, wanted: Mapping[str, Any
     return tuple(f"{field} of {container}" for field in FIELDS if live.get(field) != target.get(field))
 
 
-def write(workload: MemberWorkload, container: str, wanted: Mapping[str, Any], purpose: str) -> Patch:
+EMPTY: Mapping[str, Any] = {"op": "test", "path": "/spec/replicas", "value": 0}
+"""That a workload has no pods."""
+
+
+def write(workload: MemberWorkload, container: str, wanted: Mapping[str, Any], purpose: str,
+          *held: Mapping[str, Any]) -> Patch:
     """Give the container the fields that it has in the `wanted` template: the change on the way forward, the original or
     the intermediate on the way back.
 
-    The API server itself refuses it (Fenced) while pods would be replaced at once: a Deployment must be scaled to 0, a
-    StatefulSet held by its partition (partition.py). Raises Unsupported when the container is gone.
+    `held` are the operations that keep its pods from being replaced at once (deployment.py, stateful_set.py) or that test
+    that it has none: the API server refuses the whole (Fenced) where they do not hold. Raises Unsupported when the container
+    is gone.
     """
     index, live = container_of(workload.template, container)
     _, target = container_of(wanted, container)
     at = f"/spec/template/spec/containers/{index}"
-    operations: list[Mapping[str, Any]] = [unchanged(workload), _at_rest(workload)]
+    operations: list[Mapping[str, Any]] = [unchanged(workload), *held]
     for field in FIELDS:
         if field in target and live.get(field) != target[field]:
             operations.append({"op": "add", "path": f"{at}/{field}", "value": target[field]})
         elif field in live and field not in target:
             operations.append({"op": "remove", "path": f"{at}/{field}"})
     return patch(workload, operations, purpose)
-
-
-def _at_rest(workload: MemberWorkload) -> Mapping[str, Any]:
-    if workload.kind == WorkloadKind.DEPLOYMENT:
-        return {"op": "test", "path": "/spec/replicas", "value": 0}
-    return {"op": "test", "path": "/spec/updateStrategy/rollingUpdate/partition", "value": workload.replicas}
 
 
 # --- what is kept, and whose it is --------------------------------------------------------------------------------------
@@ -110,6 +110,8 @@ def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: 
         "data": {
             "template": workload.template,
             "updateStrategy": workload.update_strategy,
+            "minReadySeconds": workload.min_ready,
+            "progressDeadlineSeconds": workload.deadline,
             "replicas": workload.replicas,
             "autoscalers": {str(autoscaler): autoscaler.settings for autoscaler in workload.autoscalers},
         },

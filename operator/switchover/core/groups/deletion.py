@@ -30,6 +30,6 @@ def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.step == LAST:
         return wait("HeldUntilTheEnd", "it is being deleted: what it made is removed first", subject=picture.name,
-                    unblocks=f"the clones' pods end; {LET_GO}")
+                    unblocks=f"the workloads are handed over; {LET_GO}")
     return wait("BeingDeleted", "it is being deleted: all that it changed is taken back first", subject=picture.name,
                 unblocks=f"the way back ends; {LET_GO}")

@@ -1,14 +1,15 @@
 """Goals of the steps: what must be true of the workloads while in a step, and the effects that make it so."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.core import names
-from switchover.core.effects import Apply, Create, Delete, Effect
+from switchover.core.effects import Apply, Effect
 from switchover.core.gate import Verdict, passed, unknown, wait
-from switchover.core.groups import autoscalers, change, clone, partition
-from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Fleet, Picture
+from switchover.core.groups import autoscalers, change, deployment, stateful_set
+from switchover.core.groups.picture import ORIGINAL, TARGET, Fleet, Picture
 from switchover.core.groups.replicas import scale
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
@@ -57,13 +58,33 @@ def autoscalers_paused(picture: Picture) -> tuple[Effect, ...]:
         and not autoscalers.in_the_way(each) and (pause := autoscalers.pause(each)) is not None)
 
 
+def kept(picture: Picture) -> tuple[Effect, ...]:
+    """What others undid is done again: autoscalers are paused, and Deployments held whose pods are being moved."""
+    return autoscalers_paused(picture) or held(picture)
+
+
+def held(picture: Picture) -> tuple[Effect, ...]:
+    """Each Deployment whose template or pods are not as they were is held: nobody leaves, whoever took that off."""
+    return tuple(deployment.hold_again(source) for workload, source in _sources(picture)
+                 if source.claimed_by == picture.uid and is_let_go(picture, workload, source))
+
+
+def is_let_go(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
+    """A Deployment that is in the middle, and whose own settings would roll it on."""
+    if workload.kind is not WorkloadKind.DEPLOYMENT or deployment.is_held(source) or source.replicas == 0:
+        return False
+    if picture.template(workload.name, ORIGINAL) is None or not picture.rolls:
+        return False
+    return picture.live_mode(workload.name) != ORIGINAL or deployment.earlier(source) > 0
+
+
 def release(picture: Picture) -> tuple[Effect, ...]:
-    """Clones go, update strategies and autoscalers are as they were, and the claims are taken off: in this order."""
+    """Workloads roll by their own settings, autoscalers are as they were, and the claims are taken off: in this order."""
     fleet = _fleet(picture)
     effects: list[Effect] = []
     for workload, source in _sources(picture):
         assert fleet is not None
-        kept, own = fleet.originals.get(workload.name), picture.clone(workload.name)
+        kept = fleet.originals.get(workload.name)
         if source.claimed_by != picture.uid:
             continue
         if kept is None:                                # nothing was changed before it was kept
@@ -71,12 +92,8 @@ def release(picture: Picture) -> tuple[Effect, ...]:
             continue
         resumed = [again for each in source.autoscalers if autoscalers.is_kept(each, kept)
                    and (again := autoscalers.resume(each, kept["autoscalers"][str(each)])) is not None]
-        if own is not None:
-            if own.replicas == 0 and not own.pods:
-                effects.append(Delete("apps/v1", "Deployment", own.name, own.uid))
-        elif source.kind == WorkloadKind.STATEFUL_SET and source.update_strategy != kept["updateStrategy"]:
-            if not partition.would_restart(source, kept["updateStrategy"]):
-                effects.append(partition.restore_strategy(source, kept["updateStrategy"]))
+        if not _rolls_by_itself(source, kept):
+            effects += _own_settings(source, kept)
         elif resumed:
             effects += resumed
         else:
@@ -84,92 +101,67 @@ def release(picture: Picture) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
+def _rolls_by_itself(source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
+    if source.kind == WorkloadKind.DEPLOYMENT:
+        return deployment.is_restored(source, kept)
+    return bool(source.update_strategy == kept["updateStrategy"])
+
+
+def _own_settings(source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
+    """Given back once nothing would restart under them."""
+    if source.kind == WorkloadKind.DEPLOYMENT:
+        if deployment.is_whole(source):
+            yield deployment.restore(source, kept)
+    elif not stateful_set.would_restart(source, kept["updateStrategy"]):
+        yield stateful_set.restore_strategy(source, kept["updateStrategy"])
+
+
 def is_released(picture: Picture, name: str) -> bool:
-    """Nothing of ours is left on a workload or beside it."""
+    """Nothing of ours is left on a workload."""
     source = picture.source(name)
-    return isinstance(source, Known) and source.value.claimed_by != picture.uid and picture.clone(name) is None
+    return isinstance(source, Known) and source.value.claimed_by != picture.uid
 
 
 def check_release_begun(picture: Picture) -> Verdict:
-    """What cannot be undone of `release` is seen: a claim is off, or a clone gone that the plan has made."""
-    protocol = picture.spec.protocol
-    cloned = picture.replaces and (protocol is None or protocol.strategy != "Offline")
+    """What cannot be undone of `release` is seen: a claim is off, or a Deployment rolls by its own settings."""
     if not isinstance(picture.facts.fleet, Known):
         return unknown("NotObserved", picture.facts.fleet.why)
     for workload, source in _sources(picture):
-        gone = cloned and workload.kind is WorkloadKind.DEPLOYMENT and picture.clone(workload.name) is None
-        if source.claimed_by != picture.uid or gone:
+        given_back = picture.rolls and workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_held(source)
+        if source.claimed_by != picture.uid or given_back:
             return passed(f"{source} is handed over")
-    return wait("AwaitingApproval", "every workload is claimed, with its clone: HandOver has not begun")
+    return wait("AwaitingApproval", "every workload is claimed and held: HandOver has not begun")
 
 
-def clones(picture: Picture) -> tuple[Effect, ...]:
-    """Each Deployment has its clone, and each StatefulSet the template that its batches go to, at rest."""
-    effects: list[Effect] = []
-    for workload, source in _sources(picture):
-        original = picture.template(workload.name, ORIGINAL)
-        if original is None:
-            continue
-        if workload.kind is WorkloadKind.DEPLOYMENT:
-            if picture.clone(workload.name) is None:
-                between = workload.bridge or workload.template
-                effects.append(Create(clone.manifest(
-                    source, original, workload.container, between, picture.name, picture.uid)))
-        else:
-            effects += _at_rest(picture, workload, source, INTERMEDIATE if picture.bridged else TARGET)
-    return tuple(effects)
-
-
-def targets(picture: Picture) -> tuple[Effect, ...]:
-    """Each workload has the template of the spec: a Deployment while it has no pods, a StatefulSet behind its partition."""
-    effects: list[Effect] = []
-    for workload, source in _sources(picture):
-        if workload.kind is WorkloadKind.DEPLOYMENT:
-            effects += _while_empty(picture, workload, source, TARGET)
-        elif picture.bridged:
-            effects += _at_rest(picture, workload, source, TARGET)
-    return tuple(effects)
-
-
-def intermediates(picture: Picture) -> tuple[Effect, ...]:
-    """The way back from the target: a StatefulSet has the bridge again; a Deployment's clone has it still."""
-    effects: list[Effect] = []
-    for workload, source in _sources(picture):
-        if workload.kind is WorkloadKind.STATEFUL_SET and picture.bridged:
-            effects += _at_rest(picture, workload, source, INTERMEDIATE)
-    return tuple(effects)
-
-
-def originals(picture: Picture) -> tuple[Effect, ...]:
-    """Each workload has the template that it had: what is kept of it, at 0 replicas or behind the partition."""
-    effects: list[Effect] = []
-    for workload, source in _sources(picture):
-        if workload.kind is WorkloadKind.DEPLOYMENT:
-            effects += _while_empty(picture, workload, source, ORIGINAL)
-        else:
-            effects += _at_rest(picture, workload, source, ORIGINAL)
-    return tuple(effects)
-
-
-def _while_empty(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterator[Effect]:
-    wanted = picture.template(workload.name, mode)
-    if wanted is not None and source.replicas == 0 and change.differing(source, workload.container, wanted):
-        yield change.write(source, workload.container, wanted, f"{mode.lower()} template")
+def template(mode: str) -> Callable[[Picture], tuple[Effect, ...]]:
+    """The goal that each workload has its template of a mode, and no pod is replaced by that alone."""
+    return lambda picture: tuple(
+        effect for workload, source in _sources(picture) for effect in _at_rest(picture, workload, source, mode))
 
 
 def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterator[Effect]:
-    """Hold and only then write; on the way forward not before a pod that goes away would come back as what is here."""
     wanted = picture.template(workload.name, mode)
     if wanted is None or not change.differing(source, workload.container, wanted):
         return
-    if picture.position.direction is Direction.FORWARD and not partition.comes_back(source):
-        if source.update_strategy.get("type") == "OnDelete" and source.caught_up and not partition.would_restart(
-                source, {"type": "RollingUpdate"}):
-            yield partition.settle(source)
-    elif not partition.is_held(source):
-        yield partition.hold(source)
+    purpose = f"{mode.lower()} template"
+    if workload.kind is WorkloadKind.DEPLOYMENT:
+        if deployment.is_held(source) or deployment.is_whole(source):
+            yield change.write(source, workload.container, wanted, purpose, *deployment.holding(source))
     else:
-        yield change.write(source, workload.container, wanted, f"{mode.lower()} template")
+        yield from _behind_partition(picture, workload, source, wanted, purpose)
+
+
+def _behind_partition(picture: Picture, workload: Workload, source: MemberWorkload, wanted: Mapping[str, Any],
+                      purpose: str) -> Iterator[Effect]:
+    """Hold and only then write; on the way forward not before a pod that goes away would come back as what is here."""
+    if picture.position.direction is Direction.FORWARD and not stateful_set.comes_back(source):
+        if source.update_strategy.get("type") == "OnDelete" and source.caught_up and not stateful_set.would_restart(
+                source, {"type": "RollingUpdate"}):
+            yield stateful_set.settle(source)
+    elif not stateful_set.is_held(source):
+        yield stateful_set.hold(source)
+    else:
+        yield change.write(source, workload.container, wanted, purpose, stateful_set.holding(source))
 
 
 def stopped(picture: Picture) -> tuple[Effect, ...]:
@@ -194,10 +186,14 @@ def stopped_as_original(picture: Picture) -> tuple[Effect, ...]:
 
 
 def _written(picture: Picture, mode: str) -> tuple[Effect, ...]:
+    """Only while they have no pods."""
     effects: list[Effect] = []
     for workload, source in _sources(picture):
-        if workload.kind is WorkloadKind.STATEFUL_SET and source.replicas == 0:
-            effects += _at_rest(picture, workload, source, mode)
+        wanted = picture.template(workload.name, mode)
+        if source.replicas or wanted is None or not change.differing(source, workload.container, wanted):
+            continue
+        if workload.kind is WorkloadKind.STATEFUL_SET:
+            effects += _behind_partition(picture, workload, source, wanted, f"{mode.lower()} template")
         else:
-            effects += _while_empty(picture, workload, source, mode)
+            effects.append(change.write(source, workload.container, wanted, f"{mode.lower()} template", change.EMPTY))
     return tuple(effects)

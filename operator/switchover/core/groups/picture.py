@@ -3,7 +3,7 @@
 Every pod of a managed workload has a slot, named "workload/index", which is on record with the mode assigned to it:
 
 * Original: the workload as it was;
-* Intermediate: a Deployment's clone (of the bridge or, without one, of the template), a StatefulSet with the bridge;
+* Intermediate: the workload with the bridge of the spec, where that has one;
 * Target: the workload with the template of the spec.
 
 Which pod fills which slot is Kubernetes' choice; how many are of each mode is ours.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload, WorkloadKind
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload
 from switchover.coordination.world import World
 from switchover.core.groups.change import Unsupported, changed, differing
 from switchover.core.groups.coordination.members import Consumer, Members, consumers
@@ -45,10 +45,9 @@ TO_THE_BRIDGE = ("BridgeCanary", "Bridge", "BounceOneCanary", "BounceOne", "Repl
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The managed workloads, their clones and what is kept of them, by the workload's name; None: it does not exist."""
+    """The managed workloads and what is kept of them, by the workload's name; None: it does not exist."""
 
     sources: Mapping[str, MemberWorkload | None]
-    clones: Mapping[str, MemberWorkload | None]
     originals: Mapping[str, Mapping[str, Any] | None]
 
 
@@ -57,6 +56,7 @@ class Facts:
     """All that was observed in one pass, each item known or unknown. `samples` are oldest first."""
 
     fleet: Observed[Fleet] = NOT_ASKED
+    others: Observed[Mapping[str, str]] = NOT_ASKED              # in Preflight only: name -> kind of what is not moved
     cluster_id: Observed[str] = NOT_ASKED
     group: Observed[Group] = NOT_ASKED
     partitions: Observed[Mapping[str, int]] = NOT_ASKED          # topic -> how many
@@ -132,10 +132,6 @@ class Picture:
             return Unknown(f"{self.workload(name).kind} {name} does not exist")
         return Known(found, self.facts.fleet.at)
 
-    def clone(self, name: str) -> MemberWorkload | None:
-        """A Deployment's clone as it was seen."""
-        return self.facts.fleet.value.clones.get(name) if isinstance(self.facts.fleet, Known) else None
-
     def template(self, name: str, mode: str) -> Mapping[str, Any] | None:
         """The template of a workload in `mode`, made of the original that is kept; None before it is."""
         kept = self.facts.fleet.value.originals.get(name) if isinstance(self.facts.fleet, Known) else None
@@ -184,18 +180,16 @@ class Picture:
 
     def _find_pods(self) -> Iterator[tuple[str, str, MemberPod]]:
         for workload in self.spec.workloads:
-            source, clone = self.source(workload.name), self.clone(workload.name)
+            source = self.source(workload.name)
             if isinstance(source, Known):
                 live = self.live_mode(workload.name)
                 for pod in source.value.pods.values():
                     current = pod.revision == source.value.update_revision
                     yield workload.name, live if current else self._earlier(workload, live), pod
-            for pod in clone.pods.values() if clone is not None else ():
-                yield workload.name, INTERMEDIATE, pod
 
     def _earlier(self, workload: Workload, live: str) -> str:
         """The mode of a pod that the template has left behind: the one beside `live` on the way."""
-        if workload.kind is WorkloadKind.STATEFUL_SET and workload.bridge is not None:
+        if workload.bridge is not None:
             if live != INTERMEDIATE:
                 return INTERMEDIATE
             return ORIGINAL if self.position.step in TO_THE_BRIDGE else TARGET
@@ -265,6 +259,21 @@ class Picture:
     def replaces(self) -> bool:
         """Whether pods are replaced at all."""
         return self.spec.coordination is None or self.spec.coordination.replace == "All"
+
+    @property
+    def in_place(self) -> bool:
+        """Whether pods of a Deployment leave before their successors start."""
+        return self.spec.rollout.surge == 0
+
+    @property
+    def offline(self) -> bool:
+        """Whether all pods are stopped before any is started with another template."""
+        return self.spec.protocol is not None and self.spec.protocol.strategy == "Offline"
+
+    @property
+    def rolls(self) -> bool:
+        """Whether pods are replaced batch by batch."""
+        return self.replaces and not self.offline
 
     def consumer(self, mode: str) -> Consumer | None:
         """With coordination: what pods of a mode run."""

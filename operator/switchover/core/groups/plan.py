@@ -1,14 +1,13 @@
 """The plans of a ConsumerGroupMigration as tables (design, section 7): which steps there are depends on the spec.
 
-Slots go from Original over Intermediate to Target (picture.py). A Deployment's pods always pass its clone, so a plan without
-a bridge promotes them in the end: back into the workload itself, which has the spec's template by then.
+Slots go from Original to Target, over Intermediate where the spec has a bridge (picture.py).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, WorkloadKind
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.core.groups import audit, goals, preflight, rollouts, slots
 from switchover.core.groups.coordination import plan as coordination
 from switchover.core.groups.gates.audit import AUDIT_CLEAN
@@ -24,12 +23,11 @@ from switchover.core.groups.gates.windows import WITHIN_WINDOW
 from switchover.core.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.preflight.workloads import MOVABLE
-from switchover.core.groups.rollouts import BOTH, DEPLOYMENTS, STATEFUL_SETS, Gates
+from switchover.core.groups.rollouts import Gates
 from switchover.core.plan import Leg, Plan, Step
 
 WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
-KEEP = goals.autoscalers_paused
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
@@ -50,64 +48,56 @@ BASELINE: Step[Picture] = Step(
         watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
     "Settle", back=Leg(),
-    forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), keep=KEEP, done=(SOAKED, ALL_MOVED, *HEALTHY)))
+    forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
     audit.STEP, back=Leg(),
-    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), keep=KEEP, goal=audit.job, done=(AUDIT_CLEAN,)))
+    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=audit.job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
-    forward=Leg(goal=goals.release, done=(RELEASED,)))
+    forward=Leg(ahead=goals.kept, goal=goals.release, done=(RELEASED,)))
 
 
 def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
-    """From the original: over the canary to the intermediate, or to the target where a StatefulSet has nothing between."""
+    """From the original, over the canary: to the intermediate, or to the target where nothing is between."""
     bridged = any(workload.bridge is not None for workload in spec.workloads)
     enter: Gates = (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, CONVERGED, *(() if bridged else (PLAIN_ASSIGNMENTS, READY)))
     there = INTERMEDIATE if bridged else TARGET
     names = ("BridgeCanary", "Bridge") if bridged and spec.protocol is not None else (
         ("BounceOneCanary", "BounceOne") if bridged else ("Canary", "Rollout"))
-    canary = (to(INTERMEDIATE, DEPLOYMENTS, canary=True), to(there, STATEFUL_SETS, canary=True))
-    rest = (to(INTERMEDIATE, DEPLOYMENTS, after_canary=True), to(there, STATEFUL_SETS, after_canary=True))
     return (
         Step(names[0],
-             forward=Leg(enter=enter, watch=WATCH, keep=KEEP, goal=goals.clones, rollouts=canary),
-             back=Leg(watch=(OURS,), keep=KEEP, goal=goals.originals, rollouts=(back_to(ORIGINAL),))),
-        Step(names[1], forward=Leg(watch=WATCH, keep=KEEP, goal=goals.clones, rollouts=rest), back=Leg()),
+             forward=Leg(enter=enter, watch=WATCH, goal=goals.template(there), rollouts=(to(there, canary=True),)),
+             back=Leg(watch=(OURS,), goal=goals.template(ORIGINAL), rollouts=(back_to(ORIGINAL),))),
+        Step(names[1], back=Leg(),
+             forward=Leg(watch=WATCH, goal=goals.template(there), rollouts=(to(there, after_canary=True),))),
     )
 
 
 def _second(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
-    """From the intermediate to the target, back into the workload itself."""
+    """From the intermediate to the target."""
     enter: Gates = (WITHIN_WINDOW, CAPACITY, CONVERGED, PLAIN_ASSIGNMENTS, READY)
-    back: Leg[Picture] = Leg(watch=(OURS,), keep=KEEP, goal=goals.intermediates, rollouts=(back_to(INTERMEDIATE),))
+    back: Leg[Picture] = Leg(watch=(OURS,), goal=goals.template(INTERMEDIATE), rollouts=(back_to(INTERMEDIATE),))
     if spec.assignment_strategy is not None:
         forward: Leg[Picture] = Leg(
-            enter=(*enter, OFFERED), watch=WATCH, keep=KEEP, goal=goals.targets, done=(SELECTED,),
-            rollouts=(to(TARGET, BOTH, before=(PROBE_EXPIRED, *BEFORE)),))
+            enter=(*enter, OFFERED), watch=WATCH, goal=goals.template(TARGET), done=(SELECTED,),
+            rollouts=(to(TARGET, before=(PROBE_EXPIRED, *BEFORE)),))
         return (Step("BounceTwo", forward=forward, back=back),)
     return (
         Step("Canary", back=back,
-             forward=Leg(enter=enter, watch=WATCH, keep=KEEP, goal=goals.targets,
-                         rollouts=(to(TARGET, BOTH, canary=True),))),
+             forward=Leg(enter=enter, watch=WATCH, goal=goals.template(TARGET), rollouts=(to(TARGET, canary=True),))),
         Step("Rollout", back=Leg(),
-             forward=Leg(watch=WATCH, keep=KEEP, goal=goals.targets, rollouts=(to(TARGET, BOTH, after_canary=True),))),
+             forward=Leg(watch=WATCH, goal=goals.template(TARGET), rollouts=(to(TARGET, after_canary=True),))),
     )
 
 
-PROMOTE: Step[Picture] = Step(
-    "Promote",
-    forward=Leg(enter=(WITHIN_WINDOW, CONVERGED), watch=WATCH, keep=KEEP, goal=goals.targets,
-                rollouts=(to(TARGET, DEPLOYMENTS, after_canary=True),)),
-    back=Leg(watch=(OURS,), keep=KEEP, rollouts=(back_to(INTERMEDIATE, DEPLOYMENTS),)))
-
 OFFLINE: tuple[Step[Picture], ...] = (
     Step("Stop",
-         forward=Leg(enter=(WITHIN_WINDOW,), keep=KEEP, goal=goals.stopped, done=(EMPTY,)),
-         back=Leg(keep=KEEP, goal=goals.started, done=RECOVERED)),
+         forward=Leg(enter=(WITHIN_WINDOW,), goal=goals.stopped, done=(EMPTY,)),
+         back=Leg(goal=goals.started, done=RECOVERED)),
     Step("Start",
-         forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), keep=KEEP, goal=goals.started_as_target,
+         forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), goal=goals.started_as_target,
                      done=(ALL_MOVED, *RECOVERED)),
-         back=Leg(assigns=slots.assign_all(ORIGINAL), keep=KEEP, goal=goals.stopped_as_original, done=(EMPTY,))),
+         back=Leg(assigns=slots.assign_all(ORIGINAL), goal=goals.stopped_as_original, done=(EMPTY,))),
 )
 
 
@@ -118,12 +108,20 @@ def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
 
 
 def _steps(spec: ConsumerGroupMigrationSpec) -> Sequence[Step[Picture]]:
-    end = (AUDIT, HAND_OVER) if spec.audit.enabled else (HAND_OVER,)
+    audited = (AUDIT,) if spec.audit.enabled else ()
     if spec.coordination is not None:
         return coordination.plan_of(spec.coordination, audited=spec.audit.enabled).steps
     if spec.protocol is not None and spec.protocol.strategy == "Offline":
-        return (PREFLIGHT, BASELINE, *OFFLINE, SETTLE, *end)
-    bridged = any(workload.bridge is not None for workload in spec.workloads)
-    cloned = any(workload.kind is WorkloadKind.DEPLOYMENT for workload in spec.workloads)
-    onward = _second(spec) if bridged else (PROMOTE,) if cloned else ()
-    return (PREFLIGHT, BASELINE, *_first(spec), *onward, SETTLE, *end)
+        moving = OFFLINE
+    else:
+        bridged = any(workload.bridge is not None for workload in spec.workloads)
+        moving = (*_first(spec), *(_second(spec) if bridged else ()))
+    return (PREFLIGHT, BASELINE, *map(_kept, (*moving, SETTLE, *audited)), HAND_OVER)
+
+
+def _kept(step: Step[Picture]) -> Step[Picture]:
+    """What others do to the workloads in the middle is taken back, also while a step waits to begin."""
+    forward, back = (None if leg is None else replace(leg, keep=goals.kept, ahead=goals.kept)
+                     for leg in (step.forward, step.back))
+    assert forward is not None
+    return replace(step, forward=forward, back=back)

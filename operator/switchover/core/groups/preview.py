@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.consumer_group_migration import Workload
 from switchover.core.groups import slots
 from switchover.core.groups.change import FIELDS, Unsupported, changed, container_of
 from switchover.core.groups.picture import Picture
@@ -41,8 +41,7 @@ def preview(picture: Picture) -> GroupPreview | None:
         source = picture.source(workload.name)
         if not isinstance(source, Known):
             return None
-        twice = workload.bridge is not None or workload.kind is WorkloadKind.DEPLOYMENT
-        each = (2 if twice else 1) if picture.replaces else 0
+        each = (2 if workload.bridge is not None else 1) if picture.replaces else 0
         changes = _changes(workload, source.value.template)
         found.append(WorkloadPreview(workload.name, source.value.replicas, each, changes))
     at = replace(picture.position, nodes=slots.assign_slots(picture))

@@ -1,30 +1,25 @@
 """Rollouts of slots, there and back, as every plan of a ConsumerGroupMigration has them."""
 
-from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.core.gate import Gate
 from switchover.core.groups import slots
 from switchover.core.groups.picture import ORIGINAL, Picture
 from switchover.core.rollout import Rollout
 
 Gates = tuple[Gate[Picture], ...]
-DEPLOYMENTS = frozenset({WorkloadKind.DEPLOYMENT})
-STATEFUL_SETS = frozenset({WorkloadKind.STATEFUL_SET})
-BOTH = DEPLOYMENTS | STATEFUL_SETS
 
 
-def to(mode: str, kinds: frozenset[WorkloadKind] = BOTH, *, before: Gates, after: Gates, canary: bool = False,
-       after_canary: bool = False) -> Rollout[Picture]:
+def to(mode: str, *, before: Gates, after: Gates, canary: bool = False, after_canary: bool = False) -> Rollout[Picture]:
     """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
     sizes = slots.canary_size if canary else slots.sizes_after_canary if after_canary else slots.sizes
     return Rollout(
-        mode=mode, left=slots.left(mode, kinds, only_canary=canary), sight=slots.sight, assign=slots.assign,
+        mode=mode, left=slots.left(mode, only_canary=canary), sight=slots.sight, assign=slots.assign,
         replace=slots.evict, sizes=sizes, before=before, after=after)
 
 
-def back_to(mode: str, kinds: frozenset[WorkloadKind] = BOTH, *, after: Gates, before: Gates = ()) -> Rollout[Picture]:
+def back_to(mode: str, *, after: Gates, before: Gates = ()) -> Rollout[Picture]:
     """A rollout of slots back. It asks for members and not for health: what is not healthy may be why it goes back."""
     return Rollout(
-        mode=mode, left=slots.left(mode, kinds), sight=slots.sight, assign=slots.assign, replace=slots.evict,
+        mode=mode, left=slots.left(mode), sight=slots.sight, assign=slots.assign, replace=slots.evict,
         sizes=slots.sizes_without_bake, before=before, after=after)
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.core.effects import DeletePod, Effect, Evict
-from switchover.core.groups import partition
+from switchover.core.groups import deployment, stateful_set
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
-from switchover.core.groups.replicas import exchange, is_exchanged
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
@@ -60,37 +59,31 @@ def sizes_without_bake(picture: Picture) -> tuple[BatchSize, ...]:
 Left = Callable[[Picture], Observed[Sequence[str]]]
 
 
-def left(mode: str, kinds: frozenset[WorkloadKind], only_canary: bool = False) -> Left:
-    """The slots of workloads of these kinds that are not in `mode` yet: the highest first, as a StatefulSet replaces them.
+def left(mode: str, only_canary: bool = False) -> Left:
+    """The slots that are not in `mode` yet: the highest first, as a StatefulSet replaces them.
 
-    With `only_canary` no more of them than make the first batch of the rollout. Unknown while a StatefulSet has not settled,
-    so that its template could not be changed yet.
+    With `only_canary` no more of them than make the first batch of the rollout. Unknown while the template of a workload
+    could not be changed yet.
     """
 
     def find(picture: Picture) -> Observed[Sequence[str]]:
         for workload in picture.spec.workloads:
-            if workload.kind is WorkloadKind.STATEFUL_SET and workload.kind in kinds \
-                    and picture.live_mode(workload.name) != mode:
-                return Unknown(f"StatefulSet {workload.name} does not have its {mode.lower()} template yet: it is changed"
-                               " when every pod is Ready and of the revision that Kubernetes would make it of")
-        found = [slot for workload in picture.spec.workloads if workload.kind in kinds
+            if picture.live_mode(workload.name) != mode:
+                return Unknown(f"{workload.kind} {workload.name} does not have its {mode.lower()} template yet: it is"
+                               " changed when every pod is Ready and of the template before")
+        found = [slot for workload in picture.spec.workloads
                  for slot in picture.position.left(reversed(picture.slots(workload.name)), mode)]
         if only_canary:
-            every = sum(len(picture.slots(workload.name)) for workload in picture.spec.workloads if workload.kind in kinds)
-            found = found[: max(0, sizes(picture)[0].pods - (every - len(found)))]
+            found = found[: max(0, sizes(picture)[0].pods - (len(picture.position.nodes) - len(found)))]
         return Known(found, picture.now)
 
     return find
 
 
 def moves_left(picture: Picture) -> int:
-    """How many pods the way back still has to replace: of a Deployment, twice what it has promoted."""
+    """How many pods the way back still has to replace."""
     passes = {ORIGINAL: 0, INTERMEDIATE: 1, TARGET: 2 if picture.bridged else 1}
-    found = 0
-    for slot, record in picture.position.nodes.items():
-        cloned = picture.workload(slot.rpartition("/")[0]).kind is WorkloadKind.DEPLOYMENT
-        found += 2 if record.assigned == TARGET and cloned else passes[record.assigned]
-    return found
+    return sum(passes[record.assigned] for record in picture.position.nodes.values())
 
 
 BATCH_SECONDS = 60.0
@@ -104,8 +97,7 @@ def seconds_left(picture: Picture) -> float:
         return BATCH_SECONDS + (spec.soak_seconds if at.direction is Direction.FORWARD else 0)
     if at.direction is Direction.BACKWARD:
         return BATCH_SECONDS * math.ceil(moves_left(picture) / sizes_after_canary(picture)[-1].pods)
-    clones = sum(picture.workload(slot.rpartition("/")[0]).kind is WorkloadKind.DEPLOYMENT for slot in at.nodes)
-    every = len(at.nodes) * (2 if picture.bridged else 1) + (0 if picture.bridged else clones)
+    every = len(at.nodes) * (2 if picture.bridged else 1)
     last = sizes(picture)[-1]
     left = max(0, every - moves_left(picture))
     return math.ceil(left / last.pods) * (BATCH_SECONDS + last.bake) + spec.soak_seconds
@@ -115,7 +107,7 @@ def seconds_left(picture: Picture) -> float:
 
 
 def assign(picture: Picture) -> tuple[Effect, ...]:
-    """What makes the replicas, or the partition, of each workload in the batch follow the record: one change a pass."""
+    """What makes the pods of each workload in the batch follow the record: one change a pass."""
     names = dict.fromkeys(slot.rpartition("/")[0] for slot in picture.position.batch.nodes) if picture.position.batch else {}
     effects = (effect for name in names for effect in _assign(picture, picture.workload(name)))
     return tuple(effects)
@@ -127,44 +119,31 @@ def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
         return
     if workload.kind is WorkloadKind.STATEFUL_SET:
         yield from _by_partition(picture, workload.name, source.value)
-        return
-    pair = _pair(picture, workload.name, source.value, picture.moved_to)
-    if pair is None or (effect := exchange(*pair)) is None:
-        return
-    rising = pair[0]
-    if effect.name == rising.name or _have_joined(picture, rising):
-        yield effect                                    # nobody leaves before whoever follows is a member
+    elif picture.live_mode(workload.name) == picture.moved_to and (effect := deployment.roll(
+            source.value, picture.assigned(workload.name, picture.moved_to), joined=_have_joined(picture, source.value),
+            in_place=picture.in_place)) is not None:
+        yield effect
 
 
-def _have_joined(picture: Picture, rising: MemberWorkload) -> bool:
-    pods = (rising.pods[name] for name in rising.ready())
+def _have_joined(picture: Picture, source: MemberWorkload) -> bool:
+    pods = (source.pods[name] for name in source.ready())
     return all(picture.takes_part(pod, picture.moved_to) for pod in pods)
-
-
-def _pair(picture: Picture, name: str, source: MemberWorkload,
-          mode: str) -> tuple[MemberWorkload, MemberWorkload, int, int] | None:
-    """Who rises, who falls, how many the rising one is to have, and of how many."""
-    clone, total = picture.clone(name), len(picture.slots(name))
-    if clone is None:
-        return None
-    cloned = picture.assigned(name, INTERMEDIATE)
-    return (clone, source, cloned, total) if mode == INTERMEDIATE else (source, clone, total - cloned, total)
 
 
 def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterator[Effect]:
     updated = _updated(picture, name)
-    reached = source.replicas - partition.partition_of(source.update_strategy, source.replicas)
+    reached = source.replicas - stateful_set.partition_of(source.update_strategy, source.replicas)
     if reached < (onward := _onward(picture, source, updated)):
-        yield partition.lower(source, onward)
+        yield stateful_set.lower(source, onward)
         return
-    for pod in (source.pods[each] for each in partition.highest(source, updated) if each in source.pods):
+    for pod in (source.pods[each] for each in stateful_set.highest(source, updated) if each in source.pods):
         if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
             yield DeletePod(pod.name, pod.uid)          # with OrderedReady it would stand in the way of its own repair
 
 
 def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
     """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
-    for count, name in enumerate(partition.highest(source, updated), 1):
+    for count, name in enumerate(stateful_set.highest(source, updated), 1):
         pod = source.pods.get(name)
         if pod is None or name not in source.ready() or not picture.takes_part(pod, picture.moved_to):
             return count
@@ -193,29 +172,15 @@ def sight(picture: Picture, slot: str) -> Observed[Sight]:
     mode = picture.position.nodes[slot].assigned
     if picture.workload(name).kind is WorkloadKind.STATEFUL_SET:
         return Known(_ordinal(picture, slot, source.value, mode), source.at)
-    pair = _pair(picture, name, source.value, mode)
-    if pair is None:
-        return Unknown(f"the clone of Deployment {name} does not exist") if mode == INTERMEDIATE else source_alone(
-            picture, slot, source)
-    rising = pair[0]
-    if not is_exchanged(*pair) or (mode != INTERMEDIATE and picture.live_mode(name) != mode):
-        return Known(_awaited(rising), source.at)
-    return Known(_filled(picture, slot, rising, mode), source.at)
+    return Known(_counted(picture, slot, source.value, mode), source.at)
 
 
-def source_alone(picture: Picture, slot: str, source: Known[MemberWorkload]) -> Observed[Sight]:
-    """A slot of a Deployment that has no clone."""
-    mode = picture.position.nodes[slot].assigned
-    if picture.live_mode(source.value.name) != mode or len(source.value.ready()) < len(picture.slots(source.value.name)):
-        return Known(_awaited(source.value), source.at)
-    return Known(_filled(picture, slot, source.value, mode), source.at)
-
-
-def _filled(picture: Picture, slot: str, workload: MemberWorkload, mode: str) -> Sight:
-    name = slot.rpartition("/")[0]
-    alike = [other for other in picture.slots(name)
-             if (picture.position.nodes[other].assigned == INTERMEDIATE) is (mode == INTERMEDIATE)]
-    pod = workload.pods[workload.ready()[alike.index(slot)]]
+def _counted(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
+    """Which pod of a Deployment fills which slot does not matter: as many are Ready as slots are assigned."""
+    alike = [other for other in picture.slots(source.name) if picture.position.nodes[other].assigned == mode]
+    if picture.live_mode(source.name) != mode or not deployment.is_moved(source, len(alike)):
+        return _awaited(source)
+    pod = source.pods[source.ready()[alike.index(slot)]]
     return Sight(pod.uid, True, False, pod.started_at, mode)
 
 
@@ -229,7 +194,8 @@ def _ordinal(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> 
 
 def _awaited(workload: MemberWorkload) -> Sight:
     troubled = [f"{pod.name}: {pod.trouble}" for _, pod in sorted(workload.pods.items()) if pod.trouble]
-    trouble = workload.trouble or (troubled[0] if troubled else "")
+    no_room = f"{workload.trouble}; make room, or set spec.rollout.surge to 0" if workload.trouble else ""
+    trouble = no_room or (troubled[0] if troubled else "")
     return Sight("", False, False, None, "", trouble)
 
 

@@ -68,11 +68,15 @@ class MemberWorkload:
     replicas: int                     # wanted
     seen: int
     template: Mapping[str, Any]
-    update_revision: str              # of the template as it is now
+    update_revision: str              # of the template as it is now; "" before a Deployment has a ReplicaSet of it
     pods: Mapping[str, MemberPod]
-    update_strategy: Mapping[str, Any] = field(default_factory=dict)   # StatefulSet
+    update_strategy: Mapping[str, Any] = field(default_factory=dict)
     current_revision: str = ""        # StatefulSet: what a pod below the partition is made of
     first_ordinal: int = 0            # StatefulSet
+    min_ready: int = 0                # Deployment: minReadySeconds
+    deadline: int | None = None       # Deployment: progressDeadlineSeconds
+    sizes: Mapping[str, int] = field(default_factory=dict)   # Deployment: revision -> pods that its ReplicaSet wants
+    available: int = 0                # Deployment: pods of its template that its controller may count as available
     paused: bool = False              # Deployment: its controller rolls nothing out
     trouble: str = ""                 # Deployment: why its pods cannot be created, a quota say
     annotated: bool = False           # it has any annotation at all

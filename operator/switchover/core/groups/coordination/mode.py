@@ -8,10 +8,9 @@ from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.api.status import Direction
 from switchover.coordination.mode import Mode
 from switchover.core.effects import Effect, SetMode
-from switchover.core.groups import goals
+from switchover.core.groups import deployment, goals
 from switchover.core.groups.coordination.members import Consumer, Members
-from switchover.core.groups.picture import INTERMEDIATE, Picture
-from switchover.core.groups.replicas import scale
+from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, Picture
 from switchover.core.observed import Known
 
 BASELINE, TOGGLE = "Baseline", "Toggle"
@@ -82,13 +81,13 @@ def defended(picture: Picture) -> tuple[Effect, ...]:
 
 
 def kept(picture: Picture) -> tuple[Effect, ...]:
-    """What others did to the mode is taken back, autoscalers are paused still."""
-    return defended(picture) or toggled(picture) or goals.autoscalers_paused(picture)
+    """What others did to the mode is taken back, and what they did to the workloads."""
+    return defended(picture) or toggled(picture) or goals.kept(picture)
 
 
 def kept_in_toggle(picture: Picture) -> tuple[Effect, ...]:
     """The same without the toggle itself, which waits for its gates."""
-    return defended(picture) or goals.autoscalers_paused(picture)
+    return defended(picture) or goals.kept(picture)
 
 
 def _written(picture: Picture, members: Members, mode: Mode) -> tuple[Effect, ...]:
@@ -106,15 +105,21 @@ def misbuilt(picture: Picture) -> tuple[str, ...]:
 
 
 def _stopped(picture: Picture) -> tuple[Effect, ...]:
-    """On the way back no pods of a clone whose pods are KafkaConsumers, unless some of them proved to be something else."""
+    """On the way back no pods of a bridge that are KafkaConsumers, unless some of it proved to be something else: their
+    predecessors have not left, or they follow at once.
+    """
     if picture.position.direction is Direction.FORWARD:
         return ()
-    names, effects = {*misbuilt(picture)}, []
+    names, effects = {*misbuilt(picture)}, list[Effect]()
     for workload in picture.spec.workloads:
-        clone = picture.clone(workload.name)
+        source, original = picture.source(workload.name), picture.template(workload.name, ORIGINAL)
         settled = any(record.assigned == INTERMEDIATE and record.settled
                       for record in (picture.position.nodes[slot] for slot in picture.slots(workload.name)))
-        if workload.kind is WorkloadKind.DEPLOYMENT and clone is not None and clone.replicas and not settled \
-                and names & clone.pods.keys():
-            effects.append(scale(clone, 0))
+        if workload.kind is not WorkloadKind.DEPLOYMENT or not isinstance(source, Known) or original is None or settled \
+                or not names & source.value.pods.keys():
+            continue
+        if picture.live_mode(workload.name) != ORIGINAL:
+            effects += goals.template(ORIGINAL)(picture)
+        elif (left := deployment.fall(source.value, source.value.replicas)) is not None:
+            effects.append(left)
     return tuple(effects)

@@ -4,7 +4,7 @@ To Kafka: old consumers give way to migration-enabled ones, the mode is toggled,
 ZooKeeper the same backwards: the way back of the one is the way there of the other.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
@@ -49,20 +49,19 @@ READS: Mapping[Consumer, Gates] = {
     Consumer.OLD: (BROKERS_VISIBLE, ZOOKEEPER_REACHED), Consumer.ENABLED: (), Consumer.KAFKA: (KAFKA_REACHED,)}
 """What must hold before a consumer of this kind starts: it reads one store, a migration-enabled one reads both."""
 
-Goal = Callable[[Picture], tuple[Effect, ...]]
 
-
-def _replaced(to: str, consumer: Consumer, goal: Goal) -> Leg[Picture]:
+def _replaced(to: str, consumer: Consumer) -> Leg[Picture]:
     """Pods of the next mode, canary first."""
     return Leg(
         enter=(WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, MODE_KEPT, FOLLOWED, CONVERGED),
-        watch=WATCH, keep=mode.kept, ahead=mode.kept, goal=goal,
+        watch=WATCH, keep=mode.kept, ahead=mode.kept, goal=goals.template(to),
         rollouts=(rollouts.to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
 
 
-def _put_back(to: str, consumer: Consumer, goal: Goal) -> Leg[Picture]:
+def _put_back(to: str, consumer: Consumer) -> Leg[Picture]:
     return Leg(
-        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.kept, ahead=mode.kept, goal=goal,
+        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.kept, ahead=mode.kept,
+        goal=goals.template(to),
         rollouts=(rollouts.back_to(to, before=READS[consumer], after=(PODS_ARE_MEMBERS,)),))
 
 
@@ -126,9 +125,9 @@ def plan_of(migration: CoordinationMigration, *, audited: bool = False) -> Plan[
     onward = "ReplaceWithKafkaConsumers" if last is Consumer.KAFKA else "ReplaceWithOldConsumers"
     return Plan((
         PREFLIGHT, BASELINE,
-        Step("ReplaceWithMigrationEnabled", forward=_replaced(INTERMEDIATE, between, goals.clones),
-             back=_put_back(ORIGINAL, first, goals.originals)),
+        Step("ReplaceWithMigrationEnabled", forward=_replaced(INTERMEDIATE, between),
+             back=_put_back(ORIGINAL, first)),
         toggle,
-        Step(onward, forward=_replaced(TARGET, last, goals.targets),
-             back=_put_back(INTERMEDIATE, between, goals.intermediates)),
+        Step(onward, forward=_replaced(TARGET, last),
+             back=_put_back(INTERMEDIATE, between)),
         *end))

@@ -1,10 +1,10 @@
 """The step on record against what is seen: a status is a record, not an order, and anybody may have written it.
 
-What lasts of a step is on the workloads: the claim, what is kept of them, their templates and their clones; of a toggle it
-is the mode in ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
+What lasts of a step is on the workloads: the claim, what is kept of them and their templates; of a toggle it is the mode in
+ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
 """
 
-from switchover.api.consumer_group_migration import Workload
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
@@ -27,10 +27,10 @@ STARTS = "Start"
 PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"
 
 
-def _contradicted(picture: Picture, workload: Workload, seen: str) -> Verdict:
+def _contradicted(picture: Picture, workload: Workload, seen: str, unblocks: str = PUT_BACK) -> Verdict:
     told = f"the status says {picture.position.step} and {workload.kind} {workload.name} {seen}: one of the two was changed"
     return fail("RecordContradicted", f"{told} by something else", subject=workload.name, observed=seen,
-                threshold="what the steps before leave behind", unblocks=PUT_BACK)
+                threshold="what the steps before leave behind", unblocks=unblocks)
 
 
 def check_record_holds(picture: Picture) -> Verdict:
@@ -55,6 +55,9 @@ def check_record_holds(picture: Picture) -> Verdict:
 
 def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
     at, ours = picture.position, source.claimed_by == picture.uid
+    if ours and _is_of_an_older_operator(picture, workload):
+        return _contradicted(picture, workload, "was kept by an older operator, which moves its pods through a Deployment"
+                             f" {workload.name}-switchover", "let the version that began it end it or roll it back")
     if at.step == PREFLIGHT:
         return _contradicted(picture, workload, "is claimed by this migration") if ours else None
     if at.step == LAST:
@@ -70,11 +73,11 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
 
 def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Verdict | None:
     """Until it is handed over every pod is of the target; afterwards what is kept of it tells whose it was."""
-    finished, clone = picture.position.finished, picture.clone(workload.name)
+    finished = picture.position.finished
     if not finished and ours and (found := _find_left(picture, workload, (ORIGINAL, INTERMEDIATE))) is not None:
         return found
-    if finished and (ours or clone is not None):
-        return _contradicted(picture, workload, "has a clone still" if clone is not None else "is claimed still")
+    if finished and ours:
+        return _contradicted(picture, workload, "is claimed still")
     if _is_kept(picture, workload):
         return None
     moved = _moved(picture) if finished else None
@@ -84,23 +87,25 @@ def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Ver
 
 
 def _find_left(picture: Picture, workload: Workload, modes: tuple[str, str]) -> Verdict | None:
-    """A template, pod or clone of a mode that the steps before leave to none."""
+    """A template or pod of a mode that the steps before leave to none."""
     if not picture.replaces or not _is_kept(picture, workload):
         return None
     if (live := picture.live_mode(workload.name)) in modes:
         return _contradicted(picture, workload, f"has its {live.lower()} template")
-    clone, source = picture.clone(workload.name), picture.source(workload.name)
-    if clone is not None and clone.replicas:
-        return _contradicted(picture, workload, f"has a clone of {clone.replicas} pods")
-    own = source.value.pods if isinstance(source, Known) else {}
     left = [pod.name for name, mode, pod in picture.pods()
-            if name == workload.name and mode in modes and pod.name in own and not pod.terminating]
+            if name == workload.name and mode in modes and not pod.terminating]
     return _contradicted(picture, workload, f"has pod {left[0]} of the mode before") if left else None
 
 
 def _is_kept(picture: Picture, workload: Workload) -> bool:
     fleet = picture.facts.fleet
     return isinstance(fleet, Known) and fleet.value.originals.get(workload.name) is not None
+
+
+def _is_of_an_older_operator(picture: Picture, workload: Workload) -> bool:
+    fleet = picture.facts.fleet
+    kept = fleet.value.originals.get(workload.name) if isinstance(fleet, Known) else None
+    return workload.kind is WorkloadKind.DEPLOYMENT and kept is not None and "minReadySeconds" not in kept
 
 
 def _moved(picture: Picture) -> Verdict:

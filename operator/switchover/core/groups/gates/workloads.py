@@ -1,10 +1,10 @@
 """What must hold of the managed workloads: nobody else changes them, and in the end nothing of ours is left."""
 
-from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.consumer_group_migration import Workload
 from switchover.api.status import Direction
 from switchover.core import gitops, names
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
-from switchover.core.groups import autoscalers, change, goals
+from switchover.core.groups import autoscalers, change, deployment, goals
 from switchover.core.groups.gates.read import fleet_of
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.workloads import MemberWorkload
@@ -24,12 +24,10 @@ def check_ours(picture: Picture) -> Verdict:
             return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
             return _reverted(picture, source.value, change.FIELDS)
-        if source.value.paused:
-            return fail("WorkloadUnsupported", f"{source.value} is paused: its controller would start pods of an old"
-                        " template",
-                        subject=workload.name, unblocks=f"kubectl rollout resume deployment {workload.name}")
-        if (scaled := _scaled(picture, workload, source.value)) is not None:
-            return scaled
+        if goals.is_let_go(picture, workload, source.value):
+            return _let_go(picture, source.value)
+        if source.value.replicas != (total := len(picture.slots(workload.name))):
+            return _not_as_many(picture, source.value, total)
         for each in source.value.autoscalers:
             if why := autoscalers.in_the_way(each):
                 return wait("AutoscalerInTheWay", why, subject=str(each), unblocks=why)
@@ -55,8 +53,7 @@ def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -
     """Somebody wrote another template than the record asks for: none of this migration's, or after us an earlier one."""
     live, container = picture.live_mode(workload.name), workload.container
     modes = [picture.position.nodes[slot].assigned for slot in picture.slots(workload.name)]
-    kinds = (TARGET,) if workload.kind is WorkloadKind.DEPLOYMENT else (TARGET, INTERMEDIATE)
-    wanted = next((mode for mode in kinds if mode in modes), ORIGINAL)
+    wanted = next((mode for mode in (TARGET, INTERMEDIATE) if mode in modes), ORIGINAL)
     template = picture.template(workload.name, wanted)
     if not live or template is None:
         return True
@@ -67,23 +64,15 @@ def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -
     return writer is not None and writer.at > max(ours, default=0.0)
 
 
-def _scaled(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
-    """Somebody changed the number of pods. A slot that has settled has one pod, one that is being moved two at most: one of
-    the Deployment, one of its clone.
-    """
-    records = [picture.position.nodes[slot] for slot in picture.slots(workload.name)]
-    total, clone = len(records), picture.clone(workload.name)
-    if clone is None:
-        return _not_as_many(picture, source, total) if source.replicas != total else None
-    settled = [record.assigned == INTERMEDIATE for record in records if record.settled]
-    moving, cloned, own = total - len(settled), settled.count(True), settled.count(False)
-    if clone.replicas < cloned:
-        return _not_as_many(picture, clone, cloned)
-    if source.replicas < (fewest := max(own, total - clone.replicas)):
-        return _not_as_many(picture, source, fewest)
-    if clone.replicas > cloned + moving:
-        return _not_as_many(picture, clone, cloned + moving)
-    return _not_as_many(picture, source, own + moving) if source.replicas > own + moving else None
+def _let_go(picture: Picture, source: MemberWorkload) -> Verdict:
+    """It is held again in the same pass; what took the hold off does so again."""
+    writer, tool = gitops.last_writer(source, ("strategy",)), gitops.tool_of(source, picture.namespace)
+    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
+    return wait("DeploymentNotHeld", f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
+                " all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
+                threshold=deployment.HOLD_SECONDS,
+                unblocks=f"{tool.suspend if tool is not None else 'stop whatever applies another manifest'}, or leave"
+                " strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
 
 
 def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
@@ -137,8 +126,9 @@ def check_released(picture: Picture) -> Verdict:
         return fleet
     for workload in picture.spec.workloads:
         if not goals.is_released(picture, workload.name):
-            return wait("NotReleased", f"{workload.kind} {workload.name} is still claimed, or its clone still there",
-                        subject=workload.name, unblocks="the clone's pods end, and the claim is taken off")
+            return wait("NotReleased", f"{workload.kind} {workload.name} is still claimed",
+                        subject=workload.name,
+                        unblocks="its own update settings are given back, and the claim is taken off")
     return passed("nothing of the migration is left on the workloads")
 
 

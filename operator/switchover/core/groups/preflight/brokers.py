@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.groups.gates.protocol import READY, to_consumer
 from switchover.core.groups.picture import Picture
-from switchover.core.groups.preflight.group import OFFLINE, offline
+from switchover.core.groups.preflight.group import OFFLINE
 from switchover.core.groups.preflight.reading import brokers, check
 from switchover.core.groups.refusals import DOWNGRADES, POLICY, UPGRADES
 from switchover.core.observed import Known
@@ -36,7 +36,7 @@ def find_old_brokers(picture: Picture) -> Iterator[Verdict]:
 
 def find_policy(picture: Picture) -> Iterator[Verdict]:
     """Only the coordinator's value counts, and any broker may become it: all must say the same."""
-    if picture.spec.protocol is None or offline(picture):
+    if picture.spec.protocol is None or picture.offline:
         return
     policies = {broker_id: told.settings.get(POLICY, "").lower() for broker_id, told in brokers(picture).items()
                 if told.release >= FIRST}                             # older ones have a finding of their own

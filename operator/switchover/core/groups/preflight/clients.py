@@ -9,7 +9,6 @@ from switchover.core.gate import Verdict, fail, warn
 from switchover.core.groups.change import Unsupported, changed, container_of
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Picture
-from switchover.core.groups.preflight.group import offline
 from switchover.core.groups.preflight.reading import check, group, workloads
 from switchover.core.groups.slots import sizes
 
@@ -56,8 +55,8 @@ def find_small_canary(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_static_members(picture: Picture) -> Iterator[Verdict]:
-    """Two pods cannot have one instance id: a Deployment's clone would run beside the pod that has it."""
-    if offline(picture):
+    """Two pods cannot have one instance id: a Deployment's new pod runs beside the one that has it."""
+    if picture.offline:
         return
     static = [member for member in group(picture).members if member.instance_id]
     for workload in picture.spec.workloads:

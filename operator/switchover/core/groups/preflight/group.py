@@ -16,10 +16,6 @@ STREAMS = "stream"
 OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
 
 
-def offline(picture: Picture) -> bool:
-    return picture.spec.protocol is not None and picture.spec.protocol.strategy == "Offline"
-
-
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     told = picture.facts.group
     if not isinstance(told, Known) and told.malformed:
@@ -69,7 +65,7 @@ def _streams(name: str) -> Verdict:
 
 def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
     """P5 and F1. The length changes with each rebalance: the canary asks again."""
-    if offline(picture):
+    if picture.offline:
         return
     verdict = check_plain_assignments(picture)
     if verdict.outcome is not Outcome.PASS:

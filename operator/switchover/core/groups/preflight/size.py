@@ -7,7 +7,7 @@ from switchover.core.groups.facts import Group
 from switchover.core.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Picture
-from switchover.core.groups.preflight.group import OFFLINE, offline
+from switchover.core.groups.preflight.group import OFFLINE
 from switchover.core.groups.preflight.reading import check, group
 from switchover.core.groups.refusals import coordinator
 from switchover.core.groups.slots import sizes
@@ -23,7 +23,7 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
     if broker is None:
         yield unknown("CoordinatorUnknown", "the group's coordinator did not tell its settings", subject=found.name)
         return
-    if offline(picture):
+    if picture.offline:
         return
     new, old = ("group.consumer.max.size", "group.max.size") if to_consumer(picture) else (
         "group.max.size", "group.consumer.max.size")
@@ -64,7 +64,7 @@ def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
     if not isinstance(topic, Known):
         yield unknown("OffsetsTopicUnknown", topic.why, subject="__consumer_offsets")
         return
-    online = to_consumer(picture) and not offline(picture)
+    online = to_consumer(picture) and not picture.offline
     needed = conversion_bytes(found) if online else rebalance_bytes(found)
     what = "the batch that converts the group" if online else "the record of a rebalance"
     limit = topic.value.max_message_bytes

@@ -6,9 +6,8 @@ from contextlib import suppress
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.core import gitops
 from switchover.core.gate import Verdict, fail, unknown, wait, warn
-from switchover.core.groups import autoscalers
+from switchover.core.groups import autoscalers, deployment
 from switchover.core.groups.change import Unsupported, changed, container_of
-from switchover.core.groups.clone import check_cloneable
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check, workloads
 from switchover.core.groups.workloads import MemberWorkload
@@ -20,13 +19,15 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
     for workload in picture.spec.workloads:
         source = there.get(workload.name)
         if source is None:
-            yield fail("WorkloadMissing", f"{workload.kind} {workload.name} does not exist", subject=workload.name,
-                       unblocks="check spec.workloads")
+            yield _missing(picture, workload)
             continue
         try:
             container_of(source.template, workload.container)
-            if workload.kind is WorkloadKind.DEPLOYMENT:
-                check_cloneable(source, workload.container)
+            if source.paused and not deployment.is_held(source):
+                raise Unsupported("it is paused: its controller would roll nothing out; kubectl rollout resume deployment"
+                                  f" {source.name}")
+            if workload.kind is WorkloadKind.DEPLOYMENT and picture.rolls:
+                deployment.check_movable(source, in_place=picture.in_place)
             if picture.replaces:
                 yield from _changes_nothing(workload, source)
         except Unsupported as error:
@@ -41,7 +42,8 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
         if source.owner:
             yield fail("WorkloadOwned", f"{source} belongs to {source.owner}, which would put back what is changed",
                        subject=workload.name, unblocks=f"change {source.owner} itself, or migrate by hand")
-        if source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas:
+        if source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas \
+                or (workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_whole(source)):
             yield wait("WorkloadNotReady", f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
                        subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
                        unblocks="its pods are Ready; look at the first that is not")
@@ -52,6 +54,27 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                            " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
                            subject=budget,
                            cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
+
+
+INSTEAD = {
+    "Rollout": "move its pods by its own steps (setWeight and pause), change by change, or run them as a Deployment",
+    "CloneSet": "move its pods by its own updateStrategy.partition, change by change, or run them as a Deployment",
+    "StrimziPodSet": "change the resource that Strimzi makes it of (KafkaConnect, KafkaMirrorMaker2): its operator would put"
+                     " back what is changed here",
+    "DaemonSet": "stop its pods (a nodeSelector that no node has), change it, and start them again",
+}
+"""What moves the pods of workloads that Switchover leaves alone."""
+
+
+def _missing(picture: Picture, workload: Workload) -> Verdict:
+    """It does not exist; or something else has its name, which is not moved."""
+    others = picture.facts.others
+    kind = others.value.get(workload.name, "") if isinstance(others, Known) else ""
+    if not kind:
+        return fail("WorkloadMissing", f"{workload.kind} {workload.name} does not exist", subject=workload.name,
+                    unblocks="check spec.workloads")
+    return fail("WorkloadUnsupported", f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
+                " StatefulSets", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
 
 
 def _changes_nothing(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:

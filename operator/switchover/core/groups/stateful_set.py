@@ -1,6 +1,6 @@
 """A StatefulSet whose pods are replaced batch by batch: RollingUpdate, its partition lowered from the replicas to 0.
 
-What Kubernetes does, as seen on 1.36 (tests/apiserver/test_member_workloads.py):
+What Kubernetes does, as seen on 1.36 (tests/apiserver/test_member_stateful_sets.py):
 
 * At or above the partition a pod is made of the update revision, and replaced when it has another, highest ordinal first,
   one at a time, waiting for Ready in between. It is deleted, not evicted: no disruption budget is asked.
@@ -33,6 +33,11 @@ def settle(workload: MemberWorkload) -> Patch:
 def hold(workload: MemberWorkload) -> Patch:
     """Nothing is replaced from now on, whatever the template. Forward only when it `comes_back`."""
     return _strategy(workload, workload.replicas, "no pod replaced for now")
+
+
+def holding(workload: MemberWorkload) -> Mapping[str, Any]:
+    """What goes with a change of the template: the test that the partition holds every pod."""
+    return {"op": "test", "path": f"{STRATEGY}/rollingUpdate/partition", "value": workload.replicas}
 
 
 def _strategy(workload: MemberWorkload, partition: int, purpose: str) -> Patch:

@@ -13,7 +13,8 @@ from apiserver.kubelet import run_as_kubelet
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.core.groups import change, partition
+from switchover.core.groups import change
+from switchover.core.groups import stateful_set as recipe
 from switchover.core.groups.workloads import MemberWorkload
 
 
@@ -28,11 +29,11 @@ def images(found: MemberWorkload, revisions: dict[str, str]) -> dict[str, str]:
 
 async def lowered(server: ApiServer, workloads: KubernetesWorkloads, updated: int) -> MemberWorkload:
     """One batch, until its pods run the template."""
-    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), updated))
+    await perform(workloads, recipe.lower(await read(workloads, "StatefulSet"), updated))
 
     async def replaced() -> bool:
         found = await up(server, workloads, "StatefulSet")
-        return {*partition.highest(found, updated)} <= {*found.ready()}
+        return {*recipe.highest(found, updated)} <= {*found.ready()}
 
     await until(replaced, f"{updated} pods are replaced")
     return await read(workloads, "StatefulSet")
@@ -52,7 +53,7 @@ async def lose(server: ApiServer, workloads: KubernetesWorkloads, name: str) -> 
 
 
 async def all_settled(workloads: KubernetesWorkloads) -> bool:
-    return partition.settled(await read(workloads, "StatefulSet"))
+    return recipe.settled(await read(workloads, "StatefulSet"))
 
 
 async def test_a_stateful_set_by_its_partition_there_and_back(
@@ -62,11 +63,11 @@ async def test_a_stateful_set_by_its_partition_there_and_back(
     original = await up(server, workloads, "StatefulSet")
     first = {pod.uid for pod in original.pods.values()}
     await until(lambda: all_settled(workloads), "settled")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))
     held = await up(server, workloads, "StatefulSet")
-    assert partition.is_held(held)
+    assert recipe.is_held(held)
     wanted = change.changed(original.template, "app", FINAL)
-    await perform(workloads, change.write(held, "app", wanted, "the change"))
+    await perform(workloads, change.write(held, "app", wanted, "the change", recipe.holding(held)))
     changed = await up(server, workloads, "StatefulSet")
     assert {pod.uid for pod in changed.pods.values()} == first, "held: no pod is replaced"
     revisions = {original.update_revision: "old", changed.update_revision: "new"}
@@ -77,20 +78,20 @@ async def test_a_stateful_set_by_its_partition_there_and_back(
     assert images(await lose(server, workloads, "orders-1"), revisions)["orders-1"] == "old"
     assert images(await lose(server, workloads, "orders-2"), revisions)["orders-2"] == "new"
 
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))            # back from the middle
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))            # back from the middle
     stood = await up(server, workloads, "StatefulSet")
     assert images(stood, revisions)["orders-2"] == "new", "held: what is new stays so"
-    await perform(workloads, change.write(stood, "app", original.template, "as it was"))
+    await perform(workloads, change.write(stood, "app", original.template, "as it was", recipe.holding(stood)))
     back = await up(server, workloads, "StatefulSet")
     assert back.template == original.template
     assert back.update_revision == original.update_revision, "Kubernetes knows the template again"
     assert images(back, revisions)["orders-2"] == "new"
-    assert partition.would_restart(back, original.update_strategy) == ("orders-2",)
+    assert recipe.would_restart(back, original.update_strategy) == ("orders-2",)
     done = await lowered(server, workloads, 1)
     assert {*images(done, revisions).values()} == {"old"}
-    assert partition.would_restart(done, original.update_strategy) == ()
+    assert recipe.would_restart(done, original.update_strategy) == ()
     uids = {pod.uid for pod in done.pods.values()}
-    await perform(workloads, partition.restore_strategy(done, original.update_strategy))
+    await perform(workloads, recipe.restore_strategy(done, original.update_strategy))
     given_back = await up(server, workloads, "StatefulSet")
     assert given_back.update_strategy == original.update_strategy
     assert {pod.uid for pod in given_back.pods.values()} == uids
@@ -102,15 +103,16 @@ async def test_back_from_the_end_goes_batch_by_batch_as_well(
     apply(stateful_set(2))
     original = await up(server, workloads, "StatefulSet")
     await until(lambda: all_settled(workloads), "settled")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))
     held = await up(server, workloads, "StatefulSet")
-    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
+    wanted = change.changed(held.template, "app", FINAL)
+    await perform(workloads, change.write(held, "app", wanted, "the change", recipe.holding(held)))
     await lowered(server, workloads, 2)
     await until(lambda: all_settled(workloads), "the new revision is the current one")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))
     end = await up(server, workloads, "StatefulSet")
     revisions = {original.update_revision: "old", end.update_revision: "new"}
-    await perform(workloads, change.write(end, "app", original.template, "as it was"))
+    await perform(workloads, change.write(end, "app", original.template, "as it was", recipe.holding(end)))
     assert images(await lose(server, workloads, "orders-0"), revisions) == {"orders-0": "new", "orders-1": "new"}
     assert images(await lowered(server, workloads, 1), revisions) == {"orders-0": "new", "orders-1": "old"}
 
@@ -125,11 +127,11 @@ async def under_on_delete(
     manifest["spec"]["template"]["spec"]["containers"][1] = {**CONTAINER, "image": "localhost/orders:second"}
     apply(manifest)
     for name in ("orders-0", "orders-1"):
-        assert partition.would_restart(await up(server, workloads, "StatefulSet"), {"type": "RollingUpdate"})
+        assert recipe.would_restart(await up(server, workloads, "StatefulSet"), {"type": "RollingUpdate"})
         await lose(server, workloads, name)
     second = await up(server, workloads, "StatefulSet")
-    assert (second.current_revision, partition.settled(second)) == (first.update_revision, False)
-    assert partition.would_restart(second, {"type": "RollingUpdate"}) == ()
+    assert (second.current_revision, recipe.settled(second)) == (first.update_revision, False)
+    assert recipe.would_restart(second, {"type": "RollingUpdate"}) == ()
     return {first.update_revision: "first", second.update_revision: "second"}
 
 
@@ -141,7 +143,7 @@ async def test_on_delete_has_forgotten_what_its_pods_run(
     path = server.path("v1", "Pod", "orders-1") + "/status"      # not Ready for a moment: the revision does not catch up
     not_ready = [{"op": "replace", "path": "/status/conditions", "value": [{"type": "Ready", "status": "False"}]}]
     await server.json_patch(path, not_ready)
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))
     assert images(await lose(server, workloads, "orders-0"), revisions)["orders-0"] == "first"
 
 
@@ -150,13 +152,14 @@ async def test_settled_first_it_remembers(
 ) -> None:
     revisions = await under_on_delete(server, workloads, apply)
     before = await read(workloads, "StatefulSet")
-    await perform(workloads, partition.settle(before))
+    await perform(workloads, recipe.settle(before))
     await until(lambda: all_settled(workloads), "the current revision has caught up")
     settled = await read(workloads, "StatefulSet")
     assert {pod.uid for pod in settled.pods.values()} == {pod.uid for pod in before.pods.values()}, "nothing restarts"
-    await perform(workloads, partition.hold(settled))
+    await perform(workloads, recipe.hold(settled))
     held = await up(server, workloads, "StatefulSet")
-    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
+    wanted = change.changed(held.template, "app", FINAL)
+    await perform(workloads, change.write(held, "app", wanted, "the change", recipe.holding(held)))
     assert images(await lose(server, workloads, "orders-0"), revisions)["orders-0"] == "second"
 
 
@@ -168,19 +171,21 @@ async def test_a_pod_that_never_gets_ready_blocks_its_own_way_back_until_it_is_d
     await until(lambda: _started(server, workloads), "both pods are Ready")
     original = await read(workloads, "StatefulSet")
     await until(lambda: all_settled(workloads), "settled")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))
     held = await up(server, workloads, "StatefulSet")
-    await perform(workloads, change.write(held, "app", change.changed(held.template, "app", FINAL), "the change"))
-    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), 1))
+    wanted = change.changed(held.template, "app", FINAL)
+    await perform(workloads, change.write(held, "app", wanted, "the change", recipe.holding(held)))
+    await perform(workloads, recipe.lower(await read(workloads, "StatefulSet"), 1))
 
     async def broken() -> bool:
         pod = (await read(workloads, "StatefulSet")).pods.get("orders-1")
         return pod is not None and pod.uid != original.pods["orders-1"].uid
 
     await until(broken, "orders-1 is replaced, and no kubelet starts it")
-    await perform(workloads, partition.hold(await read(workloads, "StatefulSet")))
-    await perform(workloads, change.write(await read(workloads, "StatefulSet"), "app", original.template, "as it was"))
-    await perform(workloads, partition.lower(await read(workloads, "StatefulSet"), 1))
+    await perform(workloads, recipe.hold(await read(workloads, "StatefulSet")))
+    stood = await read(workloads, "StatefulSet")
+    await perform(workloads, change.write(stood, "app", original.template, "as it was", recipe.holding(stood)))
+    await perform(workloads, recipe.lower(await read(workloads, "StatefulSet"), 1))
     stuck = (await read(workloads, "StatefulSet")).pods["orders-1"].uid
     await asyncio.sleep(2)
     found = await read(workloads, "StatefulSet")
