@@ -109,7 +109,7 @@ class Examiner:
                 operations = template.patch(workload, brokers, picture.new_image)
             except ContainerMissing:
                 continue                                             # a finding of its own
-            found[name] = await self._ask(self._survey.try_patch(name, operations))
+            found[name] = await self._ask(self._survey.try_patch("StatefulSet", name, operations))
         return found
 
 

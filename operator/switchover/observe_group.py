@@ -15,6 +15,7 @@ from switchover.core.groups.change import original_name
 from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
+from switchover.core.groups.trials import Trial, trials
 from switchover.core.jobs import JobRun
 from switchover.core.kraft.facts import Address
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
@@ -30,6 +31,8 @@ COORDINATORS_SECONDS = 5.0
 """How old the answer may be who coordinates the group: every broker is asked."""
 LOAD_SECONDS = 30.0
 """How old the count of all groups' members may be: it describes every group of the cluster."""
+TRIALS_SECONDS = 10.0
+"""How old a dry run may be: it asks every webhook of the workloads."""
 RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
 BASELINE_SECONDS = 30.0
@@ -77,6 +80,7 @@ class GroupObserver:
         self._topic: Cached[OffsetsTopic] = Cached(clock, SETTINGS_SECONDS)
         self._readiness: Cached[Readiness] = Cached(clock, PROBE_SECONDS)
         self._offered: Cached[Mapping[str, bool]] = Cached(clock, PROBE_SECONDS)
+        self._trials: Cached[Mapping[str, Observed[Mapping[str, Any]]]] = Cached(clock, TRIALS_SECONDS)
         self._baseline: tuple[str, Cached[WeeklyBaseline | str]] = "", Cached(clock, BASELINE_SECONDS)
 
     async def close(self) -> None:
@@ -133,6 +137,8 @@ class GroupObserver:
         rights = (await self._rights.get(lambda: self._survey.missing_rights(_credentials(spec)))
                   if at.step == "Preflight" else NOT_ASKED)
         others = await self._others(fleet) if at.step == "Preflight" else NOT_ASKED
+        tried = (await self._trials.get(lambda: self._try(replace(picture, facts=Facts(fleet=fleet))))
+                 if at.step == "Preflight" else NOT_ASKED)
         audited: Observed[JobRun | None] = NOT_ASKED
         if at.step == audit.STEP:
             audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
@@ -140,7 +146,8 @@ class GroupObserver:
         if not isinstance(clients, Known):
             return Facts(fleet=fleet, others=others, group=clients, cluster_id=clients, samples=clients, lag=clients,
                          partitions=clients, coordinators=clients, coordinated=clients, offsets_topic=clients,
-                         readiness=clients, offered=clients, missing_rights=rights, audit=audited, zookeeper=clients,
+                         readiness=clients, offered=clients, missing_rights=rights, trials=tried, audit=audited,
+                         zookeeper=clients,
                          stores=clients, quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
                          lease_holder=lease_holder)
         groups, zookeeper = clients.value.groups, clients.value.zookeeper
@@ -156,7 +163,7 @@ class GroupObserver:
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
             coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
-            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, audit=audited,
+            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, trials=tried, audit=audited,
             missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
             return facts
@@ -184,6 +191,15 @@ class GroupObserver:
     async def _others(self, fleet: Observed[Fleet]) -> Observed[Mapping[str, str]]:
         missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
         return await self._known(self._workloads.others_called(missing)) if missing else NOT_ASKED
+
+    async def _try(self, picture: Picture) -> Mapping[str, Observed[Mapping[str, Any]]]:
+        """The template that the API server would make of each change."""
+        async def one(trial: Trial) -> Mapping[str, Any]:
+            return (await self._survey.try_patch(trial.source.kind, trial.source.name, trial.operations)).template
+
+        every = tuple(trials(picture))
+        found = await asyncio.gather(*(self._known(one(trial)) for trial in every))
+        return dict(zip((trial.name for trial in every), found, strict=True))
 
     async def _usual(self, spec: ConsumerGroupMigrationSpec) -> Observed[WeeklyBaseline | str]:
         """What the group is used to, or in words why its ConfigMap does not tell."""

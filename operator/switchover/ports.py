@@ -395,8 +395,8 @@ class Survey(Protocol):
         """Storage classes of the bound volume claims in our namespace."""
         ...
 
-    async def try_patch(self, stateful_set: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
-        """Dry run of a JSON patch, admission included; Refused in the words of whoever refuses it."""
+    async def try_patch(self, kind: str, name: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
+        """Dry run of a JSON patch of a workload, admission included; Refused in the words of whoever refuses it."""
         ...
 
     async def time(self) -> float:

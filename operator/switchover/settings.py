@@ -50,6 +50,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | KINDS        | the resources that it serves, separated by commas  | both    |
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
+    | ALLOW_SECRETS | Secrets that a patch of a template may bring in   | none    |
     | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
     | DOCS         | the address of a copy of docs/, for links to runbooks | none: as in the sources |
     | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
@@ -65,7 +66,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         kinds=_kinds(environment.get("KINDS", ",".join(KINDS))),
         identity=f"{namespace}/{_needed(environment, 'POD_NAME')}",
         kubeconfig=environment.get("KUBECONFIG", ""),
-        allow=Policy(_several(environment, "ALLOW_IMAGES"), _several(environment, "ALLOW_CLAIMS")),
+        allow=Policy(*(_several(environment, name) for name in ("ALLOW_IMAGES", "ALLOW_CLAIMS", "ALLOW_SECRETS"))),
         image=environment.get("IMAGE", "").strip(),
         docs=_address(environment, "DOCS"),
         probe_port=_port(environment, "PROBE_PORT", 8080),

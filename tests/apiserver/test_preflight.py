@@ -138,13 +138,13 @@ async def test_a_dry_run_changes_nothing_and_tells_what_would_be(
     run("apply", "-f", "-", manifest=stateful_set())
     before = await read(workloads)
     operations = template.patch(before, BROKERS)
-    change = await survey.try_patch("kafka", operations)
+    change = await survey.try_patch("StatefulSet", "kafka", operations)
     after = replace(before, template=change.template, update_strategy=change.update_strategy)
     assert template.changed_back(after, BROKERS) == ()
     assert (await read(workloads)).template == before.template
     await workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
     with pytest.raises(Fenced):
-        await survey.try_patch("kafka", operations)
+        await survey.try_patch("StatefulSet", "kafka", operations)
 
 
 async def test_a_policy_refuses_in_its_own_words(
@@ -164,7 +164,7 @@ async def refusal(survey: KubernetesSurvey, operations: Any) -> str:
     """The words of a refusal; the API server learns of a policy after a moment."""
     for _ in Patience(30).looks():
         try:
-            await survey.try_patch("kafka", operations)
+            await survey.try_patch("StatefulSet", "kafka", operations)
         except Refused as refused:
             return str(refused)
         await asyncio.sleep(0.1)

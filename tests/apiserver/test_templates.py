@@ -77,7 +77,7 @@ async def test_a_template_goes_there_and_back_whatever_its_commands_say(workload
 async def test_what_the_api_server_keeps_is_what_was_written(server: ApiServer, workloads: KubernetesWorkloads) -> None:
     """The door over the script that the command calls, the pod's own edits, and what the user had, in its order."""
     before = await read(workloads)
-    tried = await KubernetesSurvey(server).try_patch("kafka", template.patch(before, BROKERS))
+    tried = await KubernetesSurvey(server).try_patch("StatefulSet", "kafka", template.patch(before, BROKERS))
     assert (await read(workloads)).template == before.template, "a dry run changes nothing"
     await workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(before, BROKERS))
     ours = await read(workloads)

@@ -27,9 +27,10 @@ from switchover.core.groups.facts import (
 )
 from switchover.core.groups.gates.lag import thresholds
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
+from switchover.core.groups.trials import trials
 from switchover.core.groups.workloads import MemberPod, MemberWorkload
 from switchover.core.jobs import JobRun, JobState
-from switchover.core.observed import Known
+from switchover.core.observed import NOT_ASKED, Known, Observed
 from switchover.core.position import NodeRecord, Position
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.group import TopicPartition
@@ -200,8 +201,10 @@ def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, dir
         source = replace(source, min_ready=HOLD_SECONDS, deadline=DEADLINE_SECONDS, paused=True, update_strategy=strategy)
     fleet = Fleet({name: source}, fleet.originals)
     found = group_of([(each, picture.protocol(mode)) for _, mode, each in every], assignor="range")
+    picture = replace(picture, facts=Facts(fleet=Known(fleet, NOW)))
     return replace(picture, facts=Facts(
-        fleet=Known(fleet, NOW), cluster_id=Known("cluster-1", NOW), group=Known(found, NOW),
+        fleet=Known(fleet, NOW), trials=tried(picture) if step == "Preflight" else NOT_ASKED,
+        cluster_id=Known("cluster-1", NOW), group=Known(found, NOW),
         partitions=Known({"orders": len(PARTITIONS)}, NOW), samples=Known(samples(), NOW),
         lag=Known(assessment(spec), NOW), brokers={each: Known(broker(), NOW) for each in (1, 2, 3)},
         coordinators=Known(frozenset({1}), NOW),
@@ -209,6 +212,11 @@ def moment(step: str, modes: str = "O" * PODS, batch: Sequence[int] = (), *, dir
         readiness=Known(Readiness("", ("uniform", "range")), NOW), offered=Known({"cooperative-sticky": True}, NOW),
         missing_rights=Known((), NOW), unchecked=Known((), NOW), audit=Known(audited(), NOW),
         lease_holder=f"{UID}/operator-1"))
+
+
+def tried(picture: Picture) -> Known[Mapping[str, Observed[Mapping[str, Any]]]]:
+    """A dry run of every change that makes what is wanted of it, and nothing beside."""
+    return Known({trial.name: Known(dict(trial.wanted), picture.now) for trial in trials(picture)}, picture.now)
 
 
 def at_start(**spec: Any) -> Picture:

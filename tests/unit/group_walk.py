@@ -27,7 +27,7 @@ from switchover.core.position import Position
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from unit.group_pictures import UID, assessment, audited, broker, spec_of
+from unit.group_pictures import UID, assessment, audited, broker, spec_of, tried
 from unit.group_world import World
 
 SECONDS = 3.0
@@ -128,8 +128,9 @@ class Walk:
         settings = {"group.consumer.migration.policy": world.coordinator.policy}
         partitions = {"orders": len(world.coordinator.partitions)}
         common = world.coordinator.strategies_of_all()
+        seen = replace(picture, facts=Facts(fleet=Known(fleet, now)))
         facts = Facts(
-            fleet=Known(fleet, now), cluster_id=Known("cluster-1", now), group=Known(group, now),
+            fleet=Known(fleet, now), trials=tried(seen), cluster_id=Known("cluster-1", now), group=Known(group, now),
             partitions=Known(partitions, now), samples=Known(tuple(self.samples), now),
             lag=Known(self._lag(picture, partitions), now), brokers={1: Known(broker(settings=settings), now)},
             coordinators=Known(frozenset({1}), now),

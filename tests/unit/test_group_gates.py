@@ -293,6 +293,31 @@ def limits(setting: str, limit: int) -> Callable[[Picture], Picture]:
     return with_brokers(settings={POLICY: "bidirectional", setting: str(limit)})
 
 
+BEYOND = (
+    "metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/app: unconfined}}",
+    "spec: {volumes: [{$patch: replace}, {name: a, hostPath: {path: /}}, {name: a, emptyDir: {}}]}",
+    "metadata: {labels: {version: v2}}", "metadata: {labels: null}", "metadata: {name: other}",
+    "spec: {serviceAccountName: admin}", "spec: {hostNetwork: true}", "spec: {securityContext: {runAsUser: 0}}",
+    "spec: {restartPolicy: Never}", "spec: {volumes: [{name: node, hostPath: {path: /}}]}",
+    "spec: {volumes: [{name: token, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}",
+    "spec: {containers: [{name: app, securityContext: {privileged: true}}]}",
+    "spec: {containers: [{name: app, securityContext: {capabilities: {add: [SYS_ADMIN]}}}]}",
+    "spec: {initContainers: [{name: root, image: 'orders:1', securityContext: {runAsNonRoot: false}}]}",
+)
+SECRETS = (
+    "spec: {volumes: [{name: a, secret: {secretName: theirs}}]}",
+    "spec: {volumes: [{name: a, projected: {sources: [{secret: {name: theirs}}]}}]}",
+    "spec: {containers: [{name: app, envFrom: [{secretRef: {name: theirs}}]}]}",
+    "spec: {containers: [{name: app, env: [{name: A, valueFrom: {secretKeyRef: {name: theirs, key: a}}}]}]}",
+    "spec: {imagePullSecrets: [{name: theirs}]}",
+)
+
+
+def undone(picture: Picture) -> Picture:
+    """The dry run shows the template as it was."""
+    return known("trials", {"orders.template": Known(value(picture.source("orders")).template, NOW)})(picture)
+
+
 def specced(*workloads: Mapping[str, Any], **changes: Any) -> Callable[[Picture], Picture]:
     return lambda picture: replace(picture, spec=spec_of(*workloads, **changes))
 
@@ -479,6 +504,31 @@ FINDINGS = [
             "spec.audit.image", "allow.images={pipeline}"),
     Finding("Allowed", "an audit's claim", audited_by(Policy(images=("pipeline",))), FAIL, "ClaimNotAllowed",
             "spec.audit.claim", "allow.claims={pipeline}"),
+    *(Finding("Workloads", f"a patch beyond its bounds: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
+              "WorkloadUnsupported", "orders", "leave it out") for patch in BEYOND),
+    Finding("Workloads", "another order than in the bridge", specced(workload_of(
+        bridge={"patch": "spec: {volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {}}]}"},
+        template={"patch": "spec: {volumes: [{name: b, emptyDir: {}}, {name: a, emptyDir: {}}]}"})), FAIL,
+        "WorkloadUnsupported", "orders", "leave it out"),
+    Finding("Workloads", "a patch without the consumer", specced(workload_of(template={"patch": (
+        "spec: {containers: [{name: app, $patch: delete}]}")})), FAIL, "WorkloadUnsupported", "orders"),
+    Finding("Workloads", "a patch that says nothing", specced(workload_of(template={"patch": (
+        "spec: {volumes: [{configMap: {name: a}}]}")})), FAIL, "WorkloadUnsupported", "orders"),
+    Finding("Allowed", "another repository in a patch", specced(workload_of(template={"patch": (
+        "spec: {initContainers: [{name: first, image: evil/init}]}")})), FAIL, "ImageNotAllowed",
+        "spec.workloads[orders].template.patch of initContainers[first]", "allow.images={evil/init}"),
+    Finding("Allowed", "another repository in a patch of the container", specced(workload_of(bridge={"patch": (
+        "spec: {containers: [{name: app, image: evil/app}]}")})), FAIL, "ImageNotAllowed",
+        "spec.workloads[orders].bridge.patch of containers[app]", "allow.images={evil/app}"),
+    *(Finding("Allowed", f"another's Secret: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
+              "SecretNotAllowed", "spec.workloads[orders].template.patch", "allow.secrets={theirs}") for patch in SECRETS),
+    Finding("Allowed", "another's claim", specced(workload_of(template={"patch": (
+        "spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: theirs}}]}")})), FAIL, "ClaimNotAllowed",
+        "spec.workloads[orders].template.patch", "allow.claims={theirs}"),
+    Finding("TemplateChange", "nobody asked", known("trials", {}), UNKNOWN, "NotObserved", "orders"),
+    Finding("TemplateChange", "a policy refuses it", known("trials", {"orders.template": Unknown(
+        "admission webhook says no", refused=True)}), FAIL, "ChangeRefused", "orders", "allow it"),
+    Finding("TemplateChange", "a webhook undoes it", undone, FAIL, "ChangeUndone", "orders", "what it keeps"),
     Finding("Autoscalers", "P20: cannot be paused", with_source(autoscalers=(VPA,)), FAIL, "AutoscalerInTheWay",
             "VerticalPodAutoscaler orders", "delete it"),
     Finding("Autoscalers", "P20: held by KEDA", with_source(autoscalers=(KEDA_HELD,)), FAIL, "AutoscalerInTheWay",

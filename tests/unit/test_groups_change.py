@@ -115,6 +115,70 @@ def test_what_others_write_meanwhile_stays():
     assert back["spec"]["containers"] == [{"name": "mesh", "image": "mesh:1"}, *original["spec"]["containers"]]
 
 
+def by_patch(template, text):
+    """The original, and what a patch makes of it."""
+    both = (template, change.changed(template, "app", ContainerChange(patch=text)))
+    return change.Wanted(both[0], both), change.Wanted(both[1], both)
+
+
+def test_of_what_a_patch_changed_goes_back_what_it_changed():
+    made = at_rest("Deployment")
+    original, wanted = by_patch(deepcopy(made["spec"]["template"]), """
+        metadata: {annotations: {checksum: new}}
+        spec:
+          volumes: [{name: config, configMap: {name: new}}]
+          nodeSelector: {disk: ssd}
+          containers: [{name: sidecar, env: [{name: ONE, value: '1'}]}]""")
+    made = after(made, change.write(workload(made), "app", wanted, "the change"))
+    assert change.differing(workload(made), "app", original) == (
+        "metadata.annotations.checksum", "spec.containers[sidecar].env[ONE]", "spec.volumes[config]",
+        "spec.nodeSelector.disk")
+    template = made["spec"]["template"]
+    template["metadata"]["annotations"]["theirs"] = "a"
+    template["spec"]["volumes"].insert(0, {"name": "theirs", "emptyDir": {}})
+    template["spec"]["volumes"][1]["configMap"]["defaultMode"] = 420                                # the API server's own
+    template["spec"]["containers"][0]["env"].insert(0, {"name": "THEIRS", "value": "1"})
+    template["spec"]["nodeSelector"]["theirs"] = "a"
+    assert change.differing(workload(made), "app", wanted) == ()
+    back = after(made, change.write(workload(made), "app", original, "as it was"))["spec"]["template"]
+    assert back["metadata"]["annotations"] == {"theirs": "a"}
+    assert back["spec"]["volumes"] == [{"name": "theirs", "emptyDir": {}}]
+    assert back["spec"]["containers"][0]["env"] == [{"name": "THEIRS", "value": "1"}]
+    assert back["spec"]["nodeSelector"] == {"theirs": "a"}
+
+
+def test_what_somebody_took_away_as_a_whole_is_written_as_a_whole():
+    made = at_rest("Deployment")
+    volume = {"name": "config", "configMap": {"name": "old", "defaultMode": 420}}
+    made["spec"]["template"]["spec"]["volumes"] = [volume]
+    _, wanted = by_patch(deepcopy(made["spec"]["template"]), "spec: {volumes: [{name: config, configMap: {name: new}}]}")
+    made["spec"]["template"]["spec"]["volumes"] = []
+    assert change.differing(workload(made), "app", wanted) == ("spec.volumes[config].configMap.name",)
+    made = after(made, change.write(workload(made), "app", wanted, "the change"))
+    assert made["spec"]["template"]["spec"]["volumes"] == [{**volume, "configMap": {"name": "new", "defaultMode": 420}}]
+
+
+def test_what_a_list_that_is_replaced_leaves_out_is_seen():
+    made = at_rest("Deployment")
+    made["spec"]["template"]["spec"]["tolerations"] = [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]
+    _, wanted = by_patch(deepcopy(made["spec"]["template"]), "spec: {tolerations: [{key: a, operator: Exists}]}")
+    assert change.differing(workload(made), "app", wanted) == ("spec.tolerations",)
+    assert after(made, change.write(workload(made), "app", wanted, "x"))["spec"]["template"] == wanted
+
+
+def test_what_lies_in_the_containers_own_fields_is_told_and_written_once():
+    made = at_rest("Deployment")
+    _, wanted = by_patch(deepcopy(made["spec"]["template"]), "spec: {containers: [{name: app, env: [{name: N, value: a}]}]}")
+    assert change.differing(workload(made), "app", wanted) == ("env of app",)
+    assert [each["op"] for each in change.write(workload(made), "app", wanted, "x").operations] == ["test"] * 3 + ["add"]
+
+
+def test_image_variables_and_arguments_are_laid_over_the_patch():
+    given_change = {"image": "orders:3", "patch": "spec: {containers: [{name: app, image: 'orders:2', workingDir: /srv}]}"}
+    found = app(change.changed(manifest()["spec"]["template"], "app", ContainerChange.model_validate(given_change)))
+    assert (found["image"], found["workingDir"]) == ("orders:3", "/srv")
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 @pytest.mark.parametrize("path", ["uid", "generation"])
 def test_nothing_is_written_over_another_generation_or_object(kind, path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.core.policy import NOTHING_MORE, Policy, repository
+from switchover.core.policy import NOTHING_MORE, Policy, matches, repository
 
 
 @pytest.mark.parametrize(("image", "expected"), [
@@ -30,6 +30,11 @@ def test_repository(image: str, expected: str) -> None:
 def test_images(image: str, present: str, allowed: tuple[str, ...], finds: bool) -> None:
     found = list(Policy(images=allowed).find_image("spec.image", image, present))
     assert [finding.reason for finding in found] == ["ImageNotAllowed"] * finds
+
+
+@pytest.mark.parametrize(("allowed", "finds"), [((), True), (("orders-*",), False), (("orders",), True), (("*",), False)])
+def test_names(allowed: tuple[str, ...], finds: bool) -> None:
+    assert matches("orders-1", allowed) is not finds
 
 
 def test_the_cure_is_what_is_missing() -> None:

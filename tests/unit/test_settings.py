@@ -16,8 +16,9 @@ def test_defaults() -> None:
 
 
 def test_what_is_allowed() -> None:
-    settings = read_settings(NEEDED | {"ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline"})
-    assert settings.allow == Policy(("kafka", "registry.example/team/*"), ("pipeline",))
+    settings = read_settings(NEEDED | {
+        "ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline", "ALLOW_SECRETS": "a, b-*"})
+    assert settings.allow == Policy(("kafka", "registry.example/team/*"), ("pipeline",), ("a", "b-*"))
 
 
 @pytest.mark.parametrize(("watch", "watched"), [

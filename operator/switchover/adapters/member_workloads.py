@@ -95,7 +95,7 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         annotated=bool(annotations),
         claimed_by=annotations.get(names.CLAIM, ""),
         marks=ownership.marks(found),
-        managers=ownership.managers(found),
+        managers=ownership.managers(found, every_place=True),
         owner=ownership.owner(found),
         autoscalers=_autoscalers(kind, metadata["name"], by_kind),
         budgets={each["metadata"]["name"]: (each.get("status") or {}).get("disruptionsAllowed", 0) for each in budgets},

@@ -1,12 +1,16 @@
 """Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, the controller that owns it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from switchover import documents
 from switchover.core.gitops import MARKS
+from switchover.core.strategic_merge import MERGE_KEYS
 from switchover.core.workloads import Manager
+
+DEEPEST = 32
+"""Levels of a template that are looked at: it has fewer."""
 
 
 def marks(found: Mapping[str, Any]) -> dict[str, str]:
@@ -20,11 +24,13 @@ ROLLS_BY = frozenset({"f:updateStrategy", "f:strategy", "f:minReadySeconds", "f:
 """What says how the pods of a workload are replaced."""
 
 
-def managers(found: Mapping[str, Any]) -> tuple[Manager, ...]:
-    """The entries of managedFields that own something of the parts that a migration changes or freezes."""
+def managers(found: Mapping[str, Any], *, every_place: bool = False) -> tuple[Manager, ...]:
+    """The entries of managedFields that own something of the parts that a migration changes or freezes; with `every_place`
+    each place of the template is one, in the words of `places.words`."""
     entries = []
     for entry in found["metadata"].get("managedFields") or ():
-        parts = _parts((entry.get("fieldsV1") or {}).get("f:spec") or {})
+        spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        parts = _parts(spec) | ({*_places(spec.get("f:template") or {}, "", "")} if every_place else set())
         if parts:
             time = entry.get("time")
             entries.append(Manager(
@@ -52,15 +58,33 @@ def _parts(fields: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(part for part, owns in owned.items() if owns) | own
 
 
+def _places(fields: Mapping[str, Any], at: str, name: str, depth: int = DEEPEST) -> Iterator[str]:
+    for key, inner in fields.items() if depth and isinstance(fields, Mapping) else ():
+        step = key.removeprefix("f:")
+        if key.startswith("f:"):
+            place = f"{at}.{step}" if at else step
+        elif (item := _item(key, MERGE_KEYS.get(name, ""))) is not None:
+            place = f"{at}[{item}]"
+        else:
+            continue
+        yield place
+        yield from _places(inner, place, step, depth - 1)
+
+
 def _named(key: str) -> str:
     """The name in a key such as `k:{"name":"kafka"}`; "" for every other key, which its manager may have made up."""
+    return str(_item(key, "name") or "")
+
+
+def _item(key: str, by: str) -> Any:
+    """The value that tells an item apart in a key such as `k:{"name":"kafka"}`; None for every other key."""
     if not key.startswith("k:"):
-        return ""
+        return None
     try:
         found = documents.parsed(key[2:])
     except ValueError:
-        return ""
-    return str(found.get("name", "")) if isinstance(found, dict) else ""
+        return None
+    return found.get(by) if isinstance(found, dict) else None
 
 
 def owner(found: Mapping[str, Any]) -> str:

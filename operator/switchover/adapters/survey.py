@@ -107,15 +107,15 @@ class KubernetesSurvey:
         return frozenset(claim["spec"]["storageClassName"] for claim in claims
                          if claim["spec"].get("storageClassName") and claim.get("status", {}).get("phase") == "Bound")
 
-    async def try_patch(self, stateful_set: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
+    async def try_patch(self, kind: str, name: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
         """JSON patch with dryRun=All: admission judges and changes it, and nothing is stored."""
         body = [dict(operation) for operation in operations]
-        path = self._server.path("apps/v1", "StatefulSet", stateful_set)
+        path = self._server.path("apps/v1", kind, name)
         try:
             found = await self._server.request("PATCH", path, body, content_type=JSON_PATCH,
                                                field_manager=FIELD_MANAGER, dry_run="All")
         except (NotFound, Conflict) as error:
-            raise Fenced(f"StatefulSet {stateful_set} is not what was read: {error}") from None
+            raise Fenced(f"{kind} {name} is not what was read: {error}") from None
         return TemplateChange(found["spec"]["template"], found["spec"].get("updateStrategy") or {})
 
     async def time(self) -> float:

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from switchover.api.kafka_migration import ZooKeeperConnection
 from switchover.api.meta import (
@@ -19,6 +19,7 @@ from switchover.api.meta import (
 )
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Told, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
+from switchover.api.template_patch import LONGEST, is_patch
 
 
 class WorkloadKind(StrEnum):
@@ -42,7 +43,7 @@ class EnvironmentVariable(Model):
 
 
 class ContainerChange(Model):
-    """What changes in the container that holds the consumer; what is not named stays as it is."""
+    """What changes in the container that holds the consumer, and by a patch around it; what is not named stays as it is."""
 
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The new image."""
@@ -50,6 +51,9 @@ class ContainerChange(Model):
     """Variables that are added or replaced."""
     args: Annotated[tuple[Annotated[str, Field(max_length=4096)], ...], Field(max_length=64)] | None = None
     """The new arguments, all of them."""
+    patch: Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(is_patch)] | None = None
+    """A strategic merge patch of the pod template, YAML or JSON, as kubectl patch understands it: for what is configured by
+    a ConfigMap, a Secret, another volume or an init container. Image, env and args are laid over it."""
 
 
 class Workload(Model):

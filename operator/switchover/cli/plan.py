@@ -88,8 +88,7 @@ async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_ri
     """
     of_cluster, of_group = (RIGHTS, GROUP_RIGHTS) if asks_rights else ({}, {})
     workloads = KubernetesWorkloads(server, clock)
-    claim = ((found.resource.get("spec") or {}).get("audit") or {}).get("claim", "")
-    policy = Policy(images=("*",), claims=(claim,))            # what the chart allows is not known here
+    policy = Policy(images=("*",), claims=("*",), secrets=("*",))            # what the chart allows is not known here
     if found.kind is KAFKA_MIGRATION:
         clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock)
         return await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)

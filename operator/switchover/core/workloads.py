@@ -10,7 +10,8 @@ class Manager:
     """An entry of an object's managedFields: who wrote which of the parts that matter here, and when last.
 
     `parts` are of: volumes, mounts, command, annotations (of its pods), strategy, replicas, and of each container "image of
-    app", "env of app" and "args of app". `subresource` is "scale" for autoscalers and kubectl scale.
+    app", "env of app" and "args of app"; of a group's workload also each place of the template ("spec.volumes[config]").
+    `subresource` is "scale" for autoscalers and kubectl scale.
     """
 
     name: str

@@ -1,24 +1,37 @@
-"""The change of one container in a workload's template, and the way back to exactly what was there.
+"""The change of a workload's template, and the way back to exactly what was there.
 
-Only image, variables and arguments of the named container are written; whatever else somebody changes in the template
-meanwhile stays theirs. A JSON patch and not server-side apply: apply cannot replace a variable that has a `valueFrom` (it
-merges the two, and the API server refuses a variable with both), nor give a field back to whom it took it from.
+Only image, variables and arguments of the named container are written, and the places that a patch changes (places.py);
+whatever else somebody changes in the template meanwhile stays theirs. A JSON patch and not server-side apply: apply cannot
+replace a variable that has a `valueFrom` (it merges the two, and the API server refuses a variable with both), nor give a
+field back to whom it took it from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
 from switchover.api.consumer_group_migration import ContainerChange
+from switchover.api.template_patch import parsed
 from switchover.core import names
 from switchover.core.effects import Patch
+from switchover.core.groups.places import Item, Place, differences, found, is_there, operations, outermost, words
 from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.strategic_merge import BadPatch, merged
 
 FIELDS = ("image", "env", "args")
 
 
 class Unsupported(Exception):
     """This workload cannot be moved; the message says why and what to change."""
+
+
+class Wanted(dict[str, Any]):
+    """The template that a workload is to have in one mode, and those of all its modes, original first: where they differ is
+    what the migration changes."""
+
+    def __init__(self, template: Mapping[str, Any], modes: Iterable[Mapping[str, Any]]) -> None:
+        super().__init__(template)
+        self.modes = tuple(modes)
 
 
 def container_of(template: Mapping[str, Any], name: str) -> tuple[int, Mapping[str, Any]]:
@@ -33,8 +46,12 @@ def container_of(template: Mapping[str, Any], name: str) -> tuple[int, Mapping[s
 
 def changed(template: Mapping[str, Any], container: str, change: ContainerChange) -> dict[str, Any]:
     """A copy of the template with the change, as the API server would keep it. Raises Unsupported."""
-    index, _ = container_of(template, container)
-    whole = deepcopy(dict(template))
+    container_of(template, container)
+    whole = _patched(template, change)
+    try:
+        index, _ = container_of(whole, container)
+    except Unsupported:
+        raise Unsupported(f"its patch takes the consumer's container {container} away") from None
     target = whole["spec"]["containers"][index]
     if change.image is not None:
         target["image"] = change.image
@@ -54,17 +71,47 @@ def _merged(variables: list[dict[str, Any]], change: ContainerChange) -> list[di
     return [*(new.get(item["name"], item) for item in variables), *(new[name] for name in new if name not in known)]
 
 
+def _patched(template: Mapping[str, Any], change: ContainerChange) -> dict[str, Any]:
+    if change.patch is None:
+        return deepcopy(dict(template))
+    try:
+        return merged(template, parsed(change.patch))
+    except BadPatch as error:
+        raise Unsupported(f"its patch cannot be applied: {error}") from None
+
+
 def differing(workload: MemberWorkload, container: str, wanted: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which of image, env and args of the container are not those of the `wanted` template; all, when it is not there.
+    """Which of image, env and args of the container, and of the places that a patch changes, are not those of the `wanted`
+    template.
 
     In the words that managedFields are read in (`Manager.parts`), so that `gitops.last_writer` tells who wrote them.
     """
-    _, target = container_of(wanted, container)
-    try:
-        _, live = container_of(workload.template, container)
-    except Unsupported:
-        live = {}
-    return tuple(f"{field} of {container}" for field in FIELDS if live.get(field) != target.get(field))
+    container_of(wanted, container)
+    return tuple(_words(place) for place in _differing(workload, container, wanted))
+
+
+def _differing(workload: MemberWorkload, container: str, wanted: Mapping[str, Any]) -> Iterator[Place]:
+    """Where nothing tells what other modes have, every difference in the container's fields counts."""
+    modes = wanted.modes if isinstance(wanted, Wanted) else (wanted, workload.template)
+    for place in places(container, wanted):
+        live, target = found(workload.template, place), found(wanted, place)
+        if not is_there(live, target, [found(mode, place) for mode in modes], place[-1]):
+            yield place
+
+
+def places(container: str, wanted: Mapping[str, Any]) -> tuple[Place, ...]:
+    """What of the template is the migration's: the container's fields, and where its modes differ."""
+    modes = wanted.modes if isinstance(wanted, Wanted) else ()
+    own: list[Place] = [("spec", "containers", Item("name", container), field) for field in FIELDS]
+    return outermost([*own, *(place for mode in modes for place in differences(modes[0], mode))])
+
+
+def _words(place: Place) -> str:
+    match place:
+        case ("spec", "containers", Item(value=container), field) if field in FIELDS:
+            return f"{field} of {container}"
+        case _:
+            return words(place)
 
 
 EMPTY: Mapping[str, Any] = {"op": "test", "path": "/spec/replicas", "value": 0}
@@ -73,23 +120,19 @@ EMPTY: Mapping[str, Any] = {"op": "test", "path": "/spec/replicas", "value": 0}
 
 def write(workload: MemberWorkload, container: str, wanted: Mapping[str, Any], purpose: str,
           *held: Mapping[str, Any]) -> Patch:
-    """Give the container the fields that it has in the `wanted` template: the change on the way forward, the original or
-    the intermediate on the way back.
+    """Give the template what the `wanted` one has in the places that are the migration's: the change on the way forward, the
+    original or the intermediate on the way back.
 
     `held` are the operations that keep its pods from being replaced at once (deployment.py, stateful_set.py) or that test
     that it has none: the API server refuses the whole (Fenced) where they do not hold. Raises Unsupported when the container
     is gone.
     """
-    index, live = container_of(workload.template, container)
-    _, target = container_of(wanted, container)
-    at = f"/spec/template/spec/containers/{index}"
-    operations: list[Mapping[str, Any]] = [unchanged(workload), *held]
-    for field in FIELDS:
-        if field in target and live.get(field) != target[field]:
-            operations.append({"op": "add", "path": f"{at}/{field}", "value": target[field]})
-        elif field in live and field not in target:
-            operations.append({"op": "remove", "path": f"{at}/{field}"})
-    return patch(workload, operations, purpose)
+    container_of(workload.template, container)
+    container_of(wanted, container)
+    template = deepcopy(dict(workload.template))
+    written = [each for place in _differing(workload, container, wanted)
+               for each in operations(template, wanted, place, "/spec/template")]
+    return patch(workload, [unchanged(workload), *held, *written], purpose)
 
 
 # --- what is kept, and whose it is --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload
 from switchover.coordination.world import World
-from switchover.core.groups.change import Unsupported, changed, differing
+from switchover.core.groups.change import Unsupported, Wanted, changed, differing
 from switchover.core.groups.coordination.members import Consumer, Members, consumers
 from switchover.core.groups.facts import (
     LEFT,
@@ -70,6 +70,7 @@ class Facts:
     offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
     unchecked: Observed[tuple[str, ...]] = NOT_ASKED             # Secrets with which servers may show any name
     missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # in Preflight only: "patch deployments.apps"
+    trials: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED    # in Preflight only, by name: the template
     zookeeper: Observed[World] = NOT_ASKED                       # with coordination only, as all that follows
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
     quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
@@ -137,10 +138,10 @@ class Picture:
         kept = self.facts.fleet.value.originals.get(name) if isinstance(self.facts.fleet, Known) else None
         if kept is None:
             return None
-        workload = self.workload(name)
-        change = workload.template if mode == TARGET else workload.bridge or workload.template
-        original: Mapping[str, Any] = kept["template"]
-        return original if mode == ORIGINAL else changed(original, workload.container, change)
+        workload, original = self.workload(name), kept["template"]
+        modes = {ORIGINAL: original, TARGET: changed(original, workload.container, workload.template),
+                 INTERMEDIATE: changed(original, workload.container, workload.bridge or workload.template)}
+        return Wanted(modes[mode], modes.values())
 
     def live_mode(self, name: str) -> str:
         """The mode whose template a workload has now; "" for none of them, or where it cannot be told.

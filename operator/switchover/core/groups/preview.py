@@ -2,21 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from switchover.api.consumer_group_migration import Workload
 from switchover.core.groups import slots
 from switchover.core.groups.change import FIELDS, Unsupported, changed, container_of
 from switchover.core.groups.picture import Picture
+from switchover.core.groups.places import Item, Place, differences, found, leaves, words
 from switchover.core.kraft.preview import shown
 from switchover.core.observed import Known
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPreview:
-    """One workload: its pods, how often each is replaced, and what its container becomes, template by template.
+    """One workload: its pods, how often each is replaced, and what its template becomes, change by change.
 
-    `changes` has the lines that go and come (`- image=…`, `+ image=…`) of each; secret values are hidden.
+    `changes` has the lines that go and come (`- image=…`, `+ spec.volumes[config].configMap.name=…`) of each; secret values
+    are hidden.
     """
 
     name: str
@@ -55,19 +58,33 @@ def _changes(workload: Workload, template: Mapping[str, Any]) -> Mapping[str, tu
     for name, change in wanted.items():
         if change is not None:
             try:
-                lines = _difference(template, changed(template, workload.container, change), workload.container)
+                lines = difference(template, changed(template, workload.container, change), workload.container)
             except Unsupported as why:
                 lines = iter((str(why),))
             found[name] = tuple(lines)
     return found
 
 
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any], container: str) -> Iterator[str]:
+def difference(before: Mapping[str, Any], after: Mapping[str, Any], container: str) -> Iterator[str]:
+    """The lines that go and come, first of the container's own settings and then of each place of the template."""
     old, new = (_settings(container_of(template, container)[1]) for template in (before, after))
     for key in sorted({*old, *new}):
         for sign, side in (("-", old), ("+", new)):
             if key in side and old.get(key) != new.get(key):
                 yield f"{sign} {key}={shown(key, side[key])}"
+    own: list[Place] = [("spec", "containers", Item("name", container), field) for field in FIELDS]
+    for place in differences(before, after):
+        if not any(place[:len(each)] == each for each in own):
+            yield from (f"{sign} {words(each)}={shown(_secret(each), value)}"
+                        for sign, side in (("-", before), ("+", after)) for each, value in leaves(found(side, place), place))
+
+
+def _secret(place: Place) -> str:
+    """By what a value may be told to be secret: the variable or annotation that it is of, and not the path to it."""
+    for step, following in pairwise(place):
+        if step == "env" and isinstance(following, Item):
+            return str(following.value)
+    return str(place[-1]) if place[:2] == ("metadata", "annotations") else ""
 
 
 def _settings(container: Mapping[str, Any]) -> Mapping[str, str]:

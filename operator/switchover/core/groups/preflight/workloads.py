@@ -1,17 +1,21 @@
 """The workloads whose pods are to be moved: there, movable, nobody else's, and with the size that they should have (P20)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
-from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
 from switchover.core import gitops
 from switchover.core.gate import Verdict, fail, unknown, wait, warn
-from switchover.core.groups import autoscalers, deployment
+from switchover.core.groups import autoscalers, bounds, deployment
 from switchover.core.groups.change import Unsupported, changed, container_of
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check, workloads
+from switchover.core.groups.trials import trials_of
 from switchover.core.groups.workloads import MemberWorkload
-from switchover.core.observed import Known
+from switchover.core.kraft.preflight.reading import several
+from switchover.core.observed import Known, Unknown
+from switchover.core.policy import Policy, allow, matches
 
 
 def find_unmovable(picture: Picture) -> Iterator[Verdict]:
@@ -29,7 +33,7 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             if workload.kind is WorkloadKind.DEPLOYMENT and picture.rolls:
                 deployment.check_movable(source, in_place=picture.in_place)
             if picture.replaces:
-                yield from _changes_nothing(workload, source)
+                yield from _changes_wrongly(workload, source)
         except Unsupported as error:
             yield fail("WorkloadUnsupported", f"{source}: {error}", subject=workload.name, unblocks="change it as said")
         if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:
@@ -77,17 +81,23 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
                 " StatefulSets", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
 
 
-def _changes_nothing(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
-    """What cannot be told from what was before it is never seen to be done."""
-    before = source.template
+def _changes_wrongly(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
+    """Nothing, since what cannot be told from what was before it is never seen to be done; or more than a patch may."""
+    modes = [source.template]
     for name, change in (("bridge", workload.bridge), ("template", workload.template)):
         if change is None:
             continue
         after = changed(source.template, workload.container, change)
-        if after == before:
+        if after == modes[-1]:
             yield fail("NothingToChange", f"the {name} of spec.workloads {workload.name} changes nothing",
-                       subject=workload.name, unblocks="name the image, variables or arguments that make the difference")
-        before = after
+                       subject=workload.name,
+                       unblocks="name the image, variables, arguments or the patch that make the difference")
+        alone = changed(source.template, workload.container, ContainerChange(patch=change.patch))
+        for why in (*bounds.beyond(source.template, alone),
+                    *(each for mode in modes for each in bounds.reordered(mode, after, workload.container))):
+            yield fail("WorkloadUnsupported", f"the patch in {name} of spec.workloads {workload.name} changes {why}",
+                       subject=workload.name, unblocks="change the workload itself, or leave it out of the patch")
+        modes.append(after)
 
 
 def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
@@ -101,14 +111,58 @@ def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
             if change is not None and change.image is not None:
                 field = f"spec.workloads[{workload.name}].{name}.image"
                 yield from picture.policy.find_image(field, change.image, present)
-    audit, claims = picture.spec.audit, picture.policy.claims
+            if workload.name in there and change is not None and change.patch is not None:
+                with suppress(Unsupported):
+                    yield from _brought_in(picture.policy, workload, name, change, there[workload.name].template)
+    audit = picture.spec.audit
     if audit.enabled and audit.image is not None and audit.claim is not None:
         yield from picture.policy.find_image("spec.audit.image", audit.image)
-        if audit.claim not in claims:
-            yield fail("ClaimNotAllowed", f"the audit is to use volume claim {audit.claim}, which the chart does not allow",
-                       subject="spec.audit.claim", observed=audit.claim, threshold=", ".join(claims) or "none",
-                       unblocks="whoever installed the chart allows it: helm upgrade … --set"
-                       f" 'allow.claims={{{audit.claim}}}'")
+        yield from _find_claim(picture.policy, "spec.audit.claim", audit.claim)
+
+
+def _brought_in(policy: Policy, workload: Workload, name: str, change: ContainerChange,
+                before: Mapping[str, Any]) -> Iterator[Verdict]:
+    """What the patch alone brings in: the image that is named beside it replaces its own."""
+    field, after = f"spec.workloads[{workload.name}].{name}.patch", changed(before, workload.container, change)
+    for container, image, present in bounds.images(before, after):
+        if container != f"containers[{workload.container}]" or change.image is None:
+            yield from policy.find_image(f"{field} of {container}", image, present)
+    for claim in bounds.claims(before, after):
+        yield from _find_claim(policy, field, claim)
+    for secret in bounds.secrets(before, after):
+        if not matches(secret, policy.secrets):
+            yield fail("SecretNotAllowed", f"{field} brings in Secret {secret}, which the chart does not allow",
+                       subject=field, observed=secret, threshold=", ".join(policy.secrets) or "none",
+                       unblocks=allow("secrets", secret))
+
+
+def _find_claim(policy: Policy, field: str, claim: str) -> Iterator[Verdict]:
+    if not matches(claim, policy.claims):
+        yield fail("ClaimNotAllowed", f"{field} names volume claim {claim}, which the chart does not allow", subject=field,
+                   observed=claim, threshold=", ".join(policy.claims) or "none", unblocks=allow("claims", claim))
+
+
+def find_refused_change(picture: Picture) -> Iterator[Verdict]:
+    """Each change of a template, as the API server and its admission would make it: a dry run."""
+    told = picture.facts.trials
+    for trial in (each for source in workloads(picture) if picture.replaces
+                  for each in trials_of(picture.workload(source.name), source)):
+        not_made = Unknown(f"no dry run was made on {trial.source}")
+        outcome = told.value.get(trial.name, not_made) if isinstance(told, Known) else told
+        workload, _, name = trial.name.rpartition(".")
+        change = f"the {name} of spec.workloads {workload}"
+        if isinstance(outcome, Known):
+            if otherwise := trial.kept_otherwise(outcome.value):
+                yield fail("ChangeUndone", f"of {change} the API server or its admission keeps something else at"
+                           f" {several(otherwise)}", subject=workload, observed=several(otherwise),
+                           unblocks="write there what it keeps, as kubectl get --output yaml shows it; or have the mutating"
+                           " webhook leave that workload alone")
+        elif outcome.refused:
+            yield fail("ChangeRefused", f"{change} is refused: {outcome.why}", subject=workload,
+                       unblocks="correct what validation does not like, or have the policy or webhook allow it for"
+                       " Switchover's account")
+        else:
+            yield unknown("NotObserved", outcome.why, subject=workload)
 
 
 def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
@@ -142,7 +196,8 @@ def find_lease(picture: Picture) -> Iterator[Verdict]:
 MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved")
 CHECKS = (
     MOVABLE,
-    check("Allowed", find_not_allowed, "images and volume claims are those that the chart allows"),
+    check("Allowed", find_not_allowed, "images, volume claims and Secrets are those that the chart allows"),
+    check("TemplateChange", find_refused_change, "a dry run of each change of a template succeeds"),
     check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
     check("GitOps", find_gitops, "nobody puts back what is changed"),
     check("Lease", find_lease, "no other migration of the group is under way"),
