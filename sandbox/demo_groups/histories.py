@@ -59,6 +59,10 @@ class Span:
     deliveries: int = 0
     duplicates: int = 0
     """Records that were delivered and had been before."""
+    stood: float = 0.0
+    """Seconds in which a partition had a record and nobody delivered, of all partitions together."""
+    pods: int = 0
+    """Members that were first given a partition."""
 
     @property
     def longest_gap(self) -> float:
@@ -68,6 +72,7 @@ class Span:
 def between(directory: Path, group: str, start: float, end: float) -> Span:
     """What the histories tell of that time."""
     offset, last, stories, span = None, 0.0, dict[Partition, Waiting](), Span()
+    members = set[str]()
     owners, delivered = dict[Partition, str](), defaultdict[Partition, Ranges](Ranges)
     for event in _reading(directory, group).events():
         offset = event.wall - event.mono if offset is None else offset
@@ -79,6 +84,8 @@ def between(directory: Path, group: str, start: float, end: float) -> Span:
             before = owners.get(event.partition, event.by.member)
             owners[event.partition] = event.by.member
             span.claims += within
+            span.pods += within and event.by.member not in members
+            members.add(event.by.member)
             span.moves += within and before != event.by.member
         if event.kind is Kind.DELIVERED:
             again = [each for one in event.ranges for each in delivered[event.partition].add(*one)]
@@ -89,6 +96,7 @@ def between(directory: Path, group: str, start: float, end: float) -> Span:
     for partition, waiting in stories.items():
         gap = waiting.longest(partition, last)
         span.gaps[partition] = gap.seconds if gap is not None else 0.0
+        span.stood += waiting.stood
     return span
 
 

@@ -1,15 +1,18 @@
-"""12 members on 60 partitions change their protocol by a plain rolling update, and by Switchover: both in one run.
+"""12 members on 60 partitions change their protocol by a plain rolling update, and by Switchover in batches of two and of
+four; then a migration is rolled back with six of them moved: all in one run.
 
 python -m demo_groups.measure (what it printed is in docs/measurements.md). Needs what `make images-groups` builds.
 """
 
+import json
 import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -47,25 +50,54 @@ def main() -> int:
     world.deploy(cluster, screen.say, world.LARGE)
     migration.install_operator(cluster)
     time.sleep(CALM_SECONDS)
+    def told(story: stories.Story, *each: Callable[[Mapping[str, Any]], None]) -> None:
+        follow(cluster, story, screen.say, *each)
+
     rolls = [
         _measured(cluster, "plain, to consumer", lambda: _plain(cluster, "consumer")),
         _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
-        _measured(cluster, "Switchover, to consumer", lambda: follow(cluster, stories.PROTOCOL_UPGRADE, screen.say)),
+        _measured(cluster, "Switchover, batches of 2", lambda: told(stories.PROTOCOL_UPGRADE)),
+        _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
+        _measured(cluster, "Switchover, batches of 4", lambda: told(_upgrade("byfours", 4))),
+        _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
+        _measured(cluster, "Switchover, rolled back with 6 moved", lambda: told(
+            replace(_upgrade("rolledback", 4), end="RolledBack"), _turn(cluster, 6))),
     ]
     world.stop_traffic(cluster)
     histories.collect(cluster, DIRECTORY)
     report = histories.judge(DIRECTORY, GROUP, PARTITIONS)
     table = Table(title="12 members, 60 partitions", title_justify="left")
-    for column in ("roll", "seconds", "longest gap of a partition", "median of the partitions", "rebalances", "claims"):
+    for column in ("roll", "seconds", "longest gap of a partition", "median of the partitions", "partition-seconds", "pods",
+                   "rebalances", "claims", "duplicates"):
         table.add_column(column)
     for roll in rolls:
         span = histories.between(DIRECTORY, GROUP, roll.start, roll.end)
         table.add_row(roll.name, f"{roll.end - roll.start - CALM_SECONDS:.0f}", f"{span.longest_gap:.2f} s",
-                      f"{statistics.median(span.gaps.values()):.2f} s", str(roll.rebalances), str(span.claims))
-    Console(width=140).print(table)
+                      f"{statistics.median(span.gaps.values()):.2f} s", f"{span.stood:.0f}", str(span.pods),
+                      str(roll.rebalances), str(span.claims), str(span.duplicates))
+    Console(width=170).print(table)
     for line in report.lines():
         screen.say(line)
     return 1 if report.faults else 0
+
+
+def _upgrade(name: str, pods: int) -> stories.Story:
+    """The demo's, in batches of so many after its canary of two."""
+    rollout = {"steps": [{"pods": 2, "bakeSeconds": 10}, {"pods": pods, "bakeSeconds": 5}]}
+    upgrade = stories.PROTOCOL_UPGRADE
+    return replace(upgrade, name=name, spec={**upgrade.spec, "rollout": rollout})
+
+
+def _turn(cluster: Cluster, moved: int) -> Callable[[Mapping[str, Any]], None]:
+    """Asks for the rollback as soon as so many pods have moved and their batch is done."""
+    def each(resource: Mapping[str, Any]) -> None:
+        slots = resource.get("status", {}).get("slots", [])
+        done = sum(slot.get("assigned") == "Target" and slot.get("settled", True) for slot in slots)
+        if done >= moved and resource["spec"].get("desiredState") != "RolledBack":
+            cluster.kubectl("patch", "cgmig", resource["metadata"]["name"], "--type", "merge",
+                            "--patch", json.dumps({"spec": {"desiredState": "RolledBack"}}))
+
+    return each
 
 
 def _measured(cluster: Cluster, name: str, roll: Callable[[], object]) -> Roll:

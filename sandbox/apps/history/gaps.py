@@ -17,6 +17,8 @@ class Waiting:
         self._acknowledged = self._delivered = -1
         self._before: Process | None = None
         self._longest: Gap | None = None
+        self.stood = 0.0
+        """Seconds in all gaps together."""
 
     def claim(self, event: Event) -> None:
         if self._quiet_since is None:
@@ -43,5 +45,6 @@ class Waiting:
         if self._quiet_since is None or self._waiting_since is None:
             return
         start = max(self._quiet_since, self._waiting_since, self._since)
+        self.stood += until - start if until - start > SPAN else 0.0
         if until - start > (self._longest.seconds if self._longest else SPAN):
             self._longest = Gap(partition, start, until, self._before, after)
