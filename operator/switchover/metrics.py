@@ -22,6 +22,8 @@ from switchover.ports import Migrations
 
 METRICS = {**kraft.METRICS, **groups.METRICS, **LAG_METRICS, **figures.METRICS}
 INFO = "switchover_migration_info"
+FAILURES = ("fenced", "unreachable", "refused", "defect", "watch")
+OUTCOMES = ("sent", "failed")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 _noticed: ContextVar[float | None] = ContextVar("noticed", default=None)
@@ -113,6 +115,13 @@ class Metrics:
         self.failures = Counter(
             "switchover_pass_failures", "Passes and watches that ended in an error", labelnames=("kind",), registry=registry
         )
+        self._notifications = Counter(
+            "switchover_notifications", "Messages to the webhook, by whether it took them", labelnames=("outcome",),
+            registry=registry)
+        for kind in FAILURES:                                    # from 0 on: an increase from nothing is none for Prometheus
+            self.failures.labels(kind)
+        for outcome in OUTCOMES:
+            self._notifications.labels(outcome)
         self.oldest_pass = Gauge(
             "switchover_oldest_pass_age_seconds",
             "Time since the end of the last pass of the resource of a kind that was served longest ago",
@@ -126,6 +135,10 @@ class Metrics:
     def notice(self, at: float) -> None:
         """The pass that starts in this context answers to something noticed at that time."""
         _noticed.set(at)
+
+    def notified(self, taken: bool) -> None:
+        """The webhook took a message, or it is lost."""
+        self._notifications.labels(OUTCOMES[not taken]).inc()
 
     def recorded(self) -> None:
         """A decision is on record; only the first one of a pass counts."""

@@ -3,12 +3,13 @@
 Every method has a time limit of its own and raises one of the three errors below, never a client library's.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
+from switchover.core.calls import Call
 from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.core.figures import Figure
 from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
@@ -492,6 +493,18 @@ class Telemetry(Protocol):
 
     def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
         """The figures of a migration after a pass, and the seconds that each gate has made it wait since the last."""
+        ...
+
+
+Undelivered = Callable[[str], Awaitable[None]]
+"""Told why a message was not taken, which holds no secret. Never raises."""
+
+
+class Notify(Protocol):
+    """Somebody outside who wants news of the migrations of one kind in one namespace."""
+
+    def __call__(self, name: str, uid: str, call: Call, undelivered: Undelivered) -> None:
+        """Tell of the call if it is news. Never raises, and never waits for who is told."""
         ...
 
 

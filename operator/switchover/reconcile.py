@@ -8,12 +8,13 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from switchover.api.status import Direction
-from switchover.core.calls import Call, calls_of
+from switchover.core.calls import Call, calls_of, stopped
 from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.figures import waits_of
@@ -26,7 +27,7 @@ from switchover.core.plan import Decision, decide
 from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
 from switchover.core.status import linked, spent_of
 from switchover.defects import place_of
-from switchover.ports import Clock, Fenced, Migrations, Refused, Telemetry, Unreachable, Workloads
+from switchover.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
 
 LEASE_SECONDS = 30
 HEARTBEAT_SECONDS = 30.0
@@ -85,15 +86,16 @@ class _Memory(Generic[M, P]):
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
     last_record: float = 0.0
-    called: dict[tuple[str, str], float] = field(default_factory=dict)       # when people were last called for what
 
 
 class Reconciler(Generic[M, P]):
     """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `docs` is
-    the address of a copy of docs/ to which the status links; "": none is known."""
+    the address of a copy of docs/ to which the status links; "": none is known. `notify` is told what people are called for,
+    beside Events."""
 
     def __init__(self, kind: Kind[M, P], namespace: str, identity: str, migrations: Migrations, workloads: Workloads,
-                 connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "") -> None:
+                 connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "",
+                 notify: Notify | None = None) -> None:
         self._kind = kind
         self._namespace = namespace
         self._identity = identity
@@ -103,7 +105,9 @@ class Reconciler(Generic[M, P]):
         self._clock = clock
         self._telemetry = telemetry
         self._docs = docs
+        self._notify = notify
         self._memories: dict[str, _Memory[M, P]] = {}
+        self._called: dict[str, dict[tuple[str, str], float]] = {}   # when people were last called for what of a migration
         self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen
 
     async def reconcile(self, name: str) -> float:
@@ -232,16 +236,18 @@ class Reconciler(Generic[M, P]):
             logger.info("recorded: %s", decision.note, extra=self._about(metadata.name))
             await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
         for call in calls_of(migration.status, after.status) if writes else ():
-            await self._call(metadata.name, metadata.uid, call, memory.called)
+            await self._call(metadata.name, metadata.uid, call)
         return True
 
-    async def _call(self, name: str, uid: str, call: Call, called: dict[tuple[str, str], float]) -> None:
+    async def _call(self, name: str, uid: str, call: Call) -> None:
         """Call people for what is on record now, unless they were called for it lately."""
-        key, now = (call.reason, call.about), self._clock.now()
+        key, now, called = (call.reason, call.about), self._clock.now(), self._called.setdefault(name, {})
         if now - called.get(key, -CALL_AGAIN_SECONDS) < CALL_AGAIN_SECONDS:
             return
         called[key] = now
         await self._announce(name, uid, call.reason, call.message, warning=call.warning)
+        if self._notify is not None:
+            self._notify(name, uid, call, partial(self._announce, name, uid, "NotificationFailed", warning=True))
 
     async def _announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         """Events are for people: one that cannot be written stops nothing."""
@@ -323,7 +329,7 @@ class Reconciler(Generic[M, P]):
         metadata = raw["metadata"]
         if (status := stopped_status(raw, reason, why, self._clock.now())) is not None:
             await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
-            await self._announce(name, metadata["uid"], reason, why, warning=True)
+            await self._call(name, metadata["uid"], stopped(reason, why))
 
     def _is_over(self, migration: M) -> bool:
         """The plan's end is on record, the spec is the one that it speaks of, and nobody wanted something else when it was
@@ -350,6 +356,7 @@ class Reconciler(Generic[M, P]):
         return self._memories[name]
 
     async def _forget(self, name: str) -> None:
+        self._called.pop(name, None)
         if (memory := self._memories.pop(name, None)) is not None:
             await memory.observer.close()
 

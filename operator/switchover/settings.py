@@ -1,9 +1,13 @@
 """What the operator is told through its environment."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from switchover.core.message import SLACK, read_template
 from switchover.core.policy import Policy
 
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
@@ -22,7 +26,8 @@ class Settings:
 
     `namespace` is that of its own pod; it serves what lives in `watched`, where EVERYWHERE alone is all namespaces, and
     touches no other. Of the resources it serves those of `kinds`, and watches no others; `identity` names this instance in
-    Leases; `kubeconfig` is empty in a pod, where the service account counts.
+    Leases; `kubeconfig` is empty in a pod, where the service account counts. `webhook` is the file that holds a webhook's
+    address, None where there is none, `webhook_template` what it is sent.
     """
 
     namespace: str
@@ -37,6 +42,8 @@ class Settings:
     metrics_port: int
     log_level: str
     json_logs: bool
+    webhook: Path | None
+    webhook_template: Mapping[str, Any]
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -53,6 +60,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | ALLOW_SECRETS | Secrets that a patch of a template may bring in   | none    |
     | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
     | DOCS         | the address of a copy of docs/, for links to runbooks | none: as in the sources |
+    | WEBHOOK_FILE | the file that holds the address of a webhook          | none: no webhook |
+    | WEBHOOK_TEMPLATE | the JSON object that it is sent (`core.message`)  | Slack's |
     | KUBECONFIG   | file with the API server's address and credentials | the pod's service account |
     | PROBE_PORT   | port of the liveness probe                         | 8080    |
     | METRICS_PORT | port of the Prometheus metrics                     | 9090    |
@@ -73,6 +82,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         metrics_port=_port(environment, "METRICS_PORT", 9090),
         log_level=_choice(environment, "LOG_LEVEL", "INFO", LOG_LEVELS),
         json_logs=_choice(environment, "LOG_FORMAT", "json", ("json", "text")) == "json",
+        webhook=Path(file) if (file := environment.get("WEBHOOK_FILE", "").strip()) else None,
+        webhook_template=_template(environment, "WEBHOOK_TEMPLATE"),
     )
     if settings.probe_port == settings.metrics_port:
         raise BadSettings(f"PROBE_PORT and METRICS_PORT are both {settings.probe_port}; they must differ")
@@ -112,6 +123,14 @@ def _address(environment: Mapping[str, str], name: str) -> str:
     if value and (len(value) > 400 or re.fullmatch(r"https?://[!-~]+", value) is None):
         raise BadSettings(f"{name} is {value[:60]!r}; it must be an address such as https://git.example.com/docs")
     return value
+
+
+def _template(environment: Mapping[str, str], name: str) -> Mapping[str, Any]:
+    text = environment.get(name, "").strip()
+    try:
+        return read_template(text) if text else SLACK
+    except ValueError as error:
+        raise BadSettings(f"{name} {error}; it must be a JSON object such as {json.dumps(SLACK)}") from None
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:

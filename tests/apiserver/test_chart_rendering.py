@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
 from switchover.cli.operators import OPERATOR
 from switchover.core.kraft.names import CONTROLLERS_LABEL
+from switchover.core.message import SLACK
 from switchover.metrics import Metrics
+from switchover.settings import read_settings
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
@@ -62,6 +65,8 @@ def test_lint_finds_nothing() -> None:
     ("podAnnotations.switchover\\.dev/cluster-rights=x", "podAnnotations may not set switchover.dev/cluster-rights"),
     ("tolerations[0]=x", "at '/tolerations/0': got string, want object"),
     ("tolerations[0].operator=Is", "must be one of 'Exists', 'Equal', 'Lt', 'Gt'"),
+    ("notifications.webhook.url=https://x", "additional properties 'url' not allowed"),
+    ("notifications.webhook.template=text", "at '/notifications/webhook/template': got string, want object"),
     ("image.digest=sha256:12", "at '/image/digest'"),
     ("serviceAccount.create=false", "serviceAccount.name must name the account that exists already"),
     ("rbac.aggregate=true", "rbac.aggregate needs admissionPolicies.bindApprovers"),
@@ -87,7 +92,7 @@ def paths(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def test_a_value_that_is_taken_away_is_done_without_or_refused_in_words() -> None:
     """By the schema, or by words of the chart's own; never by a template that trips over it."""
-    everything = ("--set", "networkPolicy.enabled=true,podDisruptionBudget.enabled=true")
+    everything = ("--set", f"networkPolicy.enabled=true,podDisruptionBudget.enabled=true,{WEBHOOK}")
     refused = {}
     for path in paths(yaml.safe_load((CHART / "values.yaml").read_text())):
         done = helm("template", "switchover", str(CHART), *everything, "--set", f"{path}=null", check=False)
@@ -364,6 +369,8 @@ def test_the_operator_reaches_what_it_asks_and_nothing_else() -> None:
         {"ports": tcp(443, 6443), "to": server},
         {"ports": tcp(9092, 9093, 2181), "to": here},
     ]
+    told = of(rendered(POLICY, WEBHOOK, "networkPolicy.webhook.ports={8443}"), "NetworkPolicy")["spec"]
+    assert told["egress"][3:] == [{"ports": tcp(8443)}]
     assert policy["ingress"] == [{"ports": tcp("probe", "metrics")}]
     assert {port["name"] for port in pod["spec"]["containers"][0]["ports"]} == {"probe", "metrics"}
 
@@ -377,6 +384,26 @@ def test_only_the_namespace_reaches_the_controllers() -> None:
     groups_alone = [each["metadata"]["name"] for each in rendered(POLICY, "kinds={ConsumerGroupMigration}")
                     if each["kind"] == "NetworkPolicy"]
     assert groups_alone == ["switchover"]
+
+
+# --- the webhook --------------------------------------------------------------------------------------------------------
+
+WEBHOOK = "notifications.webhook.secretName=chat,notifications.webhook.secretKey=address"
+
+
+def test_a_webhook_is_a_file_out_of_a_secret_that_need_not_be_there() -> None:
+    template = "notifications.webhook.template.blocks[0].text=$name <$$5> \"$uid\""
+    pods = [of(rendered(*values), "Deployment")["spec"]["template"]["spec"]
+            for values in ((), (WEBHOOK,), (WEBHOOK, template))]
+    variables = [{each["name"]: each.get("value", "") for each in pod["containers"][0]["env"]} for pod in pods]
+    plain, slack, own = (read_settings({**each, "POD_NAMESPACE": "kafka", "POD_NAME": "one"}) for each in variables)
+    assert (plain.webhook, slack.webhook_template) == (None, SLACK)
+    assert own.webhook_template == {"blocks": [{"text": '$name <$$5> "$uid"'}]}, "and no text of its own beside it"
+    assert [each["name"] for each in pods[0]["volumes"]] == ["tmp"]
+    mount, volume = pods[1]["containers"][0]["volumeMounts"][-1], pods[1]["volumes"][-1]
+    assert volume == {"name": mount["name"], "secret": {
+        "secretName": "chat", "items": [{"key": "address", "path": "url"}], "optional": True}}
+    assert slack.webhook == Path(mount["mountPath"]) / "url"
 
 
 # --- monitoring ---------------------------------------------------------------------------------------------------------

@@ -29,10 +29,12 @@ from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Adapters, Connections
+from switchover.core.calls import Call, News
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.policy import NOTHING_MORE
 from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
+from switchover.ports import Notify, Undelivered
 from switchover.reconcile import Reconciler
 
 HOW_FAR = pytest.mark.parametrize(
@@ -99,6 +101,7 @@ class MigrationWorld:
                            self.jury.see, protocol=protocol, advertise=advertise, old=old)
         self.metrics: list[CollectorRegistry] = []
         self.lives = 0
+        self.news: list[News] = []          # what a webhook would have been told, by every life
         self.defective = False              # passes are meant to end in an error that nobody expected
         self.odd = False                    # and answers of servers to meet one
         ask.DEFECTS.clear()
@@ -249,7 +252,7 @@ class MigrationWorld:
 
         async def operator() -> None:
             await asyncio.gather(*(
-                operate(each, self.kafka, self.timeline, identity, registry)
+                operate(each, self.kafka, self.timeline, identity, registry, self._notify)
                 for each, identity, registry in zip(incarnations, identities, metrics, strict=True)))
 
         def judged() -> bool:
@@ -267,6 +270,10 @@ class MigrationWorld:
         self.advance()
         assert not self.violations, self.violations
         return ended
+
+    def _notify(self, name: str, uid: str, call: Call, undelivered: Undelivered) -> None:
+        if call.news is not None:
+            self.news.append(call.news)
 
     def run_to_the_end(self, **how: Any) -> bool:
         """Run until the migration is finished, approving what waits for it; False when killed before."""
@@ -349,7 +356,8 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
 
 
 async def operate(
-    incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry
+    incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry,
+    notify: Notify,
 ) -> None:
     """The operator as `cli.run` puts it together, with the simulated world at the other end of its adapters."""
     server = SimulatedApiServer(incarnation, NAMESPACE)
@@ -361,7 +369,7 @@ async def operate(
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
         KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,
-        metrics.migrations("KafkaMigration", NAMESPACE), DOCS)
+        metrics.migrations("KafkaMigration", NAMESPACE), DOCS, notify)
     watch = Watch([NAMESPACE])
     kopf.on.login(registry=watch.registry)(login)
     loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,

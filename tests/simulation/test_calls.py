@@ -7,6 +7,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import MigrationWorld
 from simulation.test_kafka_migration import quiet_for, until_step, waits_for
+from switchover.core.calls import News
 from switchover.core.kraft.door.mount import VOLUME
 
 
@@ -24,10 +25,12 @@ def test_a_hold_and_the_end_are_told_once_and_nobody_is_warned(world: MigrationW
     assert world.live(lambda: waits_for(world, "AwaitingApproval"))
     quiet_for(world, 400)
     assert called(world) == {("Normal", "AwaitingApproval"): 1}
+    assert world.news == [News.HELD]
     assert world.run_to_the_end()
     told = called(world)
     assert told.pop(("Normal", "AwaitingApproval")) == 2, "of Finalize and of HandOver"
     assert told == {("Normal", "Succeeded"): 1}
+    assert world.news == [News.HELD, News.SUCCEEDED, News.HELD]
 
 
 def test_drift_that_stalls_it_warns_once_while_it_lasts(world: MigrationWorld) -> None:
@@ -42,3 +45,4 @@ def test_drift_that_stalls_it_warns_once_while_it_lasts(world: MigrationWorld) -
     quiet_for(world, 300)
     told = called(world)
     assert (told["Warning", "Stalled"], told["Warning", "RevertedByGitOps"]) == (1, 1)
+    assert world.news == [News.STALLED]

@@ -9,6 +9,7 @@ from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step
 from switchover import ask
+from switchover.core.calls import News
 from switchover.core.kraft.facts import Address, BrokerView
 from switchover.core.kraft.kind import KafkaMigrations
 
@@ -42,6 +43,7 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
         assert "s3cret" not in str(world.api.objects["kafkamigrations", NAME])
         quiet_for(world, 200)
         assert events(world, "Defect") == [told["message"]], "told once"
+        assert world.news.count(News.STALLED) == 1
         assert world.status["progress"]["step"] == "MoveBrokers", "what is on record stays"
     world.defective = False
     world.goes_on(whole)

@@ -5,8 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from switchover.cli.terminal import clean, printable
+from switchover.cli.terminal import clean
 from switchover.cli.tree import changes, tree
+from switchover.visible import printable
 
 EVIL = "\x1b[2J\x1b]0;title\x07 a\nb\r\u202egnp\u2066x\u200f\x9b31m\u2028"
 

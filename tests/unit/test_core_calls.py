@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.core.calls import BLOCKERS_CALLED, Call, calls_of
+from switchover.core.calls import BLOCKERS_CALLED, Call, News, calls_of
 from switchover.core.gate import fail
 from switchover.core.kraft.plan import PLAN
 from switchover.core.plan import decide
@@ -30,7 +30,7 @@ def reasons(told: tuple[Call, ...], *, warning: bool) -> list[str]:
 
 def test_what_stalls_it_is_a_warning_in_the_words_of_the_condition():
     (told,) = calls("MoveBrokers", PICTURES["MoveBrokers without dual write"]())
-    assert (told.reason, told.warning) == ("Stalled", True)
+    assert (told.reason, told.warning, told.news) == ("Stalled", True, News.STALLED)
     assert told.message.startswith("MigrationNodeGone: ")
 
 
@@ -46,6 +46,7 @@ def test_what_was_told_is_not_told_again(name):
 def test_each_blocker_is_a_warning_with_its_cure():
     told = calls("Preflight", PICTURES["Preflight finds residue"]())
     assert reasons(told, warning=True) == ["Stalled", "Residue"]
+    assert [each.news for each in told] == [News.STALLED, None], "one message for one standstill"
     (finding,) = [each for each in folded(PICTURES["Preflight finds residue"]()).findings if each.code == "Residue"]
     assert told[1].message == f"{finding.message}; {finding.cure}"
 
@@ -62,7 +63,7 @@ def test_of_many_blockers_the_first_are_called_and_all_are_in_the_status():
 def test_a_hold_that_is_reached_is_told_once_and_is_no_warning():
     held = PICTURES["Finalize held"]()
     (told,) = calls("MoveBrokers", held)
-    assert (told.reason, told.warning) == ("AwaitingApproval", False)
+    assert (told.reason, told.warning, told.news) == ("AwaitingApproval", False, News.HELD)
     assert told.message.startswith("Finalize waits for an approval of plan ")
     assert calls("Finalize held", held) == ()
 
@@ -78,10 +79,10 @@ def test_a_void_approval_is_a_warning():
 
 
 def test_each_end_is_told_and_the_one_that_nobody_wished_is_a_warning():
-    assert [(each.reason, each.message) for each in calls("Finalize begun", PICTURES["HandOver"]())] == [
-        ("AwaitingApproval", f"HandOver waits for an approval of plan {hashed_of(migration())}"),
-        ("Succeeded", "the cluster runs on KRaft")]
+    assert [(each.news, each.message) for each in calls("Finalize begun", PICTURES["HandOver"]())] == [
+        (News.HELD, f"HandOver waits for an approval of plan {hashed_of(migration())}"),
+        (News.SUCCEEDED, "the cluster runs on KRaft")]
     wished = calls("MoveBrokers", taken_back(), migration(desiredState="RolledBack"), direction=BACKWARD)
-    assert [(each.reason, each.warning) for each in wished] == [("RolledBack", False)]
+    assert [(each.news, each.warning) for each in wished] == [(News.ROLLED_BACK, False)]
     by_itself = calls("MoveBrokers", taken_back("GroupLag"), direction=BACKWARD)
     assert [(each.reason, each.warning) for each in by_itself] == [("Stalled", True)]

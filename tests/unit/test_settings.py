@@ -1,7 +1,10 @@
 """Settings: defaults, and refusals in words that name the variable."""
 
+from pathlib import Path
+
 import pytest
 
+from switchover.core.message import SLACK
 from switchover.core.policy import Policy
 from switchover.settings import EVERYWHERE, BadSettings, Settings, read_settings
 
@@ -12,7 +15,13 @@ def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
         namespace="kafka", watched=("kafka",), kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}),
         identity="kafka/switchover-1", kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080, metrics_port=9090,
-        log_level="INFO", json_logs=True)
+        log_level="INFO", json_logs=True, webhook=None, webhook_template=SLACK)
+
+
+def test_a_webhook_has_a_file_with_its_address_and_perhaps_a_template() -> None:
+    settings = read_settings(NEEDED | {"WEBHOOK_FILE": "/webhook/url", "WEBHOOK_TEMPLATE": '{"title": "$name"}'})
+    assert settings.webhook == Path("/webhook/url")
+    assert settings.webhook_template == {"title": "$name"}
 
 
 def test_what_is_allowed() -> None:
@@ -54,6 +63,8 @@ def test_one_kind_alone() -> None:
         ({"DOCS": "docs"}, ["DOCS is 'docs'", "https://git.example.com/docs"]),
         ({"DOCS": "https://git.example.com/a b"}, ["DOCS is"]),
         ({"DOCS": f"https://{'x' * 400}"}, ["DOCS is"]),
+        ({"WEBHOOK_TEMPLATE": '{"text": "$words"}'}, ["WEBHOOK_TEMPLATE names $words", '{"text": "$summary"}']),
+        ({"WEBHOOK_TEMPLATE": "text"}, ["WEBHOOK_TEMPLATE", "it must be a JSON object"]),
         ({"LOG_LEVEL": "loud"}, ["LOG_LEVEL", "'loud'", "DEBUG, INFO, WARNING, ERROR"]),
         ({"LOG_FORMAT": "xml"}, ["LOG_FORMAT", "json, text"]),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 from switchover.adapters.api_server import ApiServer, Conflict, NotFound
 from switchover.api.meta import API_VERSION
 from switchover.ports import Clock, Fenced
+from switchover.visible import printable
 
 MESSAGE_LIMIT = 1024  # bytes of an Event's message that the API server accepts
 
@@ -40,7 +41,8 @@ class KubernetesMigrations:
         return str(written["metadata"]["resourceVersion"])
 
     async def announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool) -> None:
-        """A Kubernetes Event on the resource; its message is cut at MESSAGE_LIMIT bytes."""
+        """A Kubernetes Event on the resource; its message is printable, line by line, and cut at MESSAGE_LIMIT bytes."""
+        lines = "\n".join(map(printable, message.split("\n")))
         now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         event = {
             "apiVersion": "v1",
@@ -55,7 +57,7 @@ class KubernetesMigrations:
             },
             "type": "Warning" if warning else "Normal",
             "reason": reason,
-            "message": message.encode()[:MESSAGE_LIMIT].decode(errors="ignore"),
+            "message": lines.encode()[:MESSAGE_LIMIT].decode(errors="ignore"),
             "source": {"component": "switchover"},
             "reportingComponent": "switchover",
             "firstTimestamp": now,

@@ -14,13 +14,13 @@ from switchover.adapters.wire_every_group import EveryGroup, SeenGroup
 from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
 from switchover.ask import READ_SECONDS, known
-from switchover.cli.terminal import printable
 from switchover.core.gate import Verdict, gravest
 from switchover.core.groups.facts import Group, GroupState, GroupType, MemberProtocol
 from switchover.core.groups.picture import Facts
 from switchover.core.groups.unplanned import Goal, of_brokers, of_group
 from switchover.core.observed import Known
 from switchover.ports import Access, Clock, Refused
+from switchover.visible import printable
 
 COLUMNS = ("GROUP", "TYPE", "PROTOCOL", "STRATEGY", "STATE", "MEMBERS", "READY", "IN THE WAY")
 

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from switchover.cli.lag import GroupReport, Report
-from switchover.cli.terminal import printable
 from switchover.lag import words
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
+from switchover.visible import printable
 
 WORST = 3
 """Partitions of a group that the table has words for."""

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from switchover.cli.command import Output
 from switchover.cli.objects import Found
-from switchover.cli.terminal import printable
 from switchover.cli.tree import clock, condition, seconds
+from switchover.visible import printable
 
 COLUMNS = ("NAME", "PHASE", "STEP", "PROGRESS", "WAITING FOR", "ETA", "ROLLBACK", "AGE")
 

@@ -14,6 +14,7 @@ from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import GROUP_RIGHTS, KubernetesSurvey
+from switchover.adapters.webhook import Webhook
 from switchover.api.meta import GROUP, VERSION
 from switchover.cli.connections import Connections, GroupConnections
 from switchover.core.groups.kind import ConsumerGroupMigrations
@@ -40,6 +41,8 @@ async def run_operator(settings: Settings) -> None:
     metrics_registry = CollectorRegistry()
     ProcessCollector(registry=metrics_registry)
     metrics = Metrics(metrics_registry, time.monotonic)
+    webhook = Webhook(settings.webhook, settings.webhook_template, settings.docs,
+                      metrics.notified) if settings.webhook is not None else None
     watch = Watch(settings.watched)
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
     kopf.on.login(registry=watch.registry)(login)
@@ -53,7 +56,8 @@ async def run_operator(settings: Settings) -> None:
             migrations, workloads = KubernetesMigrations(there, clock, name, plural), KubernetesWorkloads(there, clock)
             reconciler = Reconciler(
                 kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads,
-                connections(there, workloads), clock, metrics.migrations(name, namespace), settings.docs)
+                connections(there, workloads), clock, metrics.migrations(name, namespace), settings.docs,
+                webhook.of(name, namespace) if webhook is not None else None)
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
                          reconciler.close, metrics)
 
@@ -75,6 +79,8 @@ async def run_operator(settings: Settings) -> None:
         async with answering(settings.probe_port, lambda: why_dead(watch, asyncio.get_running_loop().time())):
             await serve(watch, missing, metrics)
     finally:
+        if webhook is not None:
+            await webhook.close()
         await server.close()
         scraped.shutdown()
         scraped.server_close()

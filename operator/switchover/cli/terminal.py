@@ -4,6 +4,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from switchover.visible import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -16,11 +18,6 @@ def console() -> "Console":
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
-
-
-def printable(text: str) -> str:
-    """The text on one line: what cannot be seen (controls, escapes, marks of direction, newlines) as Python writes it."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def clean(value: Any) -> Any:

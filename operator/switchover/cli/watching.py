@@ -12,9 +12,9 @@ from switchover.adapters.api_server import ApiServer
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, again, find
 from switchover.cli.place import Place
-from switchover.cli.terminal import printable
 from switchover.cli.tree import changes, condition, is_current, tree
 from switchover.ports import Refused, Unreachable
+from switchover.visible import printable
 
 EVERY_SECONDS = 2.0
 NEVER_LOOKED_AT = "no operator has looked at it yet; `switchover doctor` says whether there is one"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
 from switchover.api.status import MigrationStatus, Phase, Severity
@@ -12,14 +13,25 @@ APPROVAL_VOID, REVERTED = "ApprovalVoid", "RevertedByGitOps"
 """Reasons that call although the migration is not stalled by them, or by another one besides: void approvals, drift."""
 
 
+class News(StrEnum):
+    """What a person wants to know wherever they are, and not only where they look at Events."""
+
+    STALLED = "Stalled"
+    HELD = "AwaitingApproval"
+    SUCCEEDED = "Succeeded"
+    ROLLED_BACK = "RolledBack"
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One Event. With the same `reason` and `about` it is the same call again, whatever figures its message has."""
+    """One Event. With the same `reason` and `about` it is the same call again, whatever figures its message has. `news` is
+    None where it is for who looks at Events alone."""
 
     reason: str
     about: str
     message: str
     warning: bool
+    news: News | None = None
 
 
 def calls_of(before: MigrationStatus, after: MigrationStatus) -> tuple[Call, ...]:
@@ -27,10 +39,15 @@ def calls_of(before: MigrationStatus, after: MigrationStatus) -> tuple[Call, ...
     return tuple(_calls(before, after))
 
 
+def stopped(reason: str, why: str) -> Call:
+    """No pass could come to a decision, which stalls the migration."""
+    return Call(reason, "", why, warning=True, news=News.STALLED)
+
+
 def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
     was, stalled = _true(before, ConditionType.STALLED), _true(after, ConditionType.STALLED)
     if stalled is not None and (was is None or was.reason != stalled.reason):
-        yield Call("Stalled", stalled.reason, f"{stalled.reason}: {stalled.message}", warning=True)
+        yield Call("Stalled", stalled.reason, f"{stalled.reason}: {stalled.message}", warning=True, news=News.STALLED)
     known = {(item.code, item.subject) for item in before.findings}
     found = [item for item in after.findings
              if item.severity is Severity.BLOCKER and (item.code, item.subject) not in known]
@@ -42,10 +59,11 @@ def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
             yield Call(each.reason, each.subject, f"{each.message}; {each.unblocks}", warning=True)
     held, step = _true(after, ConditionType.AWAITING_APPROVAL), after.progress.step
     if held is not None and (_true(before, ConditionType.AWAITING_APPROVAL) is None or before.progress.step != step):
-        yield Call("AwaitingApproval", step, f"{step} waits for an approval of plan {after.plan_hash}", warning=False)
+        yield Call("AwaitingApproval", step, f"{step} waits for an approval of plan {after.plan_hash}", warning=False,
+                   news=News.HELD)
     ready = _true(after, ConditionType.READY)
     if after.phase is not before.phase and after.phase in (Phase.SUCCEEDED, Phase.ROLLED_BACK) and ready is not None:
-        yield Call(after.phase.value, str(after.attempt), ready.message, warning=False)
+        yield Call(after.phase.value, str(after.attempt), ready.message, warning=False, news=News(after.phase.value))
 
 
 def _true(status: MigrationStatus, kind: ConditionType) -> Condition | None:
