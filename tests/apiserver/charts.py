@@ -27,6 +27,15 @@ def helm(*arguments: str, check: bool = True) -> "subprocess.CompletedProcess[st
     return completed
 
 
+def promtool(*arguments: str) -> str:
+    """What Prometheus' promtool says; AssertionError with its words when it fails."""
+    built = subprocess.run([ROOT / "sandbox" / "build", "promtool"], check=True, stdout=subprocess.PIPE, text=True)
+    completed = subprocess.run([Path(built.stdout.strip()) / "promtool", *arguments], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, timeout=stretched(120))
+    assert completed.returncode == 0, completed.stdout
+    return completed.stdout
+
+
 NO_CRDS = ("--set", "crds.install=false")
 """The CRDs of a test's cluster are there already (fixture `crds`), for all releases in it."""
 

@@ -200,6 +200,22 @@ def test_each_migration_has_one_metric_that_says_its_name_and_namespace_to_join_
     assert info("KafkaMigration", "uid-3", "bank") == 1, "another one of that name, elsewhere"
 
 
+def test_what_is_counted_is_counted_from_zero() -> None:
+    """For Prometheus, a counter that begins with one has not increased: the first defect would alert nobody."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, lambda: 0.0)
+
+    def counted(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"switchover_{name}_total", labels)
+
+    assert {counted("pass_failures", kind=kind) for kind in ("fenced", "unreachable", "refused", "defect", "watch")} == {0}
+    assert (counted("notifications", outcome="sent"), counted("notifications", outcome="failed")) == (0, 0)
+    metrics.notified(True)
+    metrics.notified(False)
+    metrics.notified(False)
+    assert (counted("notifications", outcome="sent"), counted("notifications", outcome="failed")) == (1, 2)
+
+
 def test_every_metric_is_in_the_guide_with_its_type_and_labels():
     rows = dict(re.findall(r"^\| `(switchover_\w+)` \| (\w+ \| [^|]*?) \|", GUIDE.read_text(), re.MULTILINE))
     own = {
