@@ -188,7 +188,7 @@ binaries: debian ## build Kubernetes, CoreDNS and Helm from their Go module (not
 	nice sandbox/build
 
 evaluators: debian ## build what reads statuses as kstatus, Flux and Argo CD do, and what judges the chart and the workflows
-	nice sandbox/build gitops linters promtool
+	nice sandbox/build gitops linters monitoring
 
 images: debian ## build the container images
 	$(call say,images)

@@ -27,13 +27,11 @@ def helm(*arguments: str, check: bool = True) -> "subprocess.CompletedProcess[st
     return completed
 
 
-def promtool(*arguments: str) -> str:
-    """What Prometheus' promtool says; AssertionError with its words when it fails."""
-    built = subprocess.run([ROOT / "sandbox" / "build", "promtool"], check=True, stdout=subprocess.PIPE, text=True)
-    completed = subprocess.run([Path(built.stdout.strip()) / "promtool", *arguments], stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, timeout=stretched(120))
-    assert completed.returncode == 0, completed.stdout
-    return completed.stdout
+def judged(program: str, *arguments: str, text: str = "") -> "subprocess.CompletedProcess[str]":
+    """What promtool or dashboard (tests/monitoring) says, all of it in `stdout`."""
+    built = subprocess.run([ROOT / "sandbox" / "build", "monitoring"], check=True, stdout=subprocess.PIPE, text=True)
+    return subprocess.run([Path(built.stdout.strip()) / program, *arguments], input=text, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=stretched(120))
 
 
 NO_CRDS = ("--set", "crds.install=false")

@@ -412,7 +412,8 @@ RULES = ("monitoring.rules.enabled=true", "docs=https://git.example.com/docs")
 
 
 def test_nothing_of_the_prometheus_operator_is_there_unless_it_is_asked_for() -> None:
-    assert not {"PodMonitor", "PrometheusRule"} & {each["kind"] for each in rendered()}
+    kinds = {each["kind"] for each in rendered()}
+    assert not {"PodMonitor", "ServiceMonitor", "Service", "PrometheusRule", "ConfigMap"} & kinds
 
 
 def test_the_pod_monitor_selects_the_operators_pod_and_its_port_by_name() -> None:
@@ -422,6 +423,20 @@ def test_the_pod_monitor_selects_the_operators_pod_and_its_port_by_name() -> Non
     assert monitor["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     ports = {port["name"] for container in pod["spec"]["containers"] for port in container["ports"]}
     assert {endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]} <= ports
+
+
+def test_a_service_monitor_selects_a_service_of_that_pod_instead() -> None:
+    documents = rendered("monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.labels.release=prometheus")
+    monitor, service = of(documents, "ServiceMonitor"), of(documents, "Service", "switchover-metrics")
+    pod = of(documents, "Deployment")["spec"]["template"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    (port,), (endpoint,) = service["spec"]["ports"], monitor["spec"]["endpoints"]
+    assert endpoint == {"port": port["name"], "honorLabels": True}
+    assert {"name": port["targetPort"], "containerPort": port["port"]} in pod["spec"]["containers"][0]["ports"]
+    both = refusal("monitoring.podMonitor.enabled=true,monitoring.serviceMonitor.enabled=true")
+    assert "enable one of them" in both
 
 
 def test_each_alert_has_a_summary_and_a_runbook_that_is_there_and_asks_for_metrics_that_are() -> None:

@@ -1,8 +1,10 @@
-module switchover.dev/tests/promtool
+module switchover.dev/tests/monitoring
 
 go 1.26.0
 
 tool github.com/prometheus/prometheus/cmd/promtool
+
+require github.com/grafana/grafana-foundation-sdk/go v0.0.22
 
 require (
 	cloud.google.com/go/auth v0.20.0 // indirect
