@@ -102,6 +102,32 @@ def check_on_the_way(walk: Walk, plan: str) -> None:
     assert not [effect for effect in walk.world.done if isinstance(effect, Evict | DeletePod)]
 
 
+PATCH = """
+    metadata: {annotations: {checksum: new}}
+    spec:
+      volumes: [{name: config, configMap: {name: consumer-protocol}}]
+      initContainers: [{name: convert, image: 'orders:1'}]
+      containers:
+        - name: app
+          env: [{name: GROUP_PROTOCOL, value: consumer}]
+          volumeMounts: [{name: config, mountPath: /etc/orders}]"""
+
+
+@pytest.mark.parametrize("kind", [D, S])
+def test_by_a_patch_there_and_back(kind):
+    """What the change consists of is the walk's affair nowhere."""
+    plan = "Deployment" if kind == D else "StatefulSet"
+    there, back = (walk((kind, "orders", 3), change={"template": {"patch": PATCH}}) for _ in range(2))
+    check_there(there.until(), plan)
+    template = there.world.workloads["orders"].spec["template"]
+    assert template["metadata"]["annotations"] == {"checksum": "new"}
+    assert template["spec"]["volumes"] == [{"name": "config", "configMap": {"name": "consumer-protocol"}}]
+    back.until(lambda: back.position.step == "Settle").wants(desiredState="RolledBack")
+    back.until()
+    fresh = walk((kind, "orders", 3)).world.workloads["orders"].spec
+    assert (back.position.step, back.world.workloads["orders"].spec) == ("Preflight", fresh)
+
+
 # --- there --------------------------------------------------------------------------------------------------------------
 
 

@@ -133,8 +133,10 @@ def _counterpart(items: Any, index: int, item: Any, at: str | Item) -> Any:
 def operations(live: Any, wanted: Any, place: Place, root: str) -> Iterator[Mapping[str, Any]]:
     """The operations of a JSON patch that make a place of `live`, which is changed along, what it is in `wanted`.
 
-    An item that is new comes after the one that it follows in `wanted`.
+    An item that is new comes after the one that it follows in `wanted`; with the last one goes a list that is not there.
     """
+    while len(place) > 1 and found(wanted, place[:-1]) is ABSENT and _holds_one(found(live, place[:-1])):
+        place = place[:-1]
     value, path = found(wanted, place), root
     for depth, step in enumerate(place):
         last = depth == len(place) - 1
@@ -161,6 +163,10 @@ def operations(live: Any, wanted: Any, place: Place, root: str) -> Iterator[Mapp
             live[step] = [] if isinstance(place[depth + 1], Item) else {}
             yield {"op": "add", "path": path, "value": [] if isinstance(place[depth + 1], Item) else {}}
         live = live[step]
+
+
+def _holds_one(value: Any) -> bool:
+    return isinstance(value, Mapping | list) and len(value) == 1
 
 
 def _item(live: list[Any], index: int | None, value: Any, position: int, path: str) -> Iterator[Mapping[str, Any]]:
