@@ -1,7 +1,9 @@
 """Strategic merge patches of pod templates. A real API server proves the same in apiserver/test_template_patches.py."""
 
 import json
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -105,6 +107,19 @@ def test_what_means_nothing_is_told_by_its_place(text, told):
 def test_what_is_no_patch_is_refused_in_words(text, told):
     with pytest.raises(ValueError, match=told):
         ContainerChange(patch=text)
+
+
+@pytest.mark.parametrize("text", [
+    "spec: " + "[" * 16_000, "spec: " + "{a: " * 4_000, "spec:\n" + "".join(f"{' ' * each}-\n" for each in range(170)),
+    "spec: {" + ",".join(f"a{each}: 1" for each in range(1_800)) + "}", "spec: [" + "a," * 8_000 + "]", "? " * 8_000,
+    "spec: '" + "a\n" * 8_000 + "'", "- " * 8_000, "spec: " + "!a " * 5_000,
+])
+def test_no_patch_holds_the_operator_up(text):
+    """It is read in every pass once, by the one loop that serves all migrations."""
+    began = time.process_time()
+    with suppress(ValueError):
+        parsed(text[:LONGEST])
+    assert time.process_time() - began < 2.0
 
 
 def test_a_patch_may_be_json_and_is_bounded():

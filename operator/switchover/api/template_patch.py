@@ -28,8 +28,9 @@ def parsed(text: str) -> Mapping[str, Any]:
     """The patch, which nobody may change. Raises ValueError in words."""
     try:
         found = documents.parsed(json.dumps(_read(text), allow_nan=False))
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"must be a patch of a pod template, as YAML or JSON: {_line(error)}") from None
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ValueError(f"must be a patch of a pod template, as YAML or JSON: {why}") from None
     if not isinstance(found, dict) or not found:
         raise ValueError("must be a patch of a pod template: an object with metadata or spec")
     if strange := sorted({*found} - {"metadata", "spec"}):
@@ -38,25 +39,34 @@ def parsed(text: str) -> Mapping[str, Any]:
 
 
 def _read(text: str) -> Any:
-    """As plain as JSON: an alias would make a small text a large value, and a key that is no text has no place in JSON."""
+    """As plain as JSON: an alias would make a small text a large value. What nests deep is not read on: the scanner takes as
+    long for each token as it is deep."""
+    depth = 0
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        depth += isinstance(token, _BEGINS) - isinstance(token, _ENDS)
+        if depth > documents.DEEPEST:
+            raise ValueError(f"nests deeper than {documents.DEEPEST} levels")
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
             raise ValueError(f"anchors and aliases are not read (line {token.start_mark.line + 1})")
     return yaml.load(text, Loader=_Plain)
+
+
+_BEGINS = (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken, yaml.BlockSequenceStartToken,
+           yaml.BlockMappingStartToken)
+_ENDS = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
 
 
 class _Plain(yaml.SafeLoader):
     """YAML of which no value is dropped or taken for another: a key that is there twice is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key, (at, _) in zip(keys, node.value, strict=True):
+        seen: set[str] = set()
+        for at, _ in node.value:
+            key = self.construct_object(at, deep=True)
             if not isinstance(key, str):
                 raise ValueError(f"the key {key!r} is no text: write it in quotes (line {at.start_mark.line + 1})")
-            if keys.count(key) > 1:
+            if key in seen:
                 raise ValueError(f"{key} is there twice (line {at.start_mark.line + 1})")
+            seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
-
-def _line(error: Exception) -> str:
-    return "it nests too deep" if isinstance(error, RecursionError) else " ".join(str(error).split())[:200]
