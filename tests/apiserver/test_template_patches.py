@@ -12,13 +12,18 @@ from apiserver.consumers import deployment, perform, read, stateful_set, up
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.api.consumer_group_migration import ContainerChange
+from switchover.adapters.survey import KubernetesSurvey
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ContainerChange
 from switchover.api.template_patch import parsed
 from switchover.core import gitops
 from switchover.core.groups import change, partition
 from switchover.core.groups.change import Wanted
+from switchover.core.groups.picture import Facts, Picture
+from switchover.core.groups.preflight.workloads import find_refused_change
 from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.position import Position
 from switchover.core.strategic_merge import BadPatch, merged
+from switchover.observe_group import GroupObserver
 from switchover.ports import Refused, Unreachable
 
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -275,3 +280,41 @@ async def test_what_others_change_meanwhile_stays(
     assert writer.name == "kubectl-patch"
     await perform(workloads, change.write(found, "app", before, "as it was"))
     assert (await read(workloads)).template == await kept(server, merged(original.template, theirs))
+
+
+# --- Preflight ----------------------------------------------------------------------------------------------------------
+
+
+class NoKafka:
+    """Kafka is not asked for any of this."""
+
+    async def clients(self) -> Any:
+        raise Unreachable("there is no Kafka here")
+
+    async def close(self) -> None: ...
+
+
+async def tried(server: ApiServer, workloads: KubernetesWorkloads, **changes: str) -> list[tuple[str, str]]:
+    """What Preflight finds of these patches, as the operator sees them: reasons and messages."""
+    spec = ConsumerGroupMigrationSpec.model_validate({
+        "group": "orders", "kafka": {"bootstrapServers": "kafka:9092"}, "protocol": {"to": "Consumer"},
+        "workloads": [{"name": "orders", "container": "app", **{name: {"patch": text} for name, text in changes.items()}}]})
+    observer = GroupObserver(workloads, KubernetesSurvey(server), NoKafka(), WallClock())
+    picture = Picture("to-consumer", server.namespace, "uid", spec, Position(step="Preflight"), Facts(), 0.0)
+    return [(found.reason, found.message) for found in find_refused_change(await observer.see(picture, ""))]
+
+
+async def test_preflight_tries_every_change_on_the_api_server(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
+) -> None:
+    apply(made())
+    before = (await up(server, workloads)).template
+    assert await tried(server, workloads, bridge=SAME["a new init container"], template=SAME["a new container"]) == []
+    [refused] = await tried(server, workloads, template="""
+        spec: {containers: [{name: app, volumeMounts: [{name: nowhere, mountPath: /x}]}]}""")
+    assert refused[0] == "ChangeRefused"
+    assert 'spec.template.spec.containers[1].volumeMounts[0].name: Not found: "nowhere"' in refused[1]
+    [undone] = await tried(server, workloads, template=REPLACED["a map as a whole"][0])
+    assert undone[0] == "ChangeUndone"
+    assert "spec.volumes[config].configMap.defaultMode" in undone[1]
+    assert (await read(workloads)).template == before, "nothing was stored"
