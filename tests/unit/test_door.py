@@ -83,8 +83,8 @@ touch {pod}/metadata/meta.properties
 
 
 def start(pod: Path, directives: Iterable[str] | None, content: bytes | None, *arguments: str,
-          options: Sequence[str] = ()) -> Started:
-    """What Kafka is started with. `content` None: there is no file."""
+          options: Sequence[str] = (), java: str = "") -> Started:
+    """What Kafka is started with. `content` None: there is no file; `java` are options for it."""
     properties_file, edited, started = pod / "server.properties", pod / "edits", pod / "started"
     for each in (properties_file, edited, started, pod / TERMINATION):
         each.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ def start(pod: Path, directives: Iterable[str] | None, content: bytes | None, *a
         edited.write_text("".join(f"{each}\n" for each in directives))
     environment = {"PATH": f"{pod / 'tools'}:{os.environ['PATH']}", "SWITCHOVER_EDITS": str(edited),
                    "SWITCHOVER_RUN": str(pod / "run"), "SWITCHOVER_TERMINATION_LOG": str(pod / TERMINATION),
-                   "STARTED": str(started), "LC_ALL": "C.UTF-8", "JMX_PORT": "9999"}
+                   "STARTED": str(started), "LC_ALL": "C.UTF-8", "JMX_PORT": "9999", "KAFKA_OPTS": java}
     done = subprocess.run([pod / "bin" / "kafka-server-start.sh", *options, properties_file, *arguments], env=environment,
                           capture_output=True, timeout=60, check=False)
     words = done.stderr.decode(errors="replace")
@@ -305,6 +305,130 @@ echo "$2" >>{controller}/asked
     asked = (controller / "asked").read_text().split()
     assert (asked.count("late"), asked.count("never")) == (3, 29)
     assert (controller / "slept").read_text().split() == ["1"] * 30, "for all names together"
+
+
+# --- the brokers' login -------------------------------------------------------------------------------------------------
+
+
+KEYED = """\
+listener.security.protocol.map=OUTSIDE:SSL, internal:sasl_ssl
+inter.broker.listener.name=INTERNAL
+sasl.mechanism.inter.broker.protocol=SCRAM-SHA-512
+listener.name.internal.scram-sha-512.sasl.jaas.config=Scram required password="a\\\\b";
+listener.name.internal.plain.sasl.jaas.config=of another mechanism
+listener.name.outside.ssl.keystore.location=/of/another/listener
+sasl.jaas.config=Kafka reads no such
+listener.name.internal.sasl.login.class=nor such
+ssl.keystore.location=/general
+ssl.truststore.location=/trust
+listener.name.internal.ssl.keystore.location=/own
+config.providers=file
+config.providers.file.class=FileConfigProvider
+min.insync.replicas=2
+"""
+FILED = "listener.security.protocol.map=INTERNAL:SASL_PLAINTEXT\ninter.broker.listener.name=INTERNAL\n"
+LIMITS = {"request.timeout.ms": "20000", "default.api.timeout.ms": "20000"}
+
+
+@pytest.fixture
+def lets_in(controller: Path) -> Path:
+    """A controller's pod that has reached two brokers, and Kafka's tool, which keeps what it is given and is let in."""
+    (controller / "run" / "reached").write_text("kafka-0:9092,kafka-1:9092")
+    return answering(controller, "exit 0")
+
+
+def answering(controller: Path, what: str) -> Path:
+    script(controller / "bin" / "kafka-cluster.sh", f"""\
+#!/bin/bash
+printf '%s\\n' "$*" "$KAFKA_OPTS" >{controller}/asked
+cp {controller}/run/login.* {controller}
+{what}
+""")
+    return controller
+
+
+def logged_in(controller: Path, content: str, mode: str = "P", options: str = "") -> Started:
+    """What becomes of a controller whose pod has this file and these options for Java."""
+    return start(controller, [f"mode {mode}", f"{FORMAT} {controller}/metadata", "set process.roles=controller"],
+                 content.encode(), java=options)
+
+
+def test_a_client_logs_in_with_what_the_broker_would(lets_in: Path) -> None:
+    found = logged_in(lets_in, KEYED)
+    assert found.code == 0, found.words
+    assert "a broker of kafka-0:9092,kafka-1:9092 lets this controller in" in found.words
+    assert keys_of((lets_in / "login.properties").read_bytes()) == LIMITS | {
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512", "sasl.jaas.config": 'Scram required password="a\\b";',
+        "ssl.keystore.location": "/own", "ssl.truststore.location": "/trust",
+        "config.providers": "file", "config.providers.file.class": "FileConfigProvider"}
+    asked, options = (lets_in / "asked").read_text().splitlines()
+    assert asked == f"cluster-id --bootstrap-server kafka-0:9092,kafka-1:9092 --config {lets_in}/run/login.properties"
+    assert options == ""
+    assert not [*(lets_in / "run").glob("login*")]
+
+
+@pytest.mark.parametrize(("entries", "taken"), [
+    ("KafkaClient {\n mine;\n};\nKafkaServer{\n theirs;\n};", "AnotherClient {\n mine;\n};\nKafkaClient {\n theirs;\n};\n"),
+    ("a.KafkaServer {x;};internal.KafkaServer {y;};KafkaServer {z;};",
+     "a.KafkaServer {x;};KafkaClient {y;};KafkaServer {z;};\n"),
+    ("a.KafkaServer {x;}; KafkaServer\n{z;};", "a.KafkaServer {x;}; KafkaClient {z;};\n"),
+])
+def test_of_a_login_file_the_brokers_entry_is_the_clients(lets_in: Path, entries: str, taken: str) -> None:
+    """Kafka takes the entry of the listener's name, in small letters, before the one without."""
+    login = lets_in / "server.jaas"
+    login.write_text(entries)
+    options = f"-Djava.security.auth.login.config=/older -Da=b -Djava.security.auth.login.config={login} -Dc=d"
+    assert logged_in(lets_in, FILED, options=options).code == 0
+    assert (lets_in / "login.jaas").read_text() == taken
+    assert (lets_in / "asked").read_text().splitlines()[1] == (
+        f"{options} -Djava.security.auth.login.config={lets_in}/run/login.jaas")
+
+
+@pytest.mark.parametrize(("text", "why"), [(None, "cannot be read"), ("Client { x; };", "has no entry KafkaServer")])
+def test_a_login_file_without_the_brokers_login_is_told(lets_in: Path, text: str | None, why: str) -> None:
+    login = lets_in / "server.jaas"
+    if text is not None:
+        login.write_text(text)
+    found = logged_in(lets_in, FILED, options=f"-Djava.security.auth.login.config={login}")
+    assert (found.code, found.arguments) == (EXIT_CONFIG, ())
+    assert why in (lets_in / TERMINATION).read_text()
+
+
+@pytest.mark.parametrize("words", [
+    "SaslAuthenticationException: Authentication failed", "SslAuthenticationException: SSL handshake failed",
+    "LoginException: Unable to obtain password", "Failed to load SSL keystore /x of type JKS",
+    "Failed to load PEM SSL keystore"])
+def test_a_controller_that_is_not_let_in_is_not_started_and_tries_again(lets_in: Path, words: str) -> None:
+    answering(lets_in, f"echo 'ERROR: org.apache.{words}'; echo ' at x'; exit 1")
+    for _ in range(2):
+        found = logged_in(lets_in, KEYED)
+        assert (found.code, found.arguments) == (EXIT_CONFIG, ())
+        assert (lets_in / TERMINATION).read_text() == (
+            "switchover: this controller cannot log in to the brokers (kafka-0:9092,kafka-1:9092) as they do to one another:"
+            f" {words}\n")
+        assert not (lets_in / "formatted").exists(), "nothing of it is there"
+
+
+@pytest.mark.parametrize("what", [
+    "exit 0", "echo SLF4J: Failed to load class; echo TimeoutException; exit 1", "echo gone; rm $0; exit 127"])
+def test_it_is_tried_once_and_only_a_clear_answer_keeps_a_controller_down(lets_in: Path, what: str) -> None:
+    answering(lets_in, what)
+    assert logged_in(lets_in, KEYED).code == 0
+    answering(lets_in, "echo SaslAuthenticationException; exit 1")
+    (lets_in / "asked").unlink()
+    assert logged_in(lets_in, KEYED).code == 0, "it has run: it is needed"
+    assert not (lets_in / "asked").exists()
+
+
+@pytest.mark.parametrize(("content", "mode", "reached"), [
+    (KEYED, "F", "kafka-0:9092"), (KEYED, "P", ""),
+    ("listener.security.protocol.map=INTERNAL:PLAINTEXT\ninter.broker.listener.name=INTERNAL\n", "P", "kafka-0:9092")],
+    ids=["no broker listens for them any more", "none was reached", "nobody logs in"])
+def test_there_is_nothing_to_try(lets_in: Path, content: str, mode: str, reached: str) -> None:
+    (lets_in / "run" / "reached").write_text(reached)
+    assert logged_in(lets_in, content, mode).code == 0
+    assert not (lets_in / "asked").exists()
 
 
 # --- markers ------------------------------------------------------------------------------------------------------------

@@ -618,7 +618,8 @@ def test_it_tries_whether_brokers_take_its_connections():
     first, tries, last = made[-1]["spec"]["template"]["spec"]["initContainers"]
     assert (first["name"], tries["name"], last["name"]) == (mount.KEEPER, reach.CONTAINER, mount.GUARDIAN)
     assert tries["command"] == ["bash", "-c", REACH, reach.CONTAINER, *told]
-    assert (tries["securityContext"], tries["volumeMounts"]) == ({"runAsUser": 7}, [])
+    run = {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}
+    assert (tries["securityContext"], tries["volumeMounts"]) == ({"runAsUser": 7}, [run])
 
 
 CONFLUENT = {"image": "confluentinc/cp-kafka:7.9.0"}

@@ -48,13 +48,14 @@ def report(directory: Path, *addresses: str) -> str:
     """The termination message."""
     message = directory / "message"
     container = reach.init_container(addresses, {"image": "kafka"})
-    environment = {**os.environ, "SWITCHOVER_TERMINATION_LOG": str(message)}
+    environment = {**os.environ, "SWITCHOVER_TERMINATION_LOG": str(message), "SWITCHOVER_RUN": str(directory)}
     subprocess.run(container["command"], env=environment, check=True, timeout=stretched(40))
     return message.read_text()
 
 
 def test_all_are_reached(tmp_path: Path, broker: str) -> None:
     assert report(tmp_path, broker, broker) == "reach 1 2\n"
+    assert (tmp_path / "reached").read_text() == f"{broker},{broker}"
 
 
 def test_a_host_in_brackets_is_an_address_of_ipv6(tmp_path: Path) -> None:
@@ -66,6 +67,7 @@ def test_who_refuses_or_is_silent_or_has_no_name_is_told(tmp_path: Path, broker:
     """After the ten seconds in which it is tried again."""
     missed = reach.parse(report(tmp_path, nobody, broker, silent, "kafka-0.nowhere.invalid:9092"))
     assert missed == tuple(sorted((nobody, silent, "kafka-0.nowhere.invalid:9092")))
+    assert (tmp_path / "reached").read_text() == broker, "where the door logs in"
 
 
 def test_one_that_comes_later_is_reached(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Once Kafka has claimed the cluster its controllers tell every broker who leads what, over the brokers' own inter-broker
 listener. A network that lets nobody but brokers in there shows only then, as brokers that hear of nothing. So it is tried
-before, from the very pods.
+before, from the very pods; and where it reaches a broker, the door tries whether it is let in (door/door.sh).
 """
 
 import re
@@ -18,7 +18,8 @@ _FIRST, _ADDRESS = re.compile(r"reach 1 (\d+)"), re.compile(r"[\w.:\[\]%-]{1,300
 
 def init_container(addresses: Sequence[str], controller: Mapping[str, Any]) -> dict[str, Any]:
     """The init container for these `host:port`, with the image, resources and security of `controller`."""
-    return mount.beside(controller, CONTAINER, ["bash", "-c", REACH, CONTAINER, *addresses], [])
+    return mount.beside(controller, CONTAINER, ["bash", "-c", REACH, CONTAINER, *addresses],
+                        [{"name": mount.RUN_VOLUME, "mountPath": mount.RUN}])
 
 
 def parse(message: str) -> tuple[str, ...] | None:

@@ -16,6 +16,10 @@
 #   swap KEY OLD NEW             where the value is OLD
 #   copy KEY FROM [DEFAULT]      where KEY is absent, the value of FROM, or DEFAULT; neither: it stays absent
 #
+# A controller in mode P tries once, before it first runs, to log in to a broker of those that $SWITCHOVER_RUN/reached names
+# (reach.sh), as brokers do to one another: Kafka's controllers do that only when they have claimed the cluster. One that the
+# broker does not let in is not started.
+#
 # The file and its overrides become one file, which is read and written as java.util.Properties does it; lines that no
 # directive touches stay as they are. Bash 4.2 and its builtins do it: an image with Kafka's own scripts has as much.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@" # called as sh SCRIPT, which Kafka's own would be content with
@@ -240,6 +244,7 @@ effective() { # the file that Kafka gets
     put "$key" "${override#*=}"
   done
   for directive in "${directives[@]}"; do apply "$directive"; done
+  [[ -z $reached ]] || (umask 077; login >"$run/login.properties") || exit
   for ((i = 0; i < ${#keys[@]}; i++)); do
     [[ -n ${keys[i]} && ${states["${keys[i]}"]} != filed ]] || printf %s "${lines[i]}"
   done
@@ -253,26 +258,101 @@ effective() { # the file that Kafka gets
   done
 }
 
+# --- the brokers' login -------------------------------------------------------------------------------------------------
+
+login() { # how brokers log in to one another, as a client's properties; nothing where they do not
+  local listener=${values[.inter.broker.listener.name]-} map=${values[.listener.security.protocol.map]-},
+  local mechanism=${values[.sasl.mechanism.inter.broker.protocol]-GSSAPI} protocol='' item from key
+  local -A client=()
+  while [[ $map == *,* ]]; do
+    item=${map%%,*} map=${map#*,} item=${item//[ $tab]/} item=${item^^}
+    [[ ${item%%:*} != "${listener^^}" ]] || protocol=${item#*:}
+  done
+  [[ $protocol == *SSL* || $protocol == SASL_* ]] || return 0
+  for from in . ".listener.name.${listener,,}." ".listener.name.${listener,,}.${mechanism,,}."; do
+    for key in "${!states[@]}"; do
+      [[ ${states["$key"]} != gone && $key == "$from"* ]] || continue
+      item=${key#"$from"}
+      case $item in
+        sasl.jaas.config | sasl.login.class | sasl.login.callback.handler.class) # Kafka reads a mechanism's own alone
+          [[ $from != *".${mechanism,,}." ]] || client["$item"]=${values["$key"]} ;;
+        ssl.* | sasl.* | security.providers | config.providers*) client["$item"]=${values["$key"]} ;;
+      esac
+    done
+  done
+  client[security.protocol]=$protocol client[sasl.mechanism]=$mechanism
+  client[request.timeout.ms]=20000 client[default.api.timeout.ms]=20000
+  for key in "${!client[@]}"; do
+    escape_key "$key"
+    printf '%s=' "$escaped"
+    escape_value "${client["$key"]}"
+    printf '%s\n' "$escaped"
+  done
+  # What the file does not say is in a login file, in which a client's entry has another name.
+  [[ $protocol != SASL_* || -n ${client[sasl.jaas.config]-} ]] || login_file "${listener,,}" >"$run/login.jaas"
+}
+
+login_file() { # the login file that Java is told of, in which a broker's entry is a client's; $1 is the listener's name
+  local named='.*-Djava\.security\.auth\.login\.config==?(file:)?([^[:space:]]+)' before='(^|[[:space:];])'
+  local text file entry found
+  [[ ${KAFKA_OPTS-} =~ $named ]] || return 0
+  file=${BASH_REMATCH[2]}
+  [[ -r $file ]] || refuse "$file, which java.security.auth.login.config names, cannot be read: no login to the brokers"
+  text=$(<"$file")
+  [[ $text == *KafkaServer* ]] || refuse "$file has no entry KafkaServer: no login to the brokers"
+  for entry in "$1.KafkaServer" KafkaServer; do
+    [[ $text =~ $before"$entry"[[:space:]]*[{] ]] || continue
+    found=${BASH_REMATCH[0]} before=${BASH_REMATCH[1]} text=${text//KafkaClient/AnotherClient}
+    text=${text/"$found"/"${before}KafkaClient {"}
+    printf '%s\n' "$text"
+    return
+  done
+}
+
+log_in() { # at the brokers $1
+  local tool=${door%/*}/kafka-cluster.sh words sign options=${KAFKA_OPTS-}
+  [[ -x $tool ]] || tool=${tool%.sh}
+  [[ ! -s $run/login.jaas ]] || options+=" -Djava.security.auth.login.config=$run/login.jaas"
+  if words=$(KAFKA_JMX_OPTS=' ' JMX_PORT='' KAFKA_OPTS=$options "$tool" cluster-id \
+    --bootstrap-server "$1" --config "$run/login.properties" 2>&1); then
+    say "a broker of $1 lets this controller in"
+    return
+  fi
+  say "$words"
+  for sign in SaslAuthenticationException SslAuthenticationException LoginException \
+    'Failed to load SSL' 'Failed to load PEM'; do
+    [[ $words == *"$sign"* ]] || continue
+    words=$sign${words#*"$sign"}
+    refuse "this controller cannot log in to the brokers ($1) as they do to one another: ${words%%$'\n'*}"
+  done
+  say "it is not known whether a broker of $1 lets this controller in"
+}
+
 changed=$run/server.properties
 { (umask 077; : >"$changed"); } 2>/dev/null || refuse "$changed cannot be written"
+cluster=${format%% *} release=${format#* } # no here-string: older bash writes it into a file
+directory=${release#* } release=${release%% *} reached=''
+tried=$directory/switchover-login # lies with the log: what has run once is needed, and not kept down any more
+if [[ $mode == P && -n $format && ! -e $tried && -r $run/reached ]]; then reached=$(<"$run/reached"); fi
+rm -f "$run/login.properties" "$run/login.jaas"
 (effective) >"$changed" || exit
 
 # --- Kafka --------------------------------------------------------------------------------------------------------------
+
+[[ ! -s $run/login.properties ]] || log_in "$reached"
 
 tries=0
 command -v getent >/dev/null || names=''
 for name in $names; do
   until getent hosts "$name" >/dev/null || ((tries++ >= 30)); do sleep 1; done
 done
-if [[ -n $format ]]; then
-  cluster=${format%% *} release=${format#* } # no here-string: older bash writes it into a file
-  directory=${release#* } release=${release%% *}
-  if [[ ! -f $directory/meta.properties ]]; then # a log that is there is never formatted again
-    tool=${door%/*}/kafka-storage.sh
-    [[ -x $tool ]] || tool=${tool%.sh}
-    KAFKA_JMX_OPTS=' ' JMX_PORT='' "$tool" format \
-      --cluster-id="$cluster" --release-version="$release" --config="$changed" >&2 ||
-      refuse 'the log directory cannot be formatted; its own words are above'
-  fi
+if [[ -n $format && ! -f $directory/meta.properties ]]; then # a log that is there is never formatted again
+  tool=${door%/*}/kafka-storage.sh
+  [[ -x $tool ]] || tool=${tool%.sh}
+  KAFKA_JMX_OPTS=' ' JMX_PORT='' "$tool" format \
+    --cluster-id="$cluster" --release-version="$release" --config="$changed" >&2 ||
+    refuse 'the log directory cannot be formatted; its own words are above'
 fi
+[[ -z $reached ]] || : >"$tried"
+rm -f "$run/login.properties" "$run/login.jaas"
 start ${daemon[@]+"${daemon[@]}"} "$changed" ${others[@]+"${others[@]}"} ${told[@]+"${told[@]}"}

@@ -3,7 +3,8 @@
 #   reach.sh HOST:PORT…
 #
 # It tries all at once, again and again for ten seconds, and reports through its termination message how many it tried and
-# those that it did not reach. It ends with 0 whatever happens: a controller that is needed is not kept down by a report.
+# those that it did not reach; those that it did are in $SWITCHOVER_RUN/reached, where the door logs in. It ends with 0
+# whatever happens: a controller that is needed is not kept down by a report.
 tries() {
   local address pid host missed=()
   local -A tried=()
@@ -19,6 +20,9 @@ tries() {
 }
 all=$# left=("$@")
 while tries "${left[@]}" && ((${#left[@]} && SECONDS < 10)); do sleep 1; done
+reached=''
+for address; do [[ " ${left[*]-} " == *" $address "* ]] || reached+=,$address; done
+printf %s "${reached#,}" 2>/dev/null >"${SWITCHOVER_RUN:-/run/switchover}/reached"
 { printf 'reach 1 %d\n' "$all" && ((!${#left[@]})) || printf '%s\n' "${left[@]}"; } \
   >"${SWITCHOVER_TERMINATION_LOG:-/dev/termination-log}" 2>/dev/null
 exit 0
