@@ -230,6 +230,8 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     """A chart's next upgrade changes what the chart has, and leaves ours in the template, which goes then."""
     world.want("Running", handOver="OwnConfiguration")
     assert world.live(world.approved_and(lambda: waits_for(world, "TemplateNotBrought"), only=("Finalize",)))
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "TemplateNotBrought")
+    assert told["unblocks"].endswith("annotate --overwrite configmap/kafka-config helm.sh/resource-policy=keep")
     voters = ",".join(f"{3000 + n}@kafka-controller-{n}.kafka-controller.{NAMESPACE}.svc:9093" for n in range(3))
     kraft = (f"process.roles=broker\ncontroller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
              "listeners=PLAINTEXT://:9092\nlog.dirs=/var/lib/kafka\n")
@@ -240,6 +242,8 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     world.api.edit("statefulsets", "kafka", lambda found: found["spec"]["template"]["metadata"].update(annotations=checksum))
     starts = dict(world.kafka.starts)
     assert world.live(lambda: waits_for(world, "OwnTemplate"))
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "OwnTemplate")
+    assert "configmap/kafka-config" in told["unblocks"]
     quiet_for(world, 60)
     assert world.kafka.starts == starts, "it is approved first"
     assert world.run_to_the_end()

@@ -116,6 +116,8 @@ async def test_values_go_only_when_the_api_server_would_put_the_same_back(mutate
     assert ("terminationMessagePath" in text) is noisy
     assert "updateStrategy:\n    type: RollingUpdate" in text
     assert "#   process.roles=broker\n" in text, "what a configuration of one's own must say"
+    assert ("#   kubectl --namespace kafka annotate --overwrite configmap/kafka-config secret/keys"
+            " helm.sh/resource-policy=keep\n") in text, "what the controllers' pods use of the brokers'"
 
 
 def test_a_document_without_a_manifest_is_only_spoken_of():

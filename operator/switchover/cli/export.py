@@ -13,7 +13,7 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, bare, read_migration
 from switchover.cli.place import Place
-from switchover.core.kraft import names, own_settings
+from switchover.core.kraft import borrowed, names, own_settings
 from switchover.core.kraft.door import brokers
 from switchover.core.kraft.door.mount import SCRIPT_KEY
 from switchover.core.kraft.export import kept, kept_secret, kept_stateful_set, runs_the_same
@@ -61,10 +61,11 @@ async def export(name: str, migrations: Migrations, workloads: Workloads, with_s
     for api_version, kind in (("v1", "Service"), ("policy/v1", "PodDisruptionBudget")):
         live = await _live(workloads, api_version, kind, controllers)
         documents.append(Document(f"{kind} of the controllers.", kept(live, name)))
-    documents.append(await _stateful_set(
+    own = await _stateful_set(
         workloads, name, controllers, None,
         "The controllers. Their pods are replaced only when they are deleted (OnDelete): after a change of this template\n"
-        "delete one at a time, the leader of the quorum last."))
+        "delete one at a time, the leader of the quorum last.")
+    documents += [own, *_used_by(own)]
     for workload in sets:
         original = await workloads.original(names.original(workload, migration.status.attempt))
         documents.append(await _own_settings(workloads, workload, original, migration.status.cluster_id))
@@ -116,6 +117,14 @@ async def _secret(workloads: Workloads, workload: str, migration: str, with_secr
     return Document(f"{comment}\nLeft out, since it may hold a password. It stays in the cluster whether Git has it or not,"
                     " as long as nobody prunes it.\nTo keep it with SOPS, Sealed Secrets or the like:"
                     " switchover export --secrets=include")
+
+
+def _used_by(controllers: Document) -> Iterator[Document]:
+    """What is spoken of alone: what of the brokers' their pods go on using."""
+    assert controllers.manifest is not None
+    metadata, spec = controllers.manifest["metadata"], controllers.manifest["spec"]
+    if told := borrowed.keep(spec["template"], metadata["name"], metadata["namespace"]):
+        yield Document(told.replace("; ", ";\n").replace(": kubectl", ":\n  kubectl"))
 
 
 async def _own_settings(workloads: Workloads, workload: str, original: Mapping[str, Any] | None,

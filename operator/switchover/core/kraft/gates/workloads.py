@@ -7,7 +7,7 @@ from typing import Any
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core import gitops
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
-from switchover.core.kraft import names, template
+from switchover.core.kraft import borrowed, names, template
 from switchover.core.kraft.door.layout import ContainerMissing, container_of
 from switchover.core.kraft.facts import KubernetesState, Workload
 from switchover.core.kraft.gates.read import samples
@@ -201,6 +201,13 @@ def _to_own_configuration(picture: Picture) -> str:
             """ '{"spec":{"handOver":"OwnConfiguration"}}'""")
 
 
+def _and_keep(picture: Picture, state: KubernetesState) -> str:
+    """The controllers' pods are a copy of the brokers', and use what the brokers' chart or manifests made."""
+    own = state.controllers
+    told = borrowed.keep(own.template, own.name, picture.namespace) if own is not None else ""
+    return f". {told}" if told else ""
+
+
 def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | None:
     """The StatefulSet that has no new template of the user's yet; None where all have."""
     for name, workload in state.brokers.items():
@@ -211,7 +218,8 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
             return wait("TemplateNotBrought", f"the template of StatefulSet {name} is the one of before the migration, which"
                         " says ZooKeeper: it has nothing yet to which its brokers could be rolled", subject=name,
                         unblocks="give the chart's values or the manifest what `switchover export` prints, and apply it;"
-                                 " where the configuration is a file of its own, change an annotation of the template, too")
+                                 " where the configuration is a file of its own, change an annotation of the template, too"
+                        f"{_and_keep(picture, state)}")
         try:
             container_of(workload.template, brokers)
         except ContainerMissing as why:
@@ -229,7 +237,8 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
             "OwnTemplate", f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
             " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
             " canary first, and must come back on KRaft", subject=next(iter(state.value.brokers)),
-            unblocks="see that its configuration says what `switchover export` prints, then approve HandOver")
+            unblocks="see that its configuration says what `switchover export` prints, then approve HandOver"
+                     f"{_and_keep(picture, state.value)}")
     for name, workload in state.value.brokers.items():
         if workload is None:
             return _missing(name)
@@ -237,7 +246,7 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
             return wait("OwnTemplate", f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
                         " was replaced yet", subject=name,
                         unblocks="where its configuration says what `switchover export` prints:"
-                                 f" {_to_own_configuration(picture)}")
+                                 f" {_to_own_configuration(picture)}{_and_keep(picture, state.value)}")
         if not workload.applied_by:
             return wait("NotInGit", f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
                         " the next apply of the old one would take the brokers' edits away", subject=name,
