@@ -126,7 +126,8 @@ async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalize
                      "kafka.statefulset.yaml"]
     written = [line for line in lines if line.startswith("wrote ")]
     assert sorted(written) == sorted(f"wrote {tmp_path / 'git' / name}" for name in files)
-    (settings,) = (line for line in lines if line not in written)
+    used, settings = (line for line in lines if line not in written)
+    assert "annotate --overwrite configmap/kafka-config helm.sh/resource-policy=keep" in used
     assert "\n#   node.id: kafka-0 0, kafka-1 1, kafka-2 2" in settings, "what one's own configuration must say"
     secret = tmp_path / "git" / "kafka-switchover.secret.yaml"
     assert secret.stat().st_mode & 0o077 == 0
