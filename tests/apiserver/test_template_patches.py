@@ -16,7 +16,8 @@ from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ContainerChange
 from switchover.api.template_patch import parsed
 from switchover.core import gitops
-from switchover.core.groups import change, partition
+from switchover.core.groups import change
+from switchover.core.groups import stateful_set as ordered
 from switchover.core.groups.change import Wanted
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.preflight.workloads import find_refused_change
@@ -226,7 +227,7 @@ async def test_it_is_written_seen_and_taken_back(
     """What the API server fills in is no difference, and of what it filled in nothing stays."""
     apply(made(kind))
     if kind == "StatefulSet":
-        await perform(workloads, partition.hold(await up(server, workloads, kind)))
+        await perform(workloads, ordered.hold(await up(server, workloads, kind)))
     original = await up(server, workloads, kind)
     for name, text in SAME.items():
         before, after = modes(original, text)
@@ -234,13 +235,13 @@ async def test_it_is_written_seen_and_taken_back(
             continue
         assert change.differing(original, "app", before) == (), name
         assert change.differing(original, "app", after), name
-        await perform(workloads, change.write(await up(server, workloads, kind), "app", after, "the change"))
+        await perform(workloads, change.write(await up(server, workloads, kind), "app", after, "the change", change.EMPTY))
         written = await up(server, workloads, kind)
         if kind == "Deployment":
             assert written.template == await kept(server, dict(after)), name
         assert change.differing(written, "app", after) == (), name
         assert change.differing(written, "app", before), name
-        await perform(workloads, change.write(written, "app", before, "as it was"))
+        await perform(workloads, change.write(written, "app", before, "as it was", change.EMPTY))
         assert (await up(server, workloads, kind)).template == original.template, name
 
 
@@ -263,7 +264,7 @@ async def test_what_others_change_meanwhile_stays(
     apply(made())
     original = await up(server, workloads)
     before, after = modes(original, SAME["a new volume and its mount"])
-    await perform(workloads, change.write(original, "app", after, "the change"))
+    await perform(workloads, change.write(original, "app", after, "the change", change.EMPTY))
     theirs = {"metadata": {"annotations": {"restartedAt": "now"}}, "spec": {
         "volumes": [{"name": "theirs", "emptyDir": {}}], "initContainers": [{"name": "theirs", "image": "localhost/init:1"}],
         "containers": [{"name": "app", "volumeMounts": [{"name": "theirs", "mountPath": "/theirs"}]}]}}
@@ -278,7 +279,7 @@ async def test_what_others_change_meanwhile_stays(
     writer = gitops.last_writer(found, parts)
     assert writer is not None
     assert writer.name == "kubectl-patch"
-    await perform(workloads, change.write(found, "app", before, "as it was"))
+    await perform(workloads, change.write(found, "app", before, "as it was", change.EMPTY))
     assert (await read(workloads)).template == await kept(server, merged(original.template, theirs))
 
 
