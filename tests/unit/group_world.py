@@ -258,10 +258,16 @@ class World:
             pods={pod.name: self._seen(pod) for pod in workload.pods.values()},
             update_strategy=deepcopy(workload.spec.get("updateStrategy") or workload.spec["strategy"]),
             min_ready=workload.spec.get("minReadySeconds", 0), deadline=workload.spec.get("progressDeadlineSeconds"),
-            sizes=workload.controller.sizes, available=self._available(workload), paused=workload.spec.get("paused", False),
+            sizes=workload.controller.sizes, templates=self._made_of(workload), available=self._available(workload),
+            paused=workload.spec.get("paused", False),
             current_revision=workload.current,
             annotated=bool(annotations), claimed_by=annotations.get(names.CLAIM, ""),
             autoscalers=(_autoscaler(scaler),) if own and scaler is not None else ())
+
+    def _made_of(self, workload: Workload) -> dict[str, Mapping[str, Any]]:
+        if workload.made["kind"] == "StatefulSet":
+            return {}
+        return {pod.revision: self.templates[pod.revision] for pod in workload.pods.values()}
 
     @staticmethod
     def _newest(workload: Workload) -> str:

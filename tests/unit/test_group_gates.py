@@ -551,10 +551,10 @@ FINDINGS = [
     Finding("WorkloadsAreOurs", "a template of nobody's", with_source(template=value(
         moment("Canary", spec=spec_of(workload_of(template=NEW_CLIENT))).facts.fleet).sources["orders"].template | {
             "spec": {"containers": [{"name": "app", "image": "orders:9"}]}}), FAIL, "RevertedByGitOps", "Deployment orders",
-        "rollout undo"),
+        "edit deployment orders: image of app, env of app, args of app as in spec.workloads"),
     Finding("WorkloadsAreOurs", "put back to what it was, while its pods are moved",
             then(rewritten("argocd-controller", NOW - 1, NOW - 50)), FAIL, "RevertedByGitOps",
-            "Deployment orders", "rollout undo"),
+            "Deployment orders", "edit deployment orders"),
     Finding("WorkloadsAreOurs", "put back by a helm upgrade", then(
         rewritten("helm", NOW - 1, NOW - 50), with_source(marks={"meta.helm.sh/release-name": "shop"})),
         FAIL, "RevertedByGitOps", "Deployment orders", "no helm upgrade of shop before HandOver, and then only with"),

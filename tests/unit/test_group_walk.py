@@ -436,6 +436,30 @@ def test_without_room_for_a_surge_pods_leave_before_their_successors_start(back)
     assert (most, walk.fewest) == (4, 2)
 
 
+@pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle"])
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+def test_what_others_change_in_the_template_meanwhile_stays_and_holds_nothing_up(step, back):
+    """While it is paused no ReplicaSet has that template; its pods are known by those that they were made of."""
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
+        walk.position.batch is not None and walk.position.batch.proven)))
+    orders = walk.world.workloads["orders"]
+    assert orders.spec["paused"]
+    orders.spec["template"]["spec"]["containers"].append({"name": "mesh", "image": "mesh:1", "env": []})
+    walk.step()
+    assert sorted({mode for _, mode, _ in walk.picture().pods()}) == (
+        ["Original", "Target"] if step == "Canary" else ["Target"])
+    if back:
+        walk.wants(desiredState="RolledBack")
+    walk.until()
+    walk.world.pass_time(30)
+    wanted = "classic" if back else "consumer"
+    assert {pod.client["GROUP_PROTOCOL"] for pod in orders.alive} == {wanted}
+    assert {pod.revision for pod in orders.alive} == {orders.revision}, "its own settings roll it on"
+    assert [each["name"] for each in orders.spec["template"]["spec"]["containers"]] == ["app", "mesh"]
+    assert walk.fewest >= 3
+
+
 TAKEN: dict[str, dict[str, Any]] = {
     "the seconds": {"minReadySeconds": 0},
     "the seconds and the pause": {"minReadySeconds": 0, "paused": None},

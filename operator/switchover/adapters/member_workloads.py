@@ -87,6 +87,8 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         min_ready=spec.get("minReadySeconds", 0),
         deadline=spec.get("progressDeadlineSeconds"),
         sizes={_revision(each): each["spec"].get("replicas", 1) for each in sets},
+        templates={_revision(each): _plain(each["spec"]["template"]) for each in sets
+                   if _revision(each) in {pod.revision for pod in pods}},
         available=_available(found, newest),
         current_revision=status.get("currentRevision", ""),
         first_ordinal=(spec.get("ordinals") or {}).get("start", 0),

@@ -84,6 +84,13 @@ def is_whole(workload: MemberWorkload) -> bool:
             and not _predecessors(workload))
 
 
+def is_of_one(workload: MemberWorkload) -> bool:
+    """All its pods are of one template: its own, or, paused, the one before somebody changed what is not the migration's."""
+    wanted = {revision: size for revision, size in workload.sizes.items() if size}
+    return workload.caught_up and [*wanted.values()] == [workload.replicas] and {*wanted} == {
+        pod.revision for pod in workload.pods.values()}
+
+
 def is_moved(workload: MemberWorkload, moved: int) -> bool:
     """So many pods of the template are Ready, and of their predecessors none is left over that still consumes as it ends."""
     return (workload.caught_up and len(workload.ready()) >= moved and earlier(workload) <= workload.replicas - moved
@@ -152,7 +159,9 @@ def _fall(workload: MemberWorkload, moved: int) -> Patch | None:
 
 
 def restore(workload: MemberWorkload, kept: Mapping[str, Any]) -> Patch:
-    """Give the user's own fields back; only while it `is_whole`, and nobody has written it since: nothing restarts."""
+    """Give the user's own fields back; only while it `is_of_one`, and nobody has written it since: nothing restarts, but for
+    what somebody else has changed meanwhile.
+    """
     operations: list[Mapping[str, Any]] = [*as_read(workload.uid, workload.resource_version),
                                            {"op": "replace", "path": "/spec/strategy", "value": kept["updateStrategy"]}]
     for path, now, before in (("/spec/minReadySeconds", workload.min_ready, kept["minReadySeconds"]),

@@ -110,7 +110,7 @@ def _rolls_by_itself(source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
 def _own_settings(source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
     """Given back once nothing would restart under them."""
     if source.kind == WorkloadKind.DEPLOYMENT:
-        if deployment.is_whole(source):
+        if deployment.is_of_one(source):
             yield deployment.restore(source, kept)
     elif not stateful_set.would_restart(source, kept["updateStrategy"]):
         yield stateful_set.restore_strategy(source, kept["updateStrategy"])

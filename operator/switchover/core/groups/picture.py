@@ -156,14 +156,15 @@ class Picture:
 
     def _find_live_mode(self, name: str) -> str:
         source = self.source(name)
-        if not isinstance(source, Known):
-            return ""
-        if self.template(name, ORIGINAL) is None:
+        return self._mode_of(source.value) if isinstance(source, Known) else ""
+
+    def _mode_of(self, source: MemberWorkload) -> str:
+        if self.template(source.name, ORIGINAL) is None:
             return ORIGINAL
         for mode in (ORIGINAL, TARGET, INTERMEDIATE):
-            wanted = self.template(name, mode)
+            wanted = self.template(source.name, mode)
             try:
-                if wanted is not None and not differing(source.value, self.workload(name).container, wanted):
+                if wanted is not None and not differing(source, self.workload(source.name).container, wanted):
                     return mode
             except Unsupported:
                 return ""
@@ -184,12 +185,14 @@ class Picture:
             source = self.source(workload.name)
             if isinstance(source, Known):
                 live = self.live_mode(workload.name)
+                modes = {revision: self._mode_of(replace(source.value, template=template))
+                         for revision, template in source.value.templates.items()}
+                modes[source.value.update_revision] = live
                 for pod in source.value.pods.values():
-                    current = pod.revision == source.value.update_revision
-                    yield workload.name, live if current else self._earlier(workload, live), pod
+                    yield workload.name, modes.get(pod.revision, self._earlier(workload, live)), pod
 
     def _earlier(self, workload: Workload, live: str) -> str:
-        """The mode of a pod that the template has left behind: the one beside `live` on the way."""
+        """The mode of a StatefulSet's pod that the template has left behind: the one beside `live` on the way."""
         if workload.bridge is not None:
             if live != INTERMEDIATE:
                 return INTERMEDIATE

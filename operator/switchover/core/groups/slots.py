@@ -41,6 +41,11 @@ def sizes(picture: Picture) -> tuple[BatchSize, ...]:
                  for batch in picture.spec.rollout.steps)
 
 
+def surplus(picture: Picture) -> int:
+    """How many members a batch adds until its predecessors leave; none where these leave first."""
+    return 0 if picture.in_place else max(size.pods for size in sizes(picture))
+
+
 def canary_size(picture: Picture) -> tuple[BatchSize, ...]:
     """The canary alone, also where each kind of workload has one of its own."""
     return sizes(picture)[:1]

@@ -76,6 +76,7 @@ class MemberWorkload:
     min_ready: int = 0                # Deployment: minReadySeconds
     deadline: int | None = None       # Deployment: progressDeadlineSeconds
     sizes: Mapping[str, int] = field(default_factory=dict)   # Deployment: revision -> pods that its ReplicaSet wants
+    templates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)   # Deployment: revision -> what it was made of
     available: int = 0                # Deployment: pods of its template that its controller may count as available
     paused: bool = False              # Deployment: its controller rolls nothing out
     trouble: str = ""                 # Deployment: why its pods cannot be created, a quota say

@@ -7,7 +7,7 @@ from switchover.core.groups.coordination.members import Members
 from switchover.core.groups.coordination.read import members_of
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.refusals import coordinator
-from switchover.core.groups.slots import sizes
+from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
 
 MEMBER_BYTES = 200
@@ -19,7 +19,7 @@ def find_no_room(picture: Picture) -> Iterator[Verdict]:
     if isinstance(members, Verdict):
         yield members
         return
-    added = len(picture.pods()) + max(size.pods for size in sizes(picture))
+    added = len(picture.pods()) + surplus(picture)
     yield from _full(picture, members, added)
     yield from _too_large(picture, members, added)
 

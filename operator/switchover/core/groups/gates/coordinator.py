@@ -3,7 +3,7 @@
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
-from switchover.core.groups.slots import sizes
+from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
 
 TWO_SECONDS = 30.0
@@ -34,7 +34,7 @@ def check_capacity(picture: Picture) -> Verdict:
     if not isinstance(coordinated, Known):
         return unknown("CoordinatorLoadUnknown", coordinated.why, subject=f"broker {group.coordinator}")
     held = coordinated.value.get(group.coordinator, 0)
-    added = max(size.pods for size in sizes(picture))
+    added = surplus(picture)
     limit = picture.spec.gates.max_consumers_per_coordinator
     if held + added > limit:
         return wait("CoordinatorFull", f"broker {group.coordinator} coordinates {held} members, and a batch adds {added}",

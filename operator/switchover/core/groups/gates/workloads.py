@@ -23,7 +23,7 @@ def check_ours(picture: Picture) -> Verdict:
         if source.value.claimed_by != picture.uid:
             return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
-            return _reverted(picture, source.value, change.FIELDS)
+            return _reverted(picture, source.value, tuple(f"{field} of {workload.container}" for field in change.FIELDS))
         if goals.is_let_go(picture, workload, source.value):
             return _let_go(picture, source.value)
         if source.value.replicas != (total := len(picture.slots(workload.name))):
@@ -86,11 +86,14 @@ def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) 
     writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
     who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
     stop = tool.suspend if tool is not None else "stop whatever applies another manifest"
+    undo = f"kubectl --namespace {picture.namespace} rollout undo {source.kind.lower()} {source.name}"
+    if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
+        undo = (f"kubectl --namespace {picture.namespace} edit deployment {source.name}: {', '.join(parts)} as in"
+                " spec.workloads, or, on the way back, as before")
     return fail("RevertedByGitOps", f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
                 " it is none of this migration's, so no pod is moved", subject=str(source),
                 observed=writer.name if writer is not None else "", threshold=names.MANAGER,
-                unblocks=f"{stop}; then kubectl --namespace {picture.namespace} rollout undo"
-                         f" {source.kind.lower()} {source.name}")
+                unblocks=f"{stop}; then {undo}")
 
 
 def check_autoscalers_paused(picture: Picture) -> Verdict:

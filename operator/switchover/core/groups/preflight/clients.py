@@ -56,7 +56,7 @@ def find_small_canary(picture: Picture) -> Iterator[Verdict]:
 
 def find_static_members(picture: Picture) -> Iterator[Verdict]:
     """Two pods cannot have one instance id: a Deployment's new pod runs beside the one that has it."""
-    if picture.offline:
+    if picture.offline or picture.in_place:
         return
     static = [member for member in group(picture).members if member.instance_id]
     for workload in picture.spec.workloads:

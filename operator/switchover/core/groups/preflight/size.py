@@ -10,7 +10,7 @@ from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.group import OFFLINE
 from switchover.core.groups.preflight.reading import check, group
 from switchover.core.groups.refusals import coordinator
-from switchover.core.groups.slots import sizes
+from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
 
 UNLIMITED = 2**31 - 1
@@ -27,7 +27,7 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
         return
     new, old = ("group.consumer.max.size", "group.max.size") if to_consumer(picture) else (
         "group.max.size", "group.consumer.max.size")
-    here, batch = len(found.members), max(size.pods for size in sizes(picture))
+    here, batch = len(found.members), surplus(picture)
     for setting, why in ((new, "the coordinator would refuse"), (old, "on the way back it would refuse")):
         limit = int(broker.settings.get(setting, UNLIMITED))
         if picture.spec.protocol is None or here + batch <= limit:
