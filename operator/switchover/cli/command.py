@@ -47,10 +47,11 @@ def refusals() -> Iterator[None]:
     except Fenced as error:
         give_up(f"{error}: somebody changed it at the same moment; try again")
     except (Refused, Unreachable) as error:
-        give_up(_words(error))
+        give_up(in_words(error))
 
 
-def _words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """A refusal as a person is told of it, with whom to ask where a right is missing."""
     from switchover.adapters.api_server import Forbidden
 
     if not isinstance(error, Forbidden):

@@ -210,6 +210,25 @@ def report(
 
 @app.command()
 @of_cluster
+def dashboard(
+    place: Place,
+    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 is one that is free.", min=0, max=65535)] = 0,
+) -> None:
+    """Show the migrations of both kinds, and the report of each, in the browser on this machine: live, and read only.
+
+    It prints its address, and serves with your rights until interrupted. Whoever can reach this machine's loopback reads it.
+    """
+    from switchover.cli.dashboard import serve
+
+    try:
+        asyncio.run(serve(place, port, everywhere=everywhere, say=lambda address: print_lines([address])))
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+
+
+@app.command()
+@of_cluster
 def doctor(place: Place) -> None:
     """Look whether all is there: the CRDs, the operator and its release, your rights, the Leases.
 

@@ -1,7 +1,7 @@
 """A report as HTML, Markdown and JSON, all of the same data. Pure.
 
-The HTML is one file that loads nothing and runs nothing (its Content-Security-Policy says so, too). Jinja escapes every
-text in it, and `report_of` has made each printable before.
+The HTML is one file that loads nothing and runs nothing (its Content-Security-Policy says so, too); on the dashboard it has
+the one script that reads it again. Jinja escapes every text in it, and `report_of` has made each printable before.
 """
 
 import re
@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from html import escape
-from importlib.resources import files
 from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from switchover.cli.command import Output
 from switchover.cli.listing import document
@@ -57,10 +56,18 @@ class Row(NamedTuple):
     bars: tuple[Bar, ...]
 
 
-def html(report: Report) -> str:
-    """One page that stands alone."""
-    return _template().render(report=report, facts=facts(report), rows=tuple(rows(report)), split=tuple(split(report)),
-                              tables=tables(report), nothing_yet=NOTHING_YET, modes=MODES.get(report.kind, ""), width=WIDTH)
+class Live(NamedTuple):
+    """Of a page that is read again every so many seconds, by a script in it."""
+
+    seconds: int
+    script: str
+
+
+def html(report: Report, live: Live | None = None) -> str:
+    """One page that stands alone, or the dashboard's."""
+    return template("report.html.j2").render(
+        live=live, report=report, facts=facts(report), rows=tuple(rows(report)), split=tuple(split(report)),
+        tables=tables(report), nothing_yet=NOTHING_YET, modes=MODES.get(report.kind, ""), width=WIDTH)
 
 
 def markdown(report: Report) -> str:
@@ -190,10 +197,12 @@ def _share(start: str, time: str, end: str) -> float:
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+def template(name: str) -> Template:
+    """One of this package's, which escapes what it is given."""
+    environment = Environment(loader=PackageLoader(__package__, ""), autoescape=True, undefined=StrictUndefined,
+                              trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(known=known, lasted=lasted, moment=moment, begun=begun_words, span=span)
-    return environment.from_string((files(__package__) / "report.html.j2").read_text(encoding="utf-8"))
+    return environment.get_template(name)
 
 
 # --- the tables ---------------------------------------------------------------------------------------------------------

@@ -29,8 +29,12 @@ async def report(place: Place, name: str) -> Report:
             events = await events_of(server, found)
         except Forbidden as error:
             events = error.told
-        written = datetime.fromtimestamp(int(time.time()), UTC).isoformat().replace("+00:00", "Z")
-        return report_of(found, events, await _releases(server), version("switchover"), written)
+        return report_of(found, events, await _releases(server), version("switchover"), now())
+
+
+def now() -> str:
+    """The time, to the second."""
+    return datetime.fromtimestamp(int(time.time()), UTC).isoformat().replace("+00:00", "Z")
 
 
 def form_of(wanted: str, output: Path | None) -> str:
