@@ -115,7 +115,7 @@ async def test_a_page_follows_the_migration_and_keeps_what_the_reader_has(tmp_pa
         api.trouble = Problem(500, "InternalError", "etcd <b>leader</b> changed")
         await tab.until("document.getElementById('live')?.textContent.includes('etcd <b>leader</b> changed')")
         assert await tab.value("document.querySelector('h1 .phase').textContent") == "Running", "what was read stays"
-        assert await tab.value("document.getElementById('live').getBoundingClientRect().top") == 0, "seen where the reader is"
+        assert await tab.value("document.getElementById('live').getBoundingClientRect().top") == 0, "seen when scrolled"
         assert "What stands here was read at" in await tab.value("document.getElementById('live').textContent")
         (PICTURES / "stale.png").write_bytes(await tab.picture())
         api.trouble = None
