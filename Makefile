@@ -64,7 +64,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check crds notice sbom test test-long shard ledger $(LAYERS)
+.PHONY: lint check crds notice sbom test test-long browser shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -104,9 +104,12 @@ test: lint binaries evaluators images-stories ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' $(if $(CI),,--budgets) $(LAYERS:%=tests/%)
 
-test-long: shard lint binaries evaluators images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
+test-long: shard lint browser binaries evaluators images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
 	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
+
+browser: debian ## what the long tests alone need: Chromium
+	@sandbox/debian sandbox/debian-packages-long.txt
 
 shard: debian
 	@$(if $(SHARD),$(PYTHON) tests/ledger.py '$(SHARD)')
