@@ -242,8 +242,7 @@ CONSUMERS["spec"] = {key: CONSUMERS["spec"][key] for key in ("replicas", "select
 
 
 async def consumers(workloads: KubernetesWorkloads) -> None:
-    """What is done to the workloads of a group; KEDA and the VPA are not installed."""
-    await workloads.create(CONSUMERS)
+    """What is done to the workloads of a group; KEDA, the VPA, Argo Rollouts, OpenKruise and Strimzi are not installed."""
     await workloads.apply(workload("payments"))
     annotated = [{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}]
     await workloads.patch("apps/v1", "Deployment", "orders", annotated)
@@ -257,7 +256,7 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
     await workloads.patch("autoscaling/v2", "HorizontalPodAutoscaler", "orders", annotated)
     with pytest.raises(Fenced, match="is gone"):
         await workloads.patch("keda.sh/v1alpha1", "ScaledObject", "orders", annotated)
-    await workloads.delete_object("apps/v1", "Deployment", "orders")
+    assert await workloads.others_called(["nobody"]) == {}
     await workloads.delete_object("apps/v1", "StatefulSet", "payments")
     assert await workloads.job("orders-audit") is None
     await workloads.create(launch.manifest(launch.Run("orders-audit", "audit", "pipeline:1", "{}", "pipeline")))
@@ -279,7 +278,8 @@ async def test_the_role_holds_what_the_adapters_use_and_no_more(
     kubectl("create", "configmap", *baseline, "--namespace", release.namespace)
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-kafka-0"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
-    kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(claim))
+    for made in (claim, CONSUMERS):
+        kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(made))
     scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "orders"}, "spec": {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "orders"}, "maxReplicas": 3}}
     kubectl("apply", "--namespace", release.namespace, "--filename", "-", stdin=yaml.safe_dump(scaler))
