@@ -44,7 +44,7 @@ from switchover.adapters.wire_groups import WireGroups
 from switchover.core.groups.picture import Picture
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access
-from unit.group_pictures import template, with_source
+from unit.group_pictures import template, tried, with_fact, with_source
 
 TOPIC = "orders"
 LARGE = 540_000
@@ -235,7 +235,7 @@ async def test_what_the_broker_refuses_preflight_tells_by_its_own_reason(server:
     await ready(server, group)
     await row.make(server, group)
     picture = row.spoil(await sight(server, group, protocol={"to": "Consumer", "remoteAssignor": row.assignor}))
-    assert told(picture) == row.reasons
+    assert told(with_fact(picture, "trials", tried(picture))) == row.reasons
     answer = await row.meet(server, group)
     assert answer.error_code is row.error, answer.error_message
     assert row.words in (answer.error_message or "")
