@@ -166,7 +166,7 @@ def test_errors_are_retried_counted_by_kind_and_never_end_the_loop(world: World)
     world.live(lambda: len(world.acted) > STEPS, prepare=lambda counting: counting.failures.extend(failures))
     counted = {kind: world.metrics.get_sample_value("switchover_pass_failures_total", {"kind": kind})
                for kind in ("unreachable", "fenced", "defect", "refused")}
-    assert counted == {"unreachable": 2, "fenced": 1, "defect": 1, "refused": None}
+    assert counted == {"unreachable": 2, "fenced": 1, "defect": 1, "refused": 0}
     assert world.metrics.get_sample_value("switchover_decision_seconds_count") == STEPS
 
 
