@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient
 
 from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
-from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
+from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, leave, subscription
 from adapters.servers import libraries
 from patience import stretched
 from switchover.core.kraft.facts import Address
@@ -72,7 +72,8 @@ async def written(broker: Address, version: str) -> Source:
     await classic_member(broker, f"{topic}-strange", b"\0\1a worker's own", b"\1", protocol_type="connect")
     await classic_member(broker, f"{topic}-alone", subscription(topic), assignment(topic, 0, 2), instance="static-1")
     await classic_member(broker, f"{topic}-garbled", b"\0\0\xff", assignment(topic, 1))
-    await classic_member(broker, f"{topic}-torn", subscription(topic), b"\0\0\xff")
+    torn = await classic_member(broker, f"{topic}-torn", subscription(topic), b"\0\0\xff")
+    await leave(broker, f"{topic}-torn", torn)          # while it is there, nobody can tell what it consumes
     transactions(broker, topic)
     if version != "3.9":
         client_life(broker, topic, "consumer")
