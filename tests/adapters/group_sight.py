@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from patience import stretched
 from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Severity
@@ -16,8 +17,6 @@ from switchover.core.observed import NOT_ASKED, Known
 from switchover.ports import Access
 from unit.group_pictures import moment, spec_of, value, with_fact, with_pod
 
-SECONDS = 30.0
-
 
 async def sight(
     server: Address, group: str, *, step: str = "Preflight", modes: str = "O", properties: Mapping[str, str] | None = None,
@@ -27,24 +26,25 @@ async def sight(
 
     With one pod every member runs in it; of several each has those whose client id contains the pod's name.
     """
+    seconds = stretched(30)
     picture = moment(step, modes, spec=spec_of(group=group, **spec))
     fleet = value(picture.facts.fleet)
     workloads = [workload for workload in fleet.sources.values() if workload is not None]
     for each in [name for workload in workloads for name in workload.pods]:
         picture = with_pod(each, ips=frozenset({"127.0.0.1"}))(picture)
-    groups, clock = WireGroups(Access(str(server), properties or {}), seconds=SECONDS), WallClock()
+    groups, clock = WireGroups(Access(str(server), properties or {}), seconds=seconds), WallClock()
     cluster = await groups.cluster()
-    seen = await known(groups.describe(group), SECONDS, clock)
+    seen = await known(groups.describe(group), seconds, clock)
     topics = sorted({topic for member in seen.value.members for topic in (*member.topics, *(
         partition.topic for partition in member.target))}) if isinstance(seen, Known) else []
-    brokers = {number: await known(groups.broker(address, number), SECONDS, clock)
+    brokers = {number: await known(groups.broker(address, number), seconds, clock)
                for number, address in cluster.brokers.items()}
-    readiness = await known(groups.readiness(group, topics), SECONDS, clock) if to_consumer(picture) else NOT_ASKED
+    readiness = await known(groups.readiness(group, topics), seconds, clock) if to_consumer(picture) else NOT_ASKED
     for fact, found in {
         "group": seen, "brokers": brokers, "readiness": readiness,
-        "partitions": await known(groups.partitions(topics), SECONDS, clock),
-        "coordinated": await known(groups.coordinated(), SECONDS, clock),
-        "offsets_topic": await known(groups.offsets_topic(), SECONDS, clock),
+        "partitions": await known(groups.partitions(topics), seconds, clock),
+        "coordinated": await known(groups.coordinated(), seconds, clock),
+        "offsets_topic": await known(groups.offsets_topic(), seconds, clock),
     }.items():
         picture = with_fact(picture, fact, found)
     return picture

@@ -221,7 +221,7 @@ def server(request: pytest.FixtureRequest, serving: Serve) -> Address:
 async def ready(server: Address, group: str, properties: dict[str, str] | None = None) -> None:
     """The topic is there, and so is the coordinator: the first question makes Kafka create __consumer_offsets."""
     groups = WireGroups(Access(str(server), properties or {}))
-    if not await groups.partitions([TOPIC]):
+    if not await eventually(lambda: groups.partitions([TOPIC]), lambda _: True):
         await create_topic(server, TOPIC, 2, properties)
     await eventually(lambda: groups.describe(group), lambda _: True)
 
