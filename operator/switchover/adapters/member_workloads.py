@@ -68,7 +68,7 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
     sets = [each for each in by_kind["ReplicaSet"] if _is_owned(each, {metadata["uid"]})]
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
     pods = [read_member_pod(pod) for pod in by_kind["Pod"] if _is_owned(pod, owners)]
-    newest = _newest(spec["template"], sets)
+    newest, running = _newest(spec["template"], sets), {pod.revision for pod in pods}
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     budgets = [each for each in by_kind["PodDisruptionBudget"] if selects(each["spec"].get("selector"), labels)]
     return MemberWorkload(
@@ -87,8 +87,7 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         min_ready=spec.get("minReadySeconds", 0),
         deadline=spec.get("progressDeadlineSeconds"),
         sizes={_revision(each): each["spec"].get("replicas", 1) for each in sets},
-        templates={_revision(each): _plain(each["spec"]["template"]) for each in sets
-                   if _revision(each) in {pod.revision for pod in pods}},
+        templates={_revision(each): _plain(each["spec"]["template"]) for each in sets if _revision(each) in running},
         available=_available(found, newest),
         current_revision=status.get("currentRevision", ""),
         first_ordinal=(spec.get("ordinals") or {}).get("start", 0),
@@ -115,8 +114,8 @@ def _newest(template: Object, sets: Iterable[Object]) -> Object | None:
     By the template, as that controller finds it (FindNewReplicaSet), and the oldest where two have it: a paused Deployment
     whose template has changed gets no new one, and its annotation still names the one before.
     """
-    alike = [each for each in sets if _plain(each["spec"]["template"]) == _plain(template)]
-    return min(alike, key=_age, default=None)
+    wanted = _plain(template)
+    return min((each for each in sets if _plain(each["spec"]["template"]) == wanted), key=_age, default=None)
 
 
 def _age(found: Object) -> tuple[str, str]:

@@ -99,11 +99,15 @@ def _differing(workload: MemberWorkload, container: str, wanted: Mapping[str, An
             yield place
 
 
+def own_places(container: str) -> tuple[Place, ...]:
+    """Image, variables and arguments of the container."""
+    return tuple(("spec", "containers", Item("name", container), field) for field in FIELDS)
+
+
 def places(container: str, wanted: Mapping[str, Any]) -> tuple[Place, ...]:
     """What of the template is the migration's: the container's fields, and where its modes differ."""
     modes = wanted.modes if isinstance(wanted, Wanted) else ()
-    own: list[Place] = [("spec", "containers", Item("name", container), field) for field in FIELDS]
-    return outermost([*own, *(place for mode in modes for place in differences(modes[0], mode))])
+    return outermost([*own_places(container), *(place for mode in modes for place in differences(modes[0], mode))])
 
 
 def _words(place: Place) -> str:

@@ -145,7 +145,9 @@ def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode:
         return
     purpose = f"{mode.lower()} template"
     if workload.kind is WorkloadKind.DEPLOYMENT:
-        if deployment.is_held(source) or deployment.is_whole(source):
+        if picture.offline:
+            yield change.write(source, workload.container, wanted, purpose, change.EMPTY)
+        elif deployment.is_held(source) or deployment.is_whole(source):
             yield change.write(source, workload.container, wanted, purpose, *deployment.holding(source))
     else:
         yield from _behind_partition(picture, workload, source, wanted, purpose)
@@ -187,13 +189,5 @@ def stopped_as_original(picture: Picture) -> tuple[Effect, ...]:
 
 def _written(picture: Picture, mode: str) -> tuple[Effect, ...]:
     """Only while they have no pods."""
-    effects: list[Effect] = []
-    for workload, source in _sources(picture):
-        wanted = picture.template(workload.name, mode)
-        if source.replicas or wanted is None or not change.differing(source, workload.container, wanted):
-            continue
-        if workload.kind is WorkloadKind.STATEFUL_SET:
-            effects += _behind_partition(picture, workload, source, wanted, f"{mode.lower()} template")
-        else:
-            effects.append(change.write(source, workload.container, wanted, f"{mode.lower()} template", change.EMPTY))
-    return tuple(effects)
+    return tuple(effect for workload, source in _sources(picture) if not source.replicas
+                 for effect in _at_rest(picture, workload, source, mode))

@@ -138,10 +138,17 @@ class Picture:
         kept = self.facts.fleet.value.originals.get(name) if isinstance(self.facts.fleet, Known) else None
         if kept is None:
             return None
-        workload, original = self.workload(name), kept["template"]
-        modes = {ORIGINAL: original, TARGET: changed(original, workload.container, workload.template),
-                 INTERMEDIATE: changed(original, workload.container, workload.bridge or workload.template)}
-        return Wanted(modes[mode], modes.values())
+        if name not in self._templates:
+            workload, original = self.workload(name), kept["template"]
+            modes = {ORIGINAL: original, TARGET: changed(original, workload.container, workload.template),
+                     INTERMEDIATE: changed(original, workload.container, workload.bridge or workload.template)}
+            self._templates[name] = {each: Wanted(made, modes.values()) for each, made in modes.items()}
+        return self._templates[name][mode]
+
+    @cached_property
+    def _templates(self) -> dict[str, Mapping[str, Wanted]]:
+        """By workload and mode, as far as they were asked for: a patch is parsed and merged once a picture."""
+        return {}
 
     def live_mode(self, name: str) -> str:
         """The mode whose template a workload has now; "" for none of them, or where it cannot be told.

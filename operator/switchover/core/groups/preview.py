@@ -7,7 +7,7 @@ from typing import Any
 
 from switchover.api.consumer_group_migration import Workload
 from switchover.core.groups import slots
-from switchover.core.groups.change import FIELDS, Unsupported, changed, container_of
+from switchover.core.groups.change import FIELDS, Unsupported, changed, container_of, own_places
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.places import Item, Place, differences, found, leaves, words
 from switchover.core.kraft.preview import shown
@@ -72,9 +72,8 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], container: s
         for sign, side in (("-", old), ("+", new)):
             if key in side and old.get(key) != new.get(key):
                 yield f"{sign} {key}={shown(key, side[key])}"
-    own: list[Place] = [("spec", "containers", Item("name", container), field) for field in FIELDS]
     for place in differences(before, after):
-        if not any(place[:len(each)] == each for each in own):
+        if not any(place[:len(each)] == each for each in own_places(container)):
             yield from (f"{sign} {words(each)}={shown(_secret(each), value)}"
                         for sign, side in (("-", before), ("+", after)) for each, value in leaves(found(side, place), place))
 

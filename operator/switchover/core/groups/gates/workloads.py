@@ -66,13 +66,18 @@ def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -
 
 def _let_go(picture: Picture, source: MemberWorkload) -> Verdict:
     """It is held again in the same pass; what took the hold off does so again."""
-    writer, tool = gitops.last_writer(source, ("strategy",)), gitops.tool_of(source, picture.namespace)
-    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
+    who, stop = _written_by(picture, source, ("strategy",))
     return wait("DeploymentNotHeld", f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
                 " all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
                 threshold=deployment.HOLD_SECONDS,
-                unblocks=f"{tool.suspend if tool is not None else 'stop whatever applies another manifest'}, or leave"
-                " strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
+                unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
+
+
+def _written_by(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> tuple[str, str]:
+    """Who but us wrote one of these parts last, and what stops them."""
+    writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
+    return ("somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})",
+            tool.suspend if tool is not None else "stop whatever applies another manifest")
 
 
 def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
@@ -84,8 +89,7 @@ def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdi
 
 def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:
     writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
-    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
-    stop = tool.suspend if tool is not None else "stop whatever applies another manifest"
+    who, stop = _written_by(picture, source, parts)
     undo = f"kubectl --namespace {picture.namespace} rollout undo {source.kind.lower()} {source.name}"
     if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
         undo = (f"kubectl --namespace {picture.namespace} edit deployment {source.name}: {', '.join(parts)} as in"
