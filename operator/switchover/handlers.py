@@ -3,7 +3,7 @@
 Kopf is asked for its watch-stream, login and shutdown only. Its daemons would not do: one that holds a deletion
 is forgotten when the operator restarts, and Kopf 1.45 then removes the finalizer at once (`process_spawning_cause`
 stops no daemon, finds nothing to wait for, and releases the object). So the finalizer is ours, and so are the loops;
-Kopf writes nothing on the object (codebases.md A and reliability.md 1.5 say why not). Its own finalizer setting must
+Kopf writes nothing on the object (docs/facts/kubernetes.md#clients-and-kopf says why not). Its own finalizer setting must
 stay another one: Kopf removes the one it knows from every object when no handler of its own asks for it.
 
 Kopf ends with the first watch that is refused, and with it whatever began meanwhile, so that two of them in one process end

@@ -38,7 +38,8 @@ RIGHTS_SECONDS = 30.0
 BASELINE_SECONDS = 30.0
 """How old a baseline may be: it changes once a day."""
 PROBE_SECONDS = 15.0
-"""How old a probe may be. The one for strategies leaves a pending member behind, for 6 s (feasibility-groups.md F3)."""
+"""How old a probe may be. The one for strategies leaves a pending member behind, for 6 s
+(docs/facts/groups.md#do-all-members-offer-a-strategy)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ class Groups(Protocol):
         Only for a group that is Stable and has members: of others it is not asked, and Unreachable. It leaves a pending
         member behind in a classic group, for `group.min.session.timeout.ms` (6 s): that does nothing while the group stays
         Stable, but a rebalance in that time waits for its end, so hold every restart back as long. Never leave the group
-        for it: that rebalances (feasibility-groups.md F3, F4).
+        for it: that rebalances (docs/facts/groups.md#do-all-members-offer-a-strategy).
         """
         ...
 

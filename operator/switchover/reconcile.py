@@ -1,7 +1,7 @@
 """One pass over a migration: read, observe, decide, record, act. The one place where pure meets impure.
 
 What was decided is either recorded or performed, never both in one pass, and nothing is performed on a status that is not
-the one just read: promise 1 of the design.
+the one just read: promise 1 of docs/architecture.md#promises.
 """
 
 import logging

@@ -29,7 +29,7 @@ GROUP, PARTITIONS = "orders", 60
 CALM_SECONDS = 30.0
 """After each roll: the group converges, and what it does so late still belongs to the roll."""
 REBALANCED = re.compile(rf"Stabilized group {GROUP} generation \d+|\[GroupId {GROUP}\] Bumped group epoch to \d+")
-"""What GroupMetadataManager logs for each new generation or epoch (group-protocol.md 1.4)."""
+"""What GroupMetadataManager logs for each new generation or epoch (docs/facts/groups.md#refusals)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A Kafka cluster of real processes: ZooKeeper, brokers in mode A, B or C, controllers in mode P or F.
 
-The configurations are those of kraft-migration.md 1.2, written out here on purpose: what the operator's edits make is
-tried on real Kafka in test_modes.py, not used to test itself.
+The configurations are those of docs/facts/kraft.md#configurations, written out here on purpose: what the operator's
+edits make is tried on real Kafka in test_modes.py, not used to test itself.
 """
 
 import contextlib
@@ -102,7 +102,8 @@ class KafkaCluster:
     def wait_for_brokers(self) -> None:
         """Until every broker answers and the cluster names all of them and a controller.
 
-        A librdkafka client that asks earlier may wait its whole time limit for a controller (feasibility-kraft.md 10).
+        A librdkafka client that asks earlier may wait its whole time limit for a controller
+        (docs/facts/kraft.md#what-a-node-answers).
         """
         for server in self.brokers.values():
             server.wait()

@@ -266,8 +266,9 @@ ssl.clientAuth=need
     async def obeys_zookeeper(self) -> None:
         """Behind the end of a claim: every broker has heard of the new controller.
 
-        One that has not asks the stopped controllers for its controlled shutdown, for 300 s (feasibility-kraft.md 5.2). The
-        answer to DescribeCluster cannot tell: of a single broker it is that broker, whoever rules.
+        One that has not asks the stopped controllers for its controlled shutdown, for 300 s
+        (docs/facts/kraft.md#controlled-shutdown). The answer to DescribeCluster cannot tell: of a single broker it is
+        that broker, whoever rules.
         """
         self.create_topic("back-in-zookeeper")
         for broker in self.brokers.values():

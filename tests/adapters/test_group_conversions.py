@@ -1,6 +1,6 @@
-"""V4 and V5 of reliability.md, request by request: what a coordinator converts under each policy, and in which state.
+"""Request by request: what a coordinator converts under each policy, and in which state.
 
-The static members of V5, replaced both ways, are real ones in test_group_moves.py.
+Static members, replaced both ways, are real ones in test_group_moves.py.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""V1 to V4 of reliability.md with real members and the oracle: a group moved online and offline, there and back, under load.
+"""With real members and the oracle: a group moved online and offline, there and back, under load.
 
 After each move: no deliveries overlap, no committed offset goes back, nothing is lost; duplicates are counted and printed.
 """
@@ -34,7 +34,7 @@ VERSIONS = ("4.4", "4.0")
 
 @dataclass(frozen=True)
 class Family:
-    """A client and the strategy that its classic members have; librdkafka's cooperative ones do not go online (F1)."""
+    """A client and the strategy that its classic members have; librdkafka's cooperative ones do not go online."""
 
     client: Callable[[], list[str]]
     strategy: str

@@ -1,7 +1,8 @@
 """Each way in which a coordinator refuses a member of the consumer protocol, made to happen on a real broker.
 
-The table of group-protocol.md 1.4: how it is made, what the broker answers the newcomer, and what Preflight tells of the
-facts that our adapters read from that very broker before the newcomer came: a reason for each row that no other row has.
+The table of docs/facts/groups.md#refusals: how it is made, what the broker answers the newcomer, and what Preflight
+tells of the facts that our adapters read from that very broker before the newcomer came: a reason for each row that no
+other row has.
 
 Not in it:
 * a client's own user that lacks a right (30, 29): nothing tells us whose user a member has. The same rights are asked for

@@ -1,6 +1,6 @@
-"""What group coordinators do that nobody would expect, F1 to F4 of feasibility-groups.md, and what we do about each.
+"""What group coordinators do that nobody would expect (docs/facts/groups.md), and what we do about each.
 
-test_wire_groups.py has the rest of F3 and F4: that our questions disturb nobody, and what we do not ask.
+test_wire_groups.py has the rest: that our questions disturb nobody, and what we do not ask.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def settled(server: Address, all_: Members, count: int) -> Group:
         and sum(len(each.assigned) for each in seen.members) == PARTITIONS, 60)
 
 
-# --- F1: librdkafka's cooperative-sticky ------------------------------------------------------------------------------
+# --- librdkafka's cooperative-sticky ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", BOTH)
@@ -93,7 +93,7 @@ async def test_such_a_group_is_converted_in_its_first_generation(
         assert (await heartbeat(server, all_.name, all_.topic)).error_code is ErrorCode.none
 
 
-# --- F2: a mixed group whose last member of the consumer protocol leaves, under policy `upgrade` --------------------------
+# --- a mixed group whose last member of the consumer protocol leaves, under policy `upgrade` --------------------------
 
 
 @pytest.mark.long
@@ -138,7 +138,7 @@ async def test_on_4_0_they_go_to_those_that_are_left(serving: Serve, tmp_path: P
         assert COVERED.check(await sight(server, all_.name)).outcome is Outcome.PASS
 
 
-# --- F3: the question which strategies the members have ---------------------------------------------------------------
+# --- the question which strategies the members have -------------------------------------------------------------------
 
 
 async def asked(server: Address, name: str) -> str:
@@ -182,7 +182,7 @@ async def test_a_rebalance_waits_for_who_has_only_asked(newest_kafka: KRaftNode,
             assert PROBE_EXPIRED.check(later).outcome is outcome
 
 
-# --- F4: the same question to a group without members -----------------------------------------------------------------
+# --- the same question to a group without members ---------------------------------------------------------------------
 
 
 async def test_asking_an_empty_group_changes_it(newest_kafka: KRaftNode) -> None:

@@ -1,7 +1,7 @@
 """What may go wrong in a group of old, migration-enabled and plain Kafka consumers, on a real ZooKeeper and a broker of 3.9.
 
 Members get contiguous partitions in the order of their names. These are chosen so that no partition goes from one Java
-member to another, where duplicates would be theirs (D1 of zkcc.md 2.6).
+member to another, where duplicates would be theirs (D1 of docs/facts/coordination.md#its-defects).
 """
 
 import time

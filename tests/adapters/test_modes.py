@@ -170,7 +170,7 @@ class Story:
             self.visible, lambda found: (found.reason, found.subject) == ("BrokersOnKRaft", "broker 1"))
 
     async def move_back_to_zookeeper(self, before: ZooKeeperState) -> None:
-        """In the order of feasibility-kraft.md 5.1, to a broker with the flag under a ZooKeeper controller."""
+        """In the order of docs/facts/kraft.md#rollback, to a broker with the flag under a ZooKeeper controller."""
         self.broker.restart(self.broker_edits("B"))
         await eventually(self.log, lambda image: image.brokers[1].migrating_zk and not image.brokers[1].fenced)
         assert set((await eventually(self.state, lambda state: 1 in state.brokers)).brokers) == {1}

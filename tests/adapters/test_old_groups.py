@@ -1,4 +1,5 @@
-"""Consumer groups below `/consumers` in a real ZooKeeper, as old consumers write them (feasibility-groups.md 1.2)."""
+"""Consumer groups below `/consumers` in a real ZooKeeper, as old consumers write them
+(docs/facts/coordination.md#znodes)."""
 
 import asyncio
 import json

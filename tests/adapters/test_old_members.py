@@ -67,7 +67,7 @@ def test_a_group_of_old_members_and_its_znodes(version: str, zookeeper_cluster: 
 
 
 def check_znodes(all_: OldGroup) -> None:
-    """As feasibility-groups.md 1.2 shows them; a node without data is None to kazoo, an empty one b''."""
+    """As docs/facts/coordination.md#znodes has them; a node without data is None to kazoo, an empty one b''."""
     zookeeper, znodes, topic, name = all_.zookeeper, all_.znodes, all_.members.topic, all_.members.name
     assert set(zookeeper.get_children(znodes.root)) == {"ids", "owners", "offsets"}
     assert set(zookeeper.get_children(znodes.ids)) == {f"{name}_a", f"{name}_b"}

@@ -103,7 +103,7 @@ async def seen_by_the_pipeline(cluster: SecuredCluster) -> None:
 
 
 async def back_to_zookeeper(cluster: SecuredCluster) -> None:
-    """The way back, in the order of feasibility-kraft.md 5.1."""
+    """The way back, in the order of docs/facts/kraft.md#rollback."""
     for broker, server in cluster.brokers.items():
         server.restart(cluster.broker_edits(broker, "B"))
         await eventually(cluster.log, lambda image, broker=broker: image.brokers[broker].migrating_zk

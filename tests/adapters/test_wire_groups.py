@@ -273,7 +273,7 @@ async def test_connect_workers(newest_kafka: KRaftNode) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("which", ["newest_kafka", "zookeeper_cluster"])
 async def test_real_cooperative_clients(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """From the second generation on librdkafka leaves user data in assignments, which forbids the online upgrade (F1)."""
+    """From the second generation on librdkafka leaves user data in assignments, which forbids the online upgrade."""
     fixture: KRaftNode | KafkaCluster = request.getfixturevalue(which)
     server = fixture.address if isinstance(fixture, KRaftNode) else fixture.brokers[1].address
     groups, topic = asking(server), "cooperative"
@@ -459,7 +459,7 @@ async def test_asking_what_members_support_disturbs_nobody(
 
 
 async def test_an_empty_group_is_not_asked(newest_kafka: KRaftNode) -> None:
-    """Of type Consumer it would become classic (F4); a group that is not there would be created."""
+    """Of type Consumer it would become classic; a group that is not there would be created."""
     server, groups = newest_kafka.address, asking(newest_kafka.address)
     await create_topic(server, "emptied", PARTITIONS)
     await awake(groups, "emptied")

@@ -1,4 +1,4 @@
-"""The port ZooKeeperGroups against a real ZooKeeper, with the znodes of feasibility-groups.md 1.2."""
+"""The port ZooKeeperGroups against a real ZooKeeper, with the znodes of docs/facts/coordination.md#znodes."""
 
 import contextlib
 import uuid

@@ -1,4 +1,4 @@
-"""The end of a claim by hand, in the order of feasibility-kraft.md 5.1: as the operator does it."""
+"""The end of a claim by hand, in the order of docs/facts/kraft.md#rollback: as the operator does it."""
 
 from switchover.adapters.zookeeper import KazooZooKeeper
 

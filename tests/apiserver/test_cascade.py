@@ -1,4 +1,4 @@
-"""Deleting the migration takes nothing away, not even with a foreground cascade (promise 7)."""
+"""Deleting the migration takes nothing away, not even with a foreground cascade (docs/architecture.md#promises)."""
 
 import asyncio
 from collections.abc import Callable

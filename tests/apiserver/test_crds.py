@@ -187,7 +187,7 @@ def full_status() -> KafkaMigrationStatus:
         ConditionType.RECONCILING,
         True,
         "Waiting",
-        "step MoveBrokers waits for G9",
+        "step MoveBrokers waits for AllInSync",
         Progress(start_time=NOW).start_time,
         1,
     )
@@ -210,10 +210,10 @@ def full_status() -> KafkaMigrationStatus:
             step_start_time=NOW,
             estimated_completion_time="2026-11-21T20:30:00Z",
         ),
-        waiting_for=[WaitingFor(gate="G9", verdict="Wait", reason="BrokerFenced", subject="broker 0", since=NOW)],
+        waiting_for=[WaitingFor(gate="AllInSync", verdict="Wait", reason="BrokerFenced", subject="broker 0", since=NOW)],
         waiting_for_count=1,
-        waiting_for_summary="G9 broker 0 is fenced",
-        gates=[GateStreak(name="G9", passes=2, since=NOW, verdict="Pass")],
+        waiting_for_summary="BrokerFenced broker 0",
+        gates=[GateStreak(name="AllInSync", passes=2, since=NOW, verdict="Pass")],
         rollback={"available": True, "estimated_seconds": 300},
         restarts=[{"name": "B", "batches": 3, "average_seconds": 17, "slowest_seconds": 21}],
         plan=PlanPreview(
@@ -225,7 +225,7 @@ def full_status() -> KafkaMigrationStatus:
         approvals=[AcceptedApproval(name="Soak", plan_hash=PLAN_HASH, approver="alice", accepted_time=NOW)],
         steps=[StepRecord(name="Preflight", start_time=NOW, end_time=NOW, seconds=0)],
         history=[Transition(time=NOW, from_="DualWrite", to="MoveBrokers", reason="GatesPassed")],
-        findings=[Finding(code="G0", severity="Warning", message="one topic has one replica")],
+        findings=[Finding(code="OneReplica", severity="Warning", message="one topic has one replica")],
         conditions=conditions,
     )
 
@@ -314,7 +314,7 @@ def test_kubectl_prints_the_columns(crds, kubectl, namespace, resources):
         "STEP": "MoveBrokers",
         "PROGRESS": "7/11 55%",
         "ETA": "2026-11-21T20:30:00Z",
-        "WAITING-FOR": "G9 broker 0 is fenced",
+        "WAITING-FOR": "BrokerFenced broker 0",
         "ROLLBACK": "true",
         "METADATA": "MigrationActive",
     }

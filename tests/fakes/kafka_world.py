@@ -1,4 +1,4 @@
-"""A simulated Kafka cluster with its ZooKeeper, on its way to KRaft and back, as feasibility-kraft.md saw the real one.
+"""A simulated Kafka cluster with its ZooKeeper, on its way to KRaft and back, as docs/facts/kraft.md has the real one.
 
 What a node does follows from the edits that its pod mounted when it started. The model is deliberately unpleasant where
 Kafka is: the claim comes before the last broker's port is open; a fresh controller tells metadata.version 1 for a

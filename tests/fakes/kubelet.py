@@ -22,7 +22,7 @@ from switchover.core.kraft.door import mount
 from switchover.rehearsal.pack import unpacked
 from switchover.rehearsal.report import TO_DUAL_WRITE, Report, as_message
 
-REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (feasibility-modes.md, "In real pods")
+REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (docs/facts/kraft.md#in-pods)
 REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/facts/rehearsal.md)
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
 PROTECTION = "kubernetes.io/pvc-protection"

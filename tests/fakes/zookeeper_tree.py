@@ -1,4 +1,4 @@
-"""What ZooKeeper keeps of the simulated Kafka cluster, as feasibility-kraft.md (3.2, 5) saw it."""
+"""What ZooKeeper keeps of the simulated Kafka cluster, as docs/facts/kraft.md#znodes has it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""O1 to O11 of reliability.md 2.4: what holds for every migration, whatever it moves."""
+"""O1 to O11 of docs/testing.md#invariants: what holds for every migration, whatever it moves."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""K1 to K11 of reliability.md 2.4: what holds for a Kafka cluster between ZooKeeper and KRaft, there and back."""
+"""K1 to K11 of docs/testing.md#invariants: what holds for a Kafka cluster between ZooKeeper and KRaft, there and back."""
 
 import re
 from collections.abc import Iterator

@@ -82,7 +82,8 @@ def test_every_verdict_is_the_one_of_the_operator_on_the_same_samples(minutes):
 
 
 def ages(world: World, group: str, each: TopicPartition, limits: Thresholds) -> list[int]:
-    """The time lag at each sweep that can be judged and has a commit, by the plain formula of the sheet."""
+    """The time lag at each sweep that can be judged and has a commit, by the plain formula
+    (docs/facts/lag.md#quantities)."""
     readings, found = [], []
     for number, now in enumerate(world.now):
         offsets = world.seen(group, number).get(each)

@@ -1,4 +1,5 @@
-"""Groups of all four kinds of members in virtual time, under all that zkcc.md 4.5 lists, around the Member that we ship."""
+"""Groups of all four kinds of members in virtual time, under all that docs/facts/coordination.md#the-rules lists,
+around the Member that we ship."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """A group whose coordination moves, on paper: old consumers, migration-enabled ones and KafkaConsumers in pods.
 
 What a pod runs is told by its variable CONSUMER: "old", "enabled" or "kafka"; without it, what the world began with. Each
-kind does what it was seen to do (feasibility-groups.md 1). The old one computes its share and claims it, and knows
+kind does what it was seen to do (docs/facts/coordination.md). The old one computes its share and claims it, and knows
 ZooKeeper's offsets alone; the KafkaConsumer fetches what Kafka assigns it. The migration-enabled one is a member of both,
 follows the mode where nothing forbids it, fetches only what it owns in ZooKeeper, and commits to both stores.
 """

@@ -1,7 +1,7 @@
-"""The coordinator of one group on paper, by the rules of feasibility-groups.md 2.2 in their simple form.
+"""The coordinator of one group on paper, by the rules of docs/facts/groups.md#online-conversion in their simple form.
 
 The first member of the consumer protocol converts a classic group, the last one that leaves turns it back, as far as the
-brokers' policy allows. Under `upgrade` from Kafka 4.3 on nobody assigns again when the last one leaves (F2), until a
+brokers' policy allows. Under `upgrade` from Kafka 4.3 on nobody assigns again when the last one leaves, until a
 member joins. A rebalance takes as long as it was seen to take.
 """
 
@@ -30,7 +30,7 @@ class Client:
 
 @dataclass
 class Coordinator:
-    """`policy` is group.consumer.migration.policy; `since_4_3` brings the defect F2."""
+    """`policy` is group.consumer.migration.policy; `since_4_3` brings the defect of 4.3."""
 
     name: str
     partitions: tuple[TopicPartition, ...]

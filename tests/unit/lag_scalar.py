@@ -1,4 +1,5 @@
-"""Section 1.5 of the lag sheet once more, for one partition, in plain Python: what the numpy kernel is compared with."""
+"""The kernel (docs/facts/lag.md#quantities) once more, for one partition, in plain Python: what the numpy kernel is
+compared with."""
 
 import math
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ REHEARSED = JobRun("to-kraft-rehearsal", JobState.SUCCEEDED, as_message(Report(E
                    created=NOW - 60)
 OPERATOR_IMAGE = "switchover:1"
 
-# API keys by kind of node, as measured on Kafka 3.9 (feasibility-kraft.md 3.2).
+# API keys by kind of node, as measured on Kafka 3.9 (docs/facts/kraft.md#what-a-node-answers).
 ZOOKEEPER_BROKER = dict.fromkeys((*range(52), 56, 57, 58, 60, 61, *range(65, 70)), 5) | {
     modes.FETCH: 17, modes.LEADER_AND_ISR: 7}
 KRAFT_BROKER = dict.fromkeys((*range(4), *range(7, 52), 55, 57, 60, 61), 5) | {1: 17}

@@ -89,7 +89,7 @@ def test_times_without_a_zone_are_refused():
 
 def test_manifests_are_camel_case_and_without_null():
     manifest = KafkaMigrationStatus(
-        waiting_for=[WaitingFor(gate="G10", verdict="Wait", reason="BrokersNotMoved")]
+        waiting_for=[WaitingFor(gate="AllInSync", verdict="Wait", reason="OutOfSync")]
     ).manifest()
     assert manifest["waitingFor"][0]["runbookURL"] == ""
     assert "since" not in manifest["waitingFor"][0]
@@ -97,7 +97,7 @@ def test_manifests_are_camel_case_and_without_null():
 
 
 def test_long_texts_of_the_operator_are_cut_not_refused():
-    waiting = WaitingFor(gate="G9", verdict="Unknown", reason="Unreachable", message="é" * 5000)
+    waiting = WaitingFor(gate="AllInSync", verdict="Unknown", reason="Unreachable", message="é" * 5000)
     assert len(waiting.message) == 1024
     assert waiting.message.endswith("é…")
 

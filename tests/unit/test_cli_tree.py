@@ -41,7 +41,7 @@ MOVING: dict[str, Any] = {
         ],
         "waitingFor": [
             {
-                "gate": "G8",
+                "gate": "AllInSync",
                 "verdict": "Wait",
                 "reason": "BrokerNotInSync",
                 "subject": "kafka-1",
@@ -113,11 +113,11 @@ def test_every_change_is_one_line_and_no_change_is_none() -> None:
     assert list(changes(MOVING, after)) == [], "a figure that moves is no change"
     after["status"]["nodes"][1]["observed"] = "C"
     after["status"]["progress"] |= {"batch": 3, "batchNodes": ["kafka-2"]}
-    after["status"]["waitingFor"] = [{"gate": "G9", "verdict": "Unknown", "reason": "NoAnswer"}]
+    after["status"]["waitingFor"] = [{"gate": "AllInSync", "verdict": "Unknown", "reason": "NoAnswer"}]
     assert list(changes(MOVING, after)) == [
         "batch 3: kafka-2",
         "kafka-1 runs in mode C",
-        "waits for G9 Unknown NoAnswer",
+        "waits for AllInSync Unknown NoAnswer",
     ]
 
 

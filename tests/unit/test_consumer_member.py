@@ -1,4 +1,5 @@
-"""One migration-enabled member, rule by rule (zkcc.md 4.4); what many of them do together is in simulation/coordination."""
+"""One migration-enabled member, rule by rule (docs/facts/coordination.md#the-rules); what many of them do together is
+in simulation/coordination."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The old consumer's registrations and arithmetic; the vectors are zkcc.md 2.4's and feasibility-groups.md 1.2's."""
+"""The old consumer's registrations and arithmetic; the vectors are those of docs/facts/coordination.md#the-arithmetic."""
 
 from collections import Counter
 

@@ -1,8 +1,7 @@
 """Every gate of the plans of a group: it passes on a healthy picture of its moment, tells what is wrong, is shut when blind.
 
-P1 to P23 are the checks of group-protocol.md section 7. Not implemented, because nothing that is observed tells it: P12
-(session timeouts), P14 (client family and version), P21 (a partition without any commit is told by LagHealthy alone), P22 (a
-baseline of lag and rebalances); of P19 only the probe.
+Not checked, because nothing that is observed tells it: session timeouts, client family and version, a baseline of lag and
+rebalances, rights but those that the probe tells; a partition without any commit is told by LagHealthy alone.
 """
 
 import ast
@@ -378,28 +377,28 @@ KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-re
 VPA = scaler(kind="VerticalPodAutoscaler", settings={})
 
 FINDINGS = [
-    # the group, P1 to P5 and P18
-    Finding("Group", "P1: nobody is there", with_group(members=(), state=GroupState.EMPTY), FAIL, "GroupEmpty", "orders",
+    # the group
+    Finding("Group", "nobody is there", with_group(members=(), state=GroupState.EMPTY), FAIL, "GroupEmpty", "orders",
             "spec.group"),
-    Finding("Group", "P1: no such group", with_group(members=(), state=GroupState.DEAD), FAIL, "GroupEmpty", "orders"),
-    Finding("Group", "P2: moved already", with_member(2, protocol=CONSUMER), FAIL, "AlreadyMoved", "client-of-orders-2",
+    Finding("Group", "no such group", with_group(members=(), state=GroupState.DEAD), FAIL, "GroupEmpty", "orders"),
+    Finding("Group", "moved already", with_member(2, protocol=CONSUMER), FAIL, "AlreadyMoved", "client-of-orders-2",
             "bring them back"),
-    Finding("Group", "P3: it rebalances", with_group(state=GroupState.PREPARING_REBALANCE), WAIT, "GroupNotStable",
+    Finding("Group", "it rebalances", with_group(state=GroupState.PREPARING_REBALANCE), WAIT, "GroupNotStable",
             "orders"),
-    Finding("Group", "P4: Connect", with_group(protocol_type="connect"), FAIL, "NotConsumers", "orders", "connect-"),
-    Finding("Group", "P5: Kafka Streams", with_group(assignor="stream"), FAIL, "KafkaStreams", "orders",
+    Finding("Group", "Connect", with_group(protocol_type="connect"), FAIL, "NotConsumers", "orders", "connect-"),
+    Finding("Group", "Kafka Streams", with_group(assignor="stream"), FAIL, "KafkaStreams", "orders",
             "group.protocol=streams"),
     Finding("Group", "a share group", with_group(type=GroupType.OTHER), FAIL, "GroupTypeUnsupported", "orders"),
     Finding("Group", "a member that speaks another protocol", malformed, FAIL, "MalformedMember", "orders", "stop that"),
-    Finding("Assignments", "P5, F1: user data", with_member(1, user_data=8), FAIL, "AssignmentUserData",
+    Finding("Assignments", "user data", with_member(1, user_data=8), FAIL, "AssignmentUserData",
             "client-of-orders-1", "Offline"),
-    Finding("PlainAssignments", "F1 right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
+    Finding("PlainAssignments", "user data right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
             "client-of-orders-1", "Offline"),
     Finding("NoStrangers", "members behind Linkerd", with_member(3, host="127.0.0.1"), WAIT, "ForeignMembers",
             "client-of-orders-3 at 127.0.0.1", "Linkerd: config.linkerd.io/skip-inbound-ports"),
     Finding("NoStrangers", "members behind a mesh", with_member(3, host="127.0.0.6"), WAIT, "ForeignMembers",
             "client-of-orders-3 at 127.0.0.6", "traffic.sidecar.istio.io/excludeInboundPorts"),
-    Finding("NoStrangers", "P18: a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",
+    Finding("NoStrangers", "a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",
             "spec.workloads"),
     Finding("PodsAreMembers", "a pod is none", with_member(0, host="10.9.9.9"), WAIT, "MemberMissing", "orders-0"),
     Finding("PodsAreMembers", "by another protocol", with_member(0, protocol=CONSUMER), WAIT, "MemberMissing", "orders-0"),
@@ -407,50 +406,50 @@ FINDINGS = [
     Finding("PodsAreMembers", "of no template that is known",
             then(instead(mixed), with_source(template={**template(), "spec": {"containers": []}})), WAIT, "PodModeUnknown",
             "orders-4"),
-    # brokers, P6 to P9 and P19
-    Finding("BrokerReleases", "P6: not finalized", with_brokers(group_version=0), FAIL, "FeatureNotFinalized", "broker 1",
+    # brokers
+    Finding("BrokerReleases", "not finalized", with_brokers(group_version=0), FAIL, "FeatureNotFinalized", "broker 1",
             "group.version=1"),
-    Finding("BrokerReleases", "P8: 3.9", with_brokers(metadata_version=21), FAIL, "WrongKafkaVersion", "broker 1", "4.0"),
-    Finding("ProtocolReady", "P7: refused", known("readiness", Readiness("UNSUPPORTED_VERSION")), FAIL, "ProtocolRefused",
+    Finding("BrokerReleases", "3.9", with_brokers(metadata_version=21), FAIL, "WrongKafkaVersion", "broker 1", "4.0"),
+    Finding("ProtocolReady", "refused", known("readiness", Readiness("UNSUPPORTED_VERSION")), FAIL, "ProtocolRefused",
             "orders", "group.version=1"),
-    Finding("ProtocolReady", "P7: no such assignor", known("readiness", Readiness("", ("range",))), FAIL, "AssignorUnknown",
+    Finding("ProtocolReady", "no such assignor", known("readiness", Readiness("", ("range",))), FAIL, "AssignorUnknown",
             "uniform", "remoteAssignor"),
-    *(Finding("ProtocolReady", f"P19: {code}", known("readiness", Readiness(code)), FAIL, "GroupRightMissing", "orders",
+    *(Finding("ProtocolReady", code, known("readiness", Readiness(code)), FAIL, "GroupRightMissing", "orders",
               "Describe") for code in ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")),
-    Finding("MigrationPolicy", "P9: off", policies("disabled", "disabled"), FAIL, "PolicyForbids", POLICY, "bidirectional"),
-    Finding("MigrationPolicy", "P9: not told", policies("", ""), FAIL, "PolicyForbids", POLICY, "bidirectional"),
-    Finding("MigrationPolicy", "P9: they differ", policies("bidirectional", "upgrade"), FAIL, "PoliciesDiffer", POLICY,
+    Finding("MigrationPolicy", "off", policies("disabled", "disabled"), FAIL, "PolicyForbids", POLICY, "bidirectional"),
+    Finding("MigrationPolicy", "not told", policies("", ""), FAIL, "PolicyForbids", POLICY, "bidirectional"),
+    Finding("MigrationPolicy", "they differ", policies("bidirectional", "upgrade"), FAIL, "PoliciesDiffer", POLICY,
             "every broker"),
-    Finding("MigrationPolicy", "P9, F2: no way back online", policies("upgrade", "upgrade"), FAIL, "NoOnlineRollback",
+    Finding("MigrationPolicy", "no way back online", policies("upgrade", "upgrade"), FAIL, "NoOnlineRollback",
             POLICY, "acceptNoOnlineRollback"),
-    Finding("MigrationPolicy", "P9: no way to classic", then(instead(downgrading), policies("upgrade")), FAIL,
+    Finding("MigrationPolicy", "no way to classic", then(instead(downgrading), policies("upgrade")), FAIL,
             "PolicyForbids", POLICY),
-    # sizes, P10 and P11
-    *(Finding("GroupSize", f"P10: {setting} {limit}", limits(setting, limit), FAIL, reason, setting, f"raise {setting}")
+    # sizes
+    *(Finding("GroupSize", f"{setting} {limit}", limits(setting, limit), FAIL, reason, setting, f"raise {setting}")
       for setting in ("group.consumer.max.size", "group.max.size")
       for limit, reason in ((5, "GroupTooLarge"), (6, "NoRoomForBatch"), (7, "NoRoomForBatch"))),
     Finding("GroupSize", "the coordinator is silent", lambda picture: with_fact(picture, "brokers", {
         **picture.facts.brokers, 1: Unknown("no answer")}), UNKNOWN, "CoordinatorUnknown", "orders"),
-    Finding("RecordSize", "P11", known("offsets_topic", OffsetsTopic(100, False, 0)), FAIL, "RecordTooLarge",
+    Finding("RecordSize", "too large", known("offsets_topic", OffsetsTopic(100, False, 0)), FAIL, "RecordTooLarge",
             "__consumer_offsets max.message.bytes", "max.message.bytes"),
-    Finding("OneCoordinator", "C12: two", known("coordinators", frozenset({3, 1})), WAIT, "TwoCoordinators", "orders",
+    Finding("OneCoordinator", "two", known("coordinators", frozenset({3, 1})), WAIT, "TwoCoordinators", "orders",
             "restart those"),
     Finding("OneCoordinator", "it moves", known("coordinators", frozenset()), UNKNOWN, "CoordinatorUnknown", "orders"),
     Finding("CoordinatorCapacity", "full", known("coordinated", {1: 4999}), WAIT, "CoordinatorFull", "broker 1",
             "maxConsumersPerCoordinator"),
     Finding("OffsetsReplicated", "a replica is missing", known("offsets_topic", OffsetsTopic(1_048_588, False, 3)), WAIT,
             "OffsetsUnderReplicated", "__consumer_offsets"),
-    # clients, P13 and P17
-    Finding("ClientSettings", "P13", specced(workload_of(template=environment(
+    # clients
+    Finding("ClientSettings", "of the old protocol", specced(workload_of(template=environment(
         GROUP_PROTOCOL="consumer", SESSION_TIMEOUT_MS="45000"))), FAIL, "ForbiddenSetting", "orders", "empty value"),
-    Finding("ClientSettings", "P13: in its arguments", specced(workload_of(template={
+    Finding("ClientSettings", "in its arguments", specced(workload_of(template={
         "args": ["--consumer-property", "heartbeat.interval.ms=3000"]})), FAIL, "ForbiddenSetting", "orders"),
-    Finding("ClientSettings", "P13: back to classic", specced(workload_of(template=environment(
+    Finding("ClientSettings", "back to classic", specced(workload_of(template=environment(
         KAFKA_GROUP_REMOTE_ASSIGNOR="range")), protocol={"to": "Classic"}), FAIL, "ForbiddenSetting", "orders"),
-    Finding("StaticMembers", "P17", with_member(0, instance_id="orders-a"), FAIL, "StaticMembersInDeployment", "orders-a",
-            "StatefulSet"),
-    # strategies, P23 and P24
-    Finding("Strategies", "P23: librdkafka", specced(workload_of(**BOUNCES), assignmentStrategy={
+    Finding("StaticMembers", "in a Deployment", with_member(0, instance_id="orders-a"), FAIL, "StaticMembersInDeployment",
+            "orders-a", "StatefulSet"),
+    # strategies
+    Finding("Strategies", "librdkafka", specced(workload_of(**BOUNCES), assignmentStrategy={
         "to": "cooperative-sticky", "clientFamily": "Librdkafka"}), FAIL, "StrategiesCannotMix", "cooperative-sticky",
         "stop all members"),
     Finding("Strategies", "the brokers assign", with_group(type=GroupType.CONSUMER), FAIL, "NoClientStrategy", "orders"),
@@ -458,7 +457,7 @@ FINDINGS = [
     Finding("Strategies", "no bounce in between",
             specced(workload_of(template=strategies("cooperative-sticky")), **STRATEGY), FAIL,
             "BridgeMissing", "orders", "cooperative-sticky,range"),
-    Finding("StrategyOffered", "P24", known("offered", {"cooperative-sticky": False}), WAIT, "StrategyNotOffered",
+    Finding("StrategyOffered", "not by all", known("offered", {"cooperative-sticky": False}), WAIT, "StrategyNotOffered",
             "cooperative-sticky", "bridge"),
     Finding("ProbeExpired", "just asked", lambda picture: replace(
         picture, position=replace(picture.position, opened=NOW - 7)), WAIT, "ProbePending", "orders"),
@@ -475,7 +474,7 @@ FINDINGS = [
     Finding("Rights", "one is missing", known("missing_rights", ("patch deployments.apps",)), FAIL,
             "KubernetesRightMissing", "Role switchover", "Role"),
     Finding("StrategySelected", "not yet", with_group(assignor="range"), WAIT, "StrategyNotSelected", "orders"),
-    # workloads, P20
+    # workloads
     Finding("Workloads", "gone", without_source, FAIL, "WorkloadMissing", "orders", "spec.workloads"),
     *(Finding("Workloads", f"a {kind}", then(without_source, known("others", {"orders": kind})), FAIL, "WorkloadUnsupported",
               "orders", cure) for kind, cure in (
@@ -529,9 +528,9 @@ FINDINGS = [
     Finding("TemplateChange", "a policy refuses it", known("trials", {"orders.template": Unknown(
         "admission webhook says no", refused=True)}), FAIL, "ChangeRefused", "orders", "allow it"),
     Finding("TemplateChange", "a webhook undoes it", undone, FAIL, "ChangeUndone", "orders", "what it keeps"),
-    Finding("Autoscalers", "P20: cannot be paused", with_source(autoscalers=(VPA,)), FAIL, "AutoscalerInTheWay",
+    Finding("Autoscalers", "cannot be paused", with_source(autoscalers=(VPA,)), FAIL, "AutoscalerInTheWay",
             "VerticalPodAutoscaler orders", "delete it"),
-    Finding("Autoscalers", "P20: held by KEDA", with_source(autoscalers=(KEDA_HELD,)), FAIL, "AutoscalerInTheWay",
+    Finding("Autoscalers", "held by KEDA", with_source(autoscalers=(KEDA_HELD,)), FAIL, "AutoscalerInTheWay",
             "ScaledObject orders", "paused-replicas"),
     Finding("AutoscalersPaused", "not yet", with_source(autoscalers=(scaler(),)), WAIT, "AutoscalerActive",
             "HorizontalPodAutoscaler orders"),
@@ -579,7 +578,7 @@ FINDINGS = [
             "AutoscalerActive", "HorizontalPodAutoscaler orders", "made since"),
     Finding("WorkloadsAreOurs", "an autoscaler that cannot be paused", with_source(autoscalers=(VPA,)), WAIT,
             "AutoscalerInTheWay", "VerticalPodAutoscaler orders", "delete it"),
-    # C1
+    # members
     Finding("NewPodsJoin", "a canary restarts", with_pod("orders-4", restarts=1, trouble="Error: 1"), FAIL,
             "NewPodRestarts", "orders-4", "kubectl logs --previous"),
     Finding("NewPodsJoin", "stays out", with_member(4, host="10.9.9.9"), FAIL, "NotAMember", "orders-4",
@@ -588,7 +587,7 @@ FINDINGS = [
             "orders-4", "group.protocol"),
     Finding("NewPodsJoin", "on the way back", then(instead(lambda: moment("Canary", "OOOOOO", (5,), direction=BACKWARD)),
                                                    with_member(5, host="10.9.9.9")), FAIL, "NotAMember", "orders-5"),
-    # C2
+    # the protocol
     Finding("GroupConverted", "flipped back", then(*(with_member(index, protocol=CLASSIC) for index in (4, 5)),
                                                    with_group(type=GroupType.CLASSIC)), WAIT, "GroupFlippedBack", "orders"),
     Finding("GroupConverted", "not yet", with_group(type=GroupType.CLASSIC), WAIT, "GroupNotConverted", "orders"),
@@ -596,7 +595,7 @@ FINDINGS = [
     Finding("AllMoved", "still of the other type", then(instead(lambda: moment(
         "Settle", "TTTTTT", spec=spec_of(workload_of(template=TO_CLASSIC), protocol={"to": "Classic"}))),
         with_group(type=GroupType.CONSUMER)), WAIT, "GroupNotConverted", "orders"),
-    # C3 and C4
+    # convergence and coverage
     Finding("Converged", "reconciles", with_group(state=GroupState.RECONCILING), WAIT, "GroupNotStable", "orders"),
     Finding("Converged", "one is behind", with_member(2, epoch=16), WAIT, "MemberBehind", "client-of-orders-2"),
     Finding("Converged", "one does not own its share", with_member(2, assigned=frozenset()), WAIT, "MemberBehind",
@@ -609,12 +608,12 @@ FINDINGS = [
           ("a classic group rebalances", then(instead(lambda: moment("Canary")), with_group(
               state=GroupState.PREPARING_REBALANCE)), "GroupNotStable", "orders"))),
     Finding("Calm", "again and again", epochs(17, 18, 19, 20, 21), FAIL, "EpochChurn", "orders", "leave and return"),
-    # C5
+    # progress
     Finding("GoesOn", "one stands", stands(FIRST), FAIL, "PartitionStalled", "orders-0", "member that owns it"),
     Finding("GoesOn", "one goes back", rewound, FAIL, "CommitWentBack", "orders-0", "find out which member"),
     Finding("Progressed", "not of its own yet", stands(PARTITIONS[4]), WAIT, "NoProgressYet", "orders-4"),
     Finding("GoesOn", "never read", sampled(), UNKNOWN, "OffsetsUnknown", "orders"),
-    # C6
+    # lag
     Finding("LagHealthy", "one stands", known("lag", assessment(spec_of(), frozenset({FIRST}))), FAIL, "LagUnhealthy",
             "orders", "members that own"),
     Finding("LagHealthy", "a few sweeps", known("lag", assessment(spec_of(), count=3)), WAIT, "LagNotSeenYet", "orders"),
@@ -723,25 +722,25 @@ class Warned(NamedTuple):
 
 ARGO = {"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:shop/orders"}
 WARNINGS = [
-    Warned("Group", "P5: an assignor of their own", with_group(assignor="rendezvous"), "ClientAssignorLost", "depends"),
-    Warned("PatchRelease", "P8", then(
+    Warned("Group", "an assignor of their own", with_group(assignor="rendezvous"), "ClientAssignorLost", "depends"),
+    Warned("PatchRelease", "not told", then(
         with_brokers(metadata_version=28), known("offsets_topic", OffsetsTopic(1_048_588, True, 0))), "CheckPatchRelease",
         "4.2.2"),
-    Warned("MigrationPolicy", "F2, accepted", then(
+    Warned("MigrationPolicy", "no way back online, accepted", then(
         specced(protocol={"to": "Consumer", "acceptNoOnlineRollback": True}), policies("upgrade")), "NoOnlineRollback",
         "bidirectional"),
-    Warned("RecordSize", "P11: nearly", lambda picture: known("offsets_topic", OffsetsTopic(
+    Warned("RecordSize", "nearly", lambda picture: known("offsets_topic", OffsetsTopic(
         round(1.2 * conversion_bytes(value(picture.facts.group))), False, 0))(picture), "RecordLarge", "raise"),
-    Warned("CoPartitioning", "P15", then(known("partitions", {"orders": 24, "payments": 24}), *(
+    Warned("CoPartitioning", "range over two topics", then(known("partitions", {"orders": 24, "payments": 24}), *(
         with_member(index, topics=frozenset({"orders", "payments"})) for index in range(6))), "CoPartitioningLost", "range"),
-    Warned("Patterns", "P16", then(with_source(template={"spec": {"containers": [
+    Warned("Patterns", "nothing matches", then(with_source(template={"spec": {"containers": [
         {"name": "app", "image": "orders:1", "env": [{"name": "TOPICS", "value": "^orders"}]}]}})), "PatternMeansLess",
         "^orders.*"),
-    *(Warned("Patterns", f"P16: {pattern}", with_source(template={"spec": {"containers": [
+    *(Warned("Patterns", pattern, with_source(template={"spec": {"containers": [
         {"name": "app", "image": "orders:1", "env": [{"name": "TOPICS", "value": pattern}]}]}}), "PatternUnsupported",
         "subscribe(Pattern)") for pattern in ("^(?!internal).*", r"^(a)\1.*", "^a*+.*")),
     Warned("Canary", "one alone", specced(rollout={"steps": [{"pods": 1}]}), "OneCanary", "to 2"),
-    Warned("Autoscalers", "P20", with_source(autoscalers=(scaler(),)), "AutoscalerIsPaused", "nothing"),
+    Warned("Autoscalers", "can be paused", with_source(autoscalers=(scaler(),)), "AutoscalerIsPaused", "nothing"),
     Warned("GitOps", "Argo CD", with_source(marks=ARGO), "GitOpsOwnsIt", "RespectIgnoreDifferences"),
     Warned("Workloads", "a strict budget", with_source(budgets={"orders": 0}), "StrictBudget", "delete that pod"),
     Warned("Tools", "always", lambda picture: picture, "OldToolsGoBlind", "", Severity.INFO),

@@ -553,7 +553,7 @@ def test_an_autoscaler_that_came_since_is_told_and_left_alone():
 
 
 def test_under_policy_upgrade_a_group_that_nobody_assigns_is_cured_by_one_eviction():
-    """F2 of feasibility-groups.md: the last member of the consumer protocol leaves, and its partitions have no owner."""
+    """The last member of the consumer protocol leaves, and its partitions have no owner."""
     walk = PLANS["Deployment"](policy="upgrade")
     walk.wants(protocol={"to": "Consumer", "acceptNoOnlineRollback": True})
     walk.until(lambda: walk.position.step == "Rollout" and walk.position.batch is not None)

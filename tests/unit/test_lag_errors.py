@@ -1,4 +1,5 @@
-"""What is known to be wrong about "lag > N" (section 1.3 of the lag sheet), each shown to be right here."""
+"""What is known to be wrong about "lag > N" (docs/facts/lag.md#what-is-wrong-about-a-number-of-records), each shown to
+be right here."""
 
 from collections.abc import Iterable
 from dataclasses import replace

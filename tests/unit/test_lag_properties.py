@@ -1,4 +1,4 @@
-"""What holds of the lag kernel whatever was read: it says what the sheet says, and nothing passes without evidence."""
+"""What holds of the lag kernel whatever was read: it says what docs/facts/lag.md says, nothing passes unseen."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The fourteen stories that a lag gate must tell apart (section 6 of the lag sheet), and how long it takes to tell.
+"""The fourteen stories that a lag gate must tell apart, and how long it takes to tell.
 
 Seconds are counted from the event, with a poll every 15 s; the gate passes before it.
 """

@@ -1,7 +1,8 @@
 """The connection to the Kubernetes API server: one request function whose failures are the three errors of the ports.
 
 Built on `kubernetes.aio.dynamic`, whose plain dictionaries cost 64 MiB of memory where the typed models cost 178
-(feasibility-implementation.md). Paths are written down, not discovered: discovery would need a writable cache file.
+(docs/facts/kubernetes.md#clients-and-kopf). Paths are written down, not discovered: discovery would need a writable
+cache file.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
-"""Whose manifest has the template that Switchover made: the proof that Git was brought up to date (feasibility-modes.md)."""
+"""Whose manifest has the template that Switchover made: the proof that Git was brought up to date
+(docs/facts/kubernetes.md#an-unchanged-apply-makes-a-hybrid)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,5 @@
-"""Reads every node below `/consumers`, where old consumers keep their groups (zkcc.md 1), for the pipeline's captures."""
+"""Reads every node below `/consumers`, where old consumers keep their groups (docs/facts/coordination.md#znodes), for
+the pipeline's captures."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The port KafkaAdmin on confluent-kafka, the only place that imports it."""
+"""The port KafkaAdmin on confluent-kafka."""
 
 import asyncio
 import logging

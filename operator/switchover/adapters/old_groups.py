@@ -1,4 +1,4 @@
-"""Reads the consumer groups that old consumers keep below `/consumers` (zkcc.md 1)."""
+"""Reads the consumer groups that old consumers keep below `/consumers` (docs/facts/coordination.md#znodes)."""
 
 from collections import defaultdict
 from collections.abc import Sequence

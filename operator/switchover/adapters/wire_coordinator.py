@@ -139,7 +139,8 @@ class Coordinator:
     async def heartbeat(self, group: str, topics: Iterable[str]) -> tuple[ErrorCode, str]:
         """ConsumerGroupHeartbeat of a newcomer whose assignor does not exist: the error, which comes always, and its words.
 
-        The assignor is looked at before the group is: nothing is created, whatever the group (feasibility-groups.md 2.1).
+        The assignor is looked at before the group is: nothing is created, whatever the group
+        (docs/facts/groups.md#does-the-coordinator-serve-us).
         """
         newest = self._keys.get(CONSUMER_GROUP_HEARTBEAT)
         if newest is None:

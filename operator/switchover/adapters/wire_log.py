@@ -1,4 +1,5 @@
-"""Follows the metadata log of a KRaft quorum with Fetch requests to its leader (feasibility-kraft.md 3.1).
+"""Follows the metadata log of a KRaft quorum with Fetch requests to its leader
+(docs/facts/kraft.md#the-metadata-log-over-the-wire).
 
 Where the log was trimmed, its beginning is a snapshot, read with FetchSnapshot (KIP-630): the same records, between two
 control records. The answers are those of a consumer's request (replica id -1), so the reader never shows among the quorum's

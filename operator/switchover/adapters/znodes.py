@@ -1,4 +1,4 @@
-"""What Kafka writes into ZooKeeper, node by node: bytes to facts. Formats: kraft-migration.md 1.5, Kafka's `ZkData`.
+"""What Kafka writes into ZooKeeper, node by node: bytes to facts. Formats: docs/facts/kraft.md#znodes.
 
 Every function raises ValueError with the reason when the data is not what Kafka writes; the caller knows the path.
 """

@@ -25,7 +25,8 @@ class KazooZooKeeperGroups(ZooKeeperSession):
         return await self._call(lambda deadline: self._world(deadline, Layout(group)))
 
     async def offsets(self, group: str) -> Mapping[TopicPartition, int]:
-        """The offsets that are committed to ZooKeeper; what is negative or no number is none (zkcc.md 3.2)."""
+        """The offsets that are committed to ZooKeeper; what is negative or no number is none
+        (docs/facts/coordination.md#znodes)."""
         return await self._call(lambda deadline: self._offsets(deadline, Layout(group)))
 
     async def set_mode(self, group: str, mode: Mode, version: int) -> None:

@@ -197,7 +197,7 @@ class Finding(Model):
     gate: Name = ""
     """The gate that found it."""
     code: Annotated[str, Clipped(64)]
-    """The check, such as G0.4, or its CamelCase name."""
+    """The check that found it, a CamelCase word such as GeneratedBrokerId."""
     severity: Annotated[Severity, Told(Severity.WARNING)]
     """Blocker, Warning or Info."""
     subject: Annotated[str, Clipped(512)] = ""

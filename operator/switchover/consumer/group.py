@@ -1,5 +1,5 @@
-"""The member's part in Kafka's group: a consumer that is assigned partitions and takes no data (zkcc.md 3.6), and the
-store of its offsets.
+"""The member's part in Kafka's group: a consumer that is assigned partitions and takes no data
+(docs/facts/coordination.md#which-store-counts), and the store of its offsets.
 
 All of it is on one thread: polling, the callbacks, commits. In a revocation the thread goes on with commits until the
 member lets it join again, since Kafka accepts them of the old generation until then (rule R2).

@@ -1,4 +1,5 @@
-"""How long a member may believe that its session with ZooKeeper lives, by its own clock (rule R8 of zkcc.md 4.4).
+"""How long a member may believe that its session with ZooKeeper lives, by its own clock (rule R8 of
+docs/facts/coordination.md#the-rules).
 
 kazoo notices a silent server only after two thirds of the timeout, and a process that was stopped wakes up believing what
 it believed. So every hand-out asks the lease, which runs out before the server can have ended the session.

@@ -1,4 +1,5 @@
-"""One member of a group that ZooKeeper or Kafka coordinates, as a pure state machine: events in, requests out (zkcc.md 4.4).
+"""One member of a group that ZooKeeper or Kafka coordinates, as a pure state machine: events in, requests out
+(docs/facts/coordination.md#the-rules).
 
 A partition passes these phases, each with at most one request under way:
 
@@ -7,7 +8,7 @@ A partition passes these phases, each with at most one request under way:
     Fetching    handed to the application
     Stopping    until the application has done with what it was given
     Committing  until the store that the next owner reads has the position; also of what is let go before it was fetched
-    Lingering   the position is there, the node is kept a moment (defect D1 of zkcc.md 2.6: old members read, then claim)
+    Lingering   the position is there, the node is kept a moment (D1 of docs/facts/coordination.md#its-defects)
     Releasing   the owner node is being deleted, or replaced by a guard
 
 The owner node is the fence in both modes (R1): the mode says only which partitions are wanted.
@@ -74,13 +75,14 @@ AGAIN = 0.2
 REFUSED_AGAIN = 1.0
 """Seconds after which a claim that another owner refused is tried again, unless the node is seen to go before."""
 LINGER = 0.3
-"""Seconds: longer than an old member takes from reading an offset to claiming (feasibility-groups.md 1.3)."""
+"""Seconds: longer than an old member takes from reading an offset to claiming (docs/facts/coordination.md#its-defects)."""
 KAFKA_PATIENCE = 2.0
 """Seconds that a release in zookeeper mode waits for Kafka's answer to the commit: old members give up after six."""
 AUDIT, AUDIT_WITH_OLD = 30.0, 5.0
 """Seconds between readings of the group when nothing is heard; nobody tells when another's owner node comes or goes."""
 PARKED = 10.0
-"""Seconds without an owner after which an old member has given up: four attempts, two seconds apart (zkcc.md 2.2)."""
+"""Seconds without an owner after which an old member has given up: four attempts, two seconds apart
+(docs/facts/coordination.md#the-old-consumers-rebalance)."""
 
 
 class Phase(StrEnum):

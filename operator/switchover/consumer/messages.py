@@ -46,7 +46,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class OwnerGone:
-    """Our owner node was deleted, and not by us (defect D3 of zkcc.md 2.6, or a person)."""
+    """Our owner node was deleted, and not by us (defect D3 of docs/facts/coordination.md#its-defects, or a person)."""
 
     partition: TopicPartition
 

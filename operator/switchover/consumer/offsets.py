@@ -1,4 +1,4 @@
-"""Which of two stores' offsets counts (zkcc.md 3)."""
+"""Which of two stores' offsets counts (docs/facts/coordination.md#which-store-counts)."""
 
 from typing import NamedTuple
 

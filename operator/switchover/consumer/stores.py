@@ -1,4 +1,4 @@
-"""The two stores of a group's offsets, as one member reads and writes them (zkcc.md 3).
+"""The two stores of a group's offsets, as one member reads and writes them (docs/facts/coordination.md#which-store-counts).
 
 ZooKeeper is written first, where our owner node is checked: Kafka takes any offset of its member, also of one that stood
 still while others went on.

@@ -1,7 +1,7 @@
 """Watches that are set once, and again only after they have told.
 
 kazoo's recipes for that stop for ever on a path that does not exist, and say nothing of a node that was made anew
-(zkcc.md 6). kazoo has one thread for all watchers, so they only pass on.
+(docs/facts/coordination.md#znodes). kazoo has one thread for all watchers, so they only pass on.
 """
 
 import threading

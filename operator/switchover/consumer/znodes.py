@@ -1,4 +1,5 @@
-"""What one member reads and writes in ZooKeeper within one session, each change in a transaction (zkcc.md 1, 2.5, 3.6, 4.4).
+"""What one member reads and writes in ZooKeeper within one session, each change in a transaction
+(docs/facts/coordination.md#the-rules).
 
 Our owner node is created and set once more to the same value in one transaction, so that it has version 1: an old member
 takes a node with its own value for its own whatever made it, and only the version tells the two apart in a later check.

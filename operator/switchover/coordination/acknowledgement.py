@@ -1,4 +1,5 @@
-"""What a migration-enabled member says of itself in its node below `migration/ids` (rule R4 of zkcc.md 4.4).
+"""What a migration-enabled member says of itself in its node below `migration/ids` (rule R4 of
+docs/facts/coordination.md#the-rules).
 
 KIP-125 leaves the node's data open; only its name counts for the other members. The operator takes a toggle for done when
 every member has acknowledged the version of the mode znode that the operator wrote.

@@ -1,4 +1,5 @@
-"""Who gets which partition: the arithmetic of the old Java consumer, thread for thread (zkcc.md 2.4, PartitionAssignor).
+"""Who gets which partition: the arithmetic of the old Java consumer, thread for thread
+(docs/facts/coordination.md#the-arithmetic).
 
 Every member computes all of it for itself. One partition of difference is an outage: old members then claim nothing at all.
 """

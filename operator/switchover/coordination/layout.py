@@ -1,4 +1,5 @@
-"""Where a group keeps what in ZooKeeper (zkcc.md 1). All paths are relative to the chroot of `zookeeper.connect`."""
+"""Where a group keeps what in ZooKeeper (docs/facts/coordination.md#znodes). All paths are relative to the chroot of
+`zookeeper.connect`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The registration of a member, bit-compatible with the old Java consumer (zkcc.md 1: TopicCount and Json)."""
+"""The registration of a member, bit-compatible with the old Java consumer (docs/facts/coordination.md#znodes)."""
 
 import json
 import re
@@ -26,7 +26,8 @@ NOT_JSON = "is not JSON"
 
 
 class Malformed(Exception):
-    """A child of `ids` that the old consumer cannot read either: it stops the whole group (feasibility-groups.md 1.5)."""
+    """A child of `ids` that the old consumer cannot read either: it stops the whole group
+    (docs/facts/coordination.md#znodes)."""
 
 
 class Subscribed(StrEnum):

@@ -12,7 +12,7 @@ from switchover.partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply of a manifest that is ours alone."""
+    """Server-side apply of a manifest: an object of ours, or of the user's the fields that are ours."""
 
     manifest: Mapping[str, Any]
 

@@ -1,6 +1,6 @@
 """Who else writes the workloads that a migration changes: GitOps tools and people, by their marks and managedFields.
 
-Marks and cures: progressive-delivery.md 2.3. Which of Flux's marks count on the live object, and which only in Git
+Marks and cures: docs/facts/kubernetes.md#gitops. Which of Flux's marks count on the live object, and which only in Git
 (`ssa: IfNotPresent`), was read in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`; their values in any case, in its
 `utils.AnyInMetadata`.
 """

@@ -1,7 +1,7 @@
 """A plan is a tuple of steps; a step is one leg forward and one back. `decide` walks it, one move a pass.
 
 `decide` is pure: the picture of this pass in, a decision out. The decision names the position to record and the effects to
-perform, never both at once: what is not on record yet is not acted upon (design, section 3.1).
+perform, never both at once: what is not on record yet is not acted upon.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Consumer groups that ZooKeeper coordinates, as they stand below `/consumers` (zkcc.md 1, feasibility-groups.md 1.2)."""
+"""Consumer groups that ZooKeeper coordinates, as they stand below `/consumers` (docs/facts/coordination.md#znodes)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What the gate says after an evaluation, given what it said before: a fold over evaluations.
 
-The gate passes late and leaves late, so that it does not flap (a Schmitt trigger): see facts/lag-and-spark.md 1.5.
+The gate passes late and leaves late, so that it does not flap (a Schmitt trigger): see docs/facts/lag.md#late-in-late-out.
 """
 
 from collections.abc import Mapping

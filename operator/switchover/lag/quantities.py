@@ -1,6 +1,6 @@
 """The figures that a lag verdict is made of, from the samples of one window. `n` is the newest sample of a partition.
 
-Integers in, integers out wherever the sheet allows it (facts/lag-and-spark.md 1.5), so that the operator and Spark agree to
+Integers in, integers out (docs/facts/lag.md#the-sample), so that the operator and Spark agree to
 the bit. Fewer than 2^40 records may arrive between two samples.
 """
 

@@ -1,6 +1,6 @@
 """The numbers that a lag verdict depends on, and what a partition is used to.
 
-Times are milliseconds. Defaults and formulas: section 1.5 of the lag sheet (facts/lag-and-spark.md).
+Times are milliseconds. Defaults and formulas: docs/facts/lag.md#quantities.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class Thresholds:
     def max_quiet(self) -> int:
         """The largest K: what a window still shows when a hole lies before it.
 
-        The sheet says 10 minutes, which a window of 10 minutes can never exceed.
+        It is not 10 minutes, which a window of 10 minutes can never exceed.
         """
         return self.window - self.max_hole
 

@@ -1,6 +1,6 @@
-"""From samples to one of eleven verdicts for each partition. The table is the one of facts/lag-and-spark.md 1.5.
+"""From samples to one of eleven verdicts for each partition. The table: docs/facts/lag.md#the-verdicts.
 
-What the sheet leaves open is closed on the safe side: a commit beyond the high watermark in the newest sample alone is
+What that leaves open is closed on the safe side: a commit beyond the high watermark in the newest sample alone is
 UNKNOWN (as lag below zero it would pass), and BEHIND counts as growing only when T is known to be above T_ok and the lag
 has not peaked (the slope of ten minutes still points up long after a burst). A last marker that retention deleted is not
 LOST.
@@ -21,7 +21,7 @@ Codes = NDArray[np.int8]
 
 
 class Verdict(IntEnum):
-    """What a partition's samples say, numbered as the sheet's table asks for it."""
+    """What a partition's samples say, in the order in which they are asked for."""
 
     UNKNOWN = 1
     LOST = 2

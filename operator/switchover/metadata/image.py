@@ -8,7 +8,8 @@ from switchover.metadata.cluster import ClusterMetadata
 
 
 class MigrationState(IntEnum):
-    """`ZkMigrationState` as the metadata log stores it; 1 and 2 look swapped on purpose (kraft-migration.md 1.3)."""
+    """`ZkMigrationState` as the metadata log stores it; 1 and 2 look swapped on purpose
+    (docs/facts/kraft.md#the-metadata-log-over-the-wire)."""
 
     NONE = 0
     MIGRATION = 1

@@ -1,7 +1,7 @@
 """A member of a consumer group that writes its history, under either protocol and any assignor.
 
 The callbacks never call assign() or incremental_assign(): librdkafka then does what the protocol in force wants, and
-refuses the wrong one of the two (group-protocol.md 2.2). So the same code serves eager, cooperative and KIP-848 groups;
+refuses the wrong one of the two (docs/facts/groups.md#clients). So the same code serves all strategies and both protocols;
 the lists are whole in the first and differences in the others, and each partition is treated for itself.
 """
 
@@ -105,7 +105,8 @@ class Membership:
         self._positions[topic, partition] = offset + 1
 
     def _complain(self, error: KafkaError) -> None:
-        if error.code() == KafkaError._FATAL or error.fatal():  # fatal() alone is False on it (group-protocol.md 1.4)
+        # fatal() alone is False on it: docs/facts/groups.md#refusals
+        if error.code() == KafkaError._FATAL or error.fatal():
             self._recorder.fenced(error.str())
             raise OutOfTheGroup(error.str())
         self._recorder.error(error.name())

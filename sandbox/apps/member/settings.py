@@ -51,7 +51,7 @@ class Settings:
         """What librdkafka is given.
 
         Under the consumer protocol it refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy:
-        the first two are the brokers', the assignor has a name of its own there (group-protocol.md 2.2).
+        the first two are the brokers', the assignor has a name of its own there (docs/facts/groups.md#clients).
         """
         client: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap,

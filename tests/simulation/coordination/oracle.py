@@ -1,5 +1,5 @@
-"""What must hold at every moment of a simulated group: Z1 to Z9 of reliability.md 2.4, and that an answered commit is never
-undone (Z12); Z10 and Z11 are asked in the end.
+"""What must hold at every moment of a simulated group: Z1 to Z9 of docs/testing.md#invariants, and that an answered
+commit is never undone (Z12); Z10 and Z11 are asked in the end.
 
 A delivery is an interval: every member keeps up with its partitions' ends, so what it was handed is where the end was.
 """
@@ -13,7 +13,7 @@ from switchover.partition import TopicPartition
 
 
 class Kind(Enum):
-    """OZKCC, MDZKCC, MEZKCC and KC of zkcc.md."""
+    """The four kinds of docs/facts/coordination.md."""
 
     OLD = "old"
     PLAIN = "plain"
@@ -63,10 +63,11 @@ class Oracle:
     hand_overs: int = 0
     excused: int = 0
     unguarded: bool = False
-    """A migration-enabled member died: until another saw it, what it held had no guard (F6 of feasibility-groups.md)."""
+    """A migration-enabled member died: until another saw it, what it held had no guard
+    (docs/facts/coordination.md#znodes)."""
 
     too_early: bool = False
-    """A KafkaConsumer was on its way into the group when kafka mode ended (P9 of zkcc.md 4.3)."""
+    """A KafkaConsumer was on its way into the group when kafka mode ended (P9 of docs/facts/coordination.md#kip-125)."""
 
     def end_of(self, partition: TopicPartition) -> int:
         """The log's end now."""

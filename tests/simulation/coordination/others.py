@@ -1,4 +1,5 @@
-"""The members that are not ours: the old Java consumer as zkcc.md 2 has it, and a plain KafkaConsumer."""
+"""The members that are not ours: the old Java consumer as docs/facts/coordination.md#the-old-consumers-rebalance has
+it, and a plain KafkaConsumer."""
 
 from collections.abc import Callable
 

@@ -88,7 +88,7 @@ class Ours:
     """One process. `enabled`: migration-enabled, else a plain ZooKeeper member."""
 
     atomic = True
-    """False: registers first, acknowledges later, as the prototype did (P3 of zkcc.md 4.3)."""
+    """False: registers first, acknowledges later, as the prototype did (P3 of docs/facts/coordination.md#kip-125)."""
 
     def __init__(self, name: str, loop: Loop, zookeeper: ZooKeeper, coordinator: Coordinator, oracle: Oracle,
                  topics: tuple[str, ...], *, enabled: bool = True, slow: float = 0.0, made: type[Member] = Member) -> None:

@@ -1,4 +1,5 @@
-"""The holes of KIP-125's prototype (P1 to P9 of zkcc.md 4.3), each put back on purpose: every one of them must be caught."""
+"""The holes of KIP-125's prototype (P1 to P9 of docs/facts/coordination.md#kip-125), each put back on purpose: every
+one of them must be caught."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -19,7 +19,8 @@ class GroupType(StrEnum):
 
 
 class GroupState(StrEnum):
-    """Kafka's states of every type (group-protocol.md 1.2). DEAD: there is no such group; NOT_READY: of Streams alone."""
+    """Kafka's states of every type (docs/facts/groups.md#states-and-epochs). DEAD: there is no such group; NOT_READY:
+    of Streams alone."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -53,8 +54,8 @@ class Member:
     it is to own in the end: the same as `assigned` in a classic group. What a member of a group of type Consumer subscribes
     to and owns is known even while partitions are being handed over; of a classic group only while it is Stable.
     `user_data` is the length in bytes of the user data in a classic member's assignment, which forbids the online upgrade
-    unless it is 0 (feasibility-groups.md F1). `metadata` and `assignment` are the lengths in bytes of what the group keeps
-    of it. All three are 0 in a group of type Consumer.
+    unless it is 0 (docs/facts/groups.md#user-data-in-assignments). `metadata` and `assignment` are the lengths in bytes
+    of what the group keeps of it. All three are 0 in a group of type Consumer.
     """
 
     member_id: str
@@ -102,7 +103,7 @@ class BrokerGroups:
     """What one broker says of group coordination.
 
     `group_version` is the finalized feature; 0 where it is not among the finalized ones. `metadata_version` is the highest
-    level of `metadata.version` that its software supports, which tells its minor release (group-protocol.md 3.2); 0
+    level of `metadata.version` that its software supports, which tells its minor release (docs/facts/groups.md#releases); 0
     in ZooKeeper mode, which tells no features. `settings` are its live settings that begin with "group.", among them
     `group.consumer.migration.policy` from 4.0 on; sensitive and absent ones are missing.
     """
@@ -121,7 +122,7 @@ class BrokerGroups:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsTopic:
-    """`__consumer_offsets`, whose batches must take a group's records (group-protocol.md 5)."""
+    """`__consumer_offsets`, whose batches must take a group's records (docs/facts/groups.md#size)."""
 
     max_message_bytes: int
     compressed: bool                              # offsets.topic.compression.codec is not none
@@ -130,7 +131,8 @@ class OffsetsTopic:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer to a heartbeat that names an assignor which does not exist: nothing is created (group-protocol.md 3.3).
+    """The answer to a heartbeat that names an assignor which does not exist: nothing is created
+    (docs/facts/groups.md#does-the-coordinator-serve-us).
 
     `refused` is "" when the coordinator serves the consumer protocol, else its error by name (UNSUPPORTED_VERSION,
     GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED …). `assignors` are those that it supports.

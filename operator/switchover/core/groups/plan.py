@@ -1,4 +1,4 @@
-"""The plans of a ConsumerGroupMigration as tables (design, section 7): which steps there are depends on the spec.
+"""The plans of a ConsumerGroupMigration as tables: which steps there are depends on the spec.
 
 Slots go from Original to Target, over Intermediate where the spec has a bridge (picture.py).
 """
@@ -36,7 +36,8 @@ RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
 to = partial(rollouts.to, before=BEFORE, after=AFTER)
 back_to = partial(rollouts.back_to, after=(PODS_ARE_MEMBERS,))
 CURE = rollouts.restart_one(after=(PODS_ARE_MEMBERS,))
-"""One pod restarted: its joining makes a coordinator assign again that has forgotten to (F2 of feasibility-groups.md)."""
+"""One pod restarted: its joining makes a coordinator assign again that has forgotten to
+(docs/facts/groups.md#upgrade-alone-from-43-on)."""
 
 PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 BASELINE: Step[Picture] = Step(

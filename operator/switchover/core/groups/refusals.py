@@ -1,4 +1,4 @@
-"""Why a coordinator would refuse a member of the other protocol, by what was read: group-protocol.md 1.4 and 2.2 there.
+"""Why a coordinator would refuse a member of the other protocol, by what was read: docs/facts/groups.md#refusals.
 
 A client tells little of it or, librdkafka before 2.15, nothing. So each cause is looked for by itself.
 """

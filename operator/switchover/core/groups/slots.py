@@ -92,7 +92,7 @@ def moves_left(picture: Picture) -> int:
 
 
 BATCH_SECONDS = 60.0
-"""Assumed of a batch beside its bake: pods start, join, and the group settles (4 to 10 s; feasibility-groups.md 2.6)."""
+"""Assumed of a batch beside its bake: pods start, join, and the group settles (4 to 10 s; docs/facts/groups.md#times)."""
 
 
 def seconds_left(picture: Picture) -> float:

@@ -1,4 +1,4 @@
-"""The manifests of the controllers that Switchover creates (design, end of section 6): a copy of the brokers' pod, changed.
+"""The manifests of the controllers that Switchover creates: a copy of the brokers' pod, changed.
 
 Their configuration is the brokers' own with a controller's edits, so every path, class, login and variable that it names
 must be there: the pod is copied, and what is changed of it is named in `_pod`. Own labels only, stable names before
@@ -24,7 +24,7 @@ METADATA = "kraft-controller"
 FALLBACK = "/var/lib/kafka-controller"
 """Where that volume is mounted when the brokers' data lies on none."""
 GRACE_SECONDS = 60
-"""A leader that stops last has no quorum left to hand over to and takes about 5 s (feasibility-kraft.md 5.1)."""
+"""A leader that stops last has no quorum left to hand over to and takes about 5 s (docs/facts/kraft.md#rollback)."""
 
 READY = f"""[ -e {mount.RUN}/stopped ] || exec 3<>"/dev/tcp/127.0.0.1/$1"
 """

@@ -1,6 +1,7 @@
 """What a deletion means on the way: before the claim everything is taken back, after it the migration goes on to its end.
 
-Nothing is ever stranded (design, promise 7), and nothing is held without words: an annotation lets go of it as it is.
+Nothing is ever stranded (docs/architecture.md#promises), and nothing is held without words: an annotation lets go of it
+as it is.
 """
 
 from dataclasses import replace

@@ -36,7 +36,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """ApiVersions v3 of one node (feasibility-kraft.md 3.2).
+    """ApiVersions v3 of one node (docs/facts/kraft.md#what-a-node-answers).
 
     `features_epoch` is -1 while a fresh controller does not know the finalized features yet.
     """

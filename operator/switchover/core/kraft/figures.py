@@ -13,7 +13,7 @@ from switchover.core.kraft.status import STEPS
 from switchover.core.observed import Known
 
 METADATA_TYPE = {"A": "ZooKeeper", "B": "Dual", "C": "KRaft"}
-"""KIP-866's MetadataType of a broker by its mode. Kafka 3.9 does not have that metric (kraft-migration.md, section 0)."""
+"""KIP-866's MetadataType of a broker by its mode. Kafka 3.9 does not have that metric (docs/facts/kraft.md#metrics)."""
 
 
 METRICS: Mapping[str, Metric] = {

@@ -137,7 +137,8 @@ class Picture:
     # --- what nodes say of themselves ---------------------------------------------------------------------------------
 
     def mode(self, node_id: int) -> Observed[str]:
-        """The mode that a node's ApiVersions tell (feasibility-kraft.md 3.2), with its settings where they leave two."""
+        """The mode that a node's ApiVersions tell (docs/facts/kraft.md#what-a-node-answers), with its settings where
+        they leave two."""
         answer = self.facts.answers.get(node_id, Unknown(f"node {node_id} was not asked"))
         if not isinstance(answer, Known):
             return answer

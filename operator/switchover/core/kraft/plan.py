@@ -1,4 +1,4 @@
-"""The plan of a KafkaMigration: its steps as a table (design, section 6)."""
+"""The plan of a KafkaMigration: its steps as a table."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,8 +1,9 @@
 """The one change of a brokers' StatefulSet: the door stands over each pod's start script, and pods are replaced only by
 eviction.
 
-Nothing of the user's goes but what is in its way: the update strategy gives way to OnDelete (feasibility-modes.md, with its
-traps), the JVM's name cache is cut short, and an init container reports what only the disk tells.
+Nothing of the user's goes but what is in its way: the update strategy gives way to OnDelete
+(docs/facts/kubernetes.md#the-update-strategy), the JVM's name cache is cut short, and an init container reports what
+only the disk tells.
 """
 
 from collections.abc import Callable, Mapping

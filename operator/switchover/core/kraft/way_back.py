@@ -1,6 +1,6 @@
 """Goals and orders of the way back: the controllers stop, ZooKeeper rules again, and nothing of ours is left.
 
-The order was run on real Kafka (feasibility-kraft.md section 5): leader last, epoch before `/migration` before
+The order was run on real Kafka (docs/facts/kraft.md#rollback): leader last, epoch before `/migration` before
 `/controller`, and no broker before every broker names the ZooKeeper controller.
 """
 
@@ -85,7 +85,7 @@ def all_controllers(picture: Picture) -> tuple[BatchSize, ...]:
 
 
 def to_restart(picture: Picture) -> Observed[list[str]]:
-    """Every controller, once: what merely died is healed by it (feasibility-kraft.md section 6)."""
+    """Every controller, once: what merely died is healed by it (docs/facts/kraft.md#killed-after-the-claim)."""
     tried = any(picture.position.nodes[name].evictions for name in picture.controllers)
     return Known([] if tried else list(picture.controllers), picture.now)
 

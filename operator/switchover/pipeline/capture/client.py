@@ -25,7 +25,7 @@ def configuration(bootstrap_servers: str, command_config: Path | str | None) -> 
 def reader(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """What a consumer needs that reads planned ranges: no group of its own, no reset, an event at each partition's end.
 
-    Committed records alone: an aborted transactional commit never was one (lag-and-spark.md 2.1).
+    Committed records alone: an aborted transactional commit never was one (docs/facts/spark.md#isolation).
     """
     return {
         **configuration, "group.id": "switchover-capture", "enable.auto.commit": False, "enable.auto.offset.store": False,

@@ -1,7 +1,7 @@
 """Spark's Python DataSource on `__consumer_offsets`: each task reads its ranges, decodes them and leaves Parquet files.
 
 What comes back to the driver is what was left: files, counts, and how far each partition was read. Never Spark's own Kafka
-reader, which answers no rows for internal topics and reports success (feasibility-spark.md 3).
+reader, which answers no rows for internal topics and reports success (docs/facts/spark.md#internal-topics).
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Whether Kafka's coordinator can take the group (C1 and C2 of zkcc.md 7): each pod brings a member along."""
+"""Whether Kafka's coordinator can take the group (docs/facts/coordination.md#the-coordinators-limits): each pod brings
+a member along."""
 
 from collections.abc import Iterator
 
@@ -11,7 +12,7 @@ from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
 
 MEMBER_BYTES = 200
-"""Assumed of one member's ids, host and settings in the record of a rebalance (group-protocol.md 5)."""
+"""Assumed of one member's ids, host and settings in the record of a rebalance (docs/facts/groups.md#size)."""
 
 
 def find_no_room(picture: Picture) -> Iterator[Verdict]:

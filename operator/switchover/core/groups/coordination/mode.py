@@ -1,7 +1,8 @@
 """The mode znode is the operator's: which mode a step wants, and what writes it again when others did, or must not be there.
 
 Two kinds of member may not be in the wrong mode, as nothing else keeps them off what others fetch: an old consumer while the
-group follows Kafka (rule R7 of zkcc.md 4.4), and a KafkaConsumer while it follows ZooKeeper (P9 and R11 there).
+group follows Kafka (rule R7 of docs/facts/coordination.md#the-rules), and a KafkaConsumer while it follows ZooKeeper
+(R11 there).
 """
 
 from switchover.api.consumer_group_migration import WorkloadKind

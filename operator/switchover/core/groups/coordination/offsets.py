@@ -1,4 +1,5 @@
-"""Whether the store that the next members read has what the others have committed (zkcc.md 3.6 and 3.8)."""
+"""Whether the store that the next members read has what the others have committed
+(docs/facts/coordination.md#which-store-counts)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The plan of a group whose coordination moves between ZooKeeper and Kafka (KIP-125; zkcc.md 4).
+"""The plan of a group whose coordination moves between ZooKeeper and Kafka (KIP-125; docs/facts/coordination.md#kip-125).
 
 To Kafka: old consumers give way to migration-enabled ones, the mode is toggled, and these give way to KafkaConsumers. To
 ZooKeeper the same backwards: the way back of the one is the way there of the other.

@@ -61,7 +61,7 @@ def check_mode_kept(picture: Picture) -> Verdict:
 
 
 def check_quiet(picture: Picture) -> Verdict:
-    """No old consumer for spec.gates.quietSeconds: one that restarts would take the whole group back and forth (P8)."""
+    """No old consumer for spec.gates.quietSeconds: one that restarts would take the whole group back and forth."""
     members = members_of(picture)
     if isinstance(members, Verdict):
         return members
@@ -79,7 +79,7 @@ def _not_quiet(picture: Picture) -> Verdict:
 
 
 def check_followed(picture: Picture) -> Verdict:
-    """Every migration-enabled member says that it follows the mode znode in the version that it has now (rule R4)."""
+    """Every migration-enabled member says that it follows the mode znode in the version that it has now (R4)."""
     members = members_of(picture)
     if isinstance(members, Verdict):
         return members

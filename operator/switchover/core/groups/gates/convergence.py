@@ -1,4 +1,4 @@
-"""Whether the group has settled, and owns every partition once (C3, C4)."""
+"""Whether the group has settled, and owns every partition once."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ CHURN = 3
 
 
 def check_converged(picture: Picture) -> Verdict:
-    """Stable, which of a mixed group means every member, old and new, at the group's epoch (feasibility-groups.md 2.2)."""
+    """Stable, which of a mixed group means every member, old and new, at the group's epoch
+    (docs/facts/groups.md#states-and-epochs)."""
     group = group_of(picture)
     if isinstance(group, Verdict):
         return group

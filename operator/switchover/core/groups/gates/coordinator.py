@@ -1,4 +1,5 @@
-"""Whether the group has one coordinator, which can take what the step adds (C1, C2 and C12 of zkcc.md 7)."""
+"""Whether the group has one coordinator, which can take what the step adds
+(docs/facts/coordination.md#the-coordinators-limits)."""
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.groups.gates.read import group_of

@@ -1,4 +1,4 @@
-"""Whether the group keeps up, by the lag kernel (C6): age of the oldest uncommitted record, never a number of records."""
+"""Whether the group keeps up, by the lag kernel: age of the oldest uncommitted record, never a number of records."""
 
 from dataclasses import replace
 

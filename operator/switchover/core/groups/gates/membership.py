@@ -1,4 +1,4 @@
-"""Who takes part, and by which protocol: every pod of ours as a member, and nobody else (C1)."""
+"""Who takes part, and by which protocol: every pod of ours as a member, and nobody else."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,10 +10,10 @@ from switchover.core.groups.refusals import why_refused
 from switchover.core.groups.workloads import MemberPod
 
 JOIN_SECONDS = 60.0
-"""How long a Ready pod may take to become a member (C1): a canary that is refused in silence never does."""
+"""How long a Ready pod may take to become a member: a canary that is refused in silence never does."""
 SESSION_SECONDS = 60.0
 """How long a member may stay whose pod was killed: sessions last 45 s by default, under the consumer protocol 60 s at most
-(group-protocol.md 1.1). Until then a member without a pod may be such a one."""
+(docs/facts/groups.md#clients). Until then a member without a pod may be such a one."""
 
 
 def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:

@@ -1,4 +1,4 @@
-"""Whether the group goes on: commits move wherever there is something to commit, never back (C5)."""
+"""Whether the group goes on: commits move wherever there is something to commit, never back."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -1,4 +1,5 @@
-"""Whether the coordinator would convert the group now: read again right before the canary (F1 of feasibility-groups.md)."""
+"""Whether the coordinator would convert the group now: read again right before the canary
+(docs/facts/groups.md#user-data-in-assignments)."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.groups.gates.read import group_of
@@ -75,7 +76,8 @@ def check_offered(picture: Picture) -> Verdict:
 
 
 def check_probe_expired(picture: Picture) -> Verdict:
-    """The pending member that the probe left behind is gone: a rebalance would wait for it (feasibility-groups.md F3)."""
+    """The pending member that the probe left behind is gone: a rebalance would wait for it
+    (docs/facts/groups.md#do-all-members-offer-a-strategy)."""
     broker, opened = coordinator(picture), picture.position.opened
     if broker is None:
         return unknown("CoordinatorUnknown", "the group's coordinator did not tell its settings", subject=picture.spec.group)

@@ -1,4 +1,4 @@
-"""What must hold before anything is touched: P1 to P22 of group-protocol.md section 7, and F1 to F4.
+"""What must hold before anything is touched: docs/preflight-groups.md lists it.
 
 A chain of pure checks over facts that were gathered once. A check finds Blockers, which shut its gate, Warnings and Infos,
 which do not, each with its cure. docs/preflight-groups.md lists them.

@@ -1,4 +1,4 @@
-"""What every broker says of group coordination: feature, policy, assignors, release (P6 to P9, P19, F2)."""
+"""What every broker says of group coordination: feature, policy, assignors, release."""
 
 from collections.abc import Iterator
 
@@ -73,7 +73,7 @@ def _one_way(picture: Picture, policy: str, told: str) -> Iterator[Verdict]:
 
 
 def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
-    """P8: patch releases are not told on the wire."""
+    """Patch releases are not told on the wire."""
     if picture.spec.protocol is None:
         return
     topic = picture.facts.offsets_topic

@@ -1,4 +1,4 @@
-"""What the new pods are told, as far as their variables and arguments show it (P12 to P14, P16, P17)."""
+"""What the new pods are told, as far as their variables and arguments show it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from switchover.core.groups.preflight.reading import check, group, workloads
 from switchover.core.groups.slots import sizes
 
 FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
-"""Settings with which no client of either family starts under the consumer protocol (group-protocol.md 2.1, 2.2)."""
+"""Settings with which no client of either family starts under the consumer protocol (docs/facts/groups.md#clients)."""
 ONLY_CONSUMER = ("group.remote.assignor",)
 """Java does not start with it under the classic protocol."""
 NOT_RE2 = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|[*+?}]\+")

@@ -1,4 +1,4 @@
-"""The group as it is: there, quiet, of the kind that the migration starts from, and of our pods alone (P1 to P5, P18)."""
+"""The group as it is: there, quiet, of the kind that the migration starts from, and of our pods alone."""
 
 from collections.abc import Iterator
 
@@ -64,7 +64,7 @@ def _streams(name: str) -> Verdict:
 
 
 def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
-    """P5 and F1. The length changes with each rebalance: the canary asks again."""
+    """The length changes with each rebalance: the canary asks again."""
     if picture.offline:
         return
     verdict = check_plain_assignments(picture)
@@ -73,7 +73,7 @@ def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
-    """P15: range gives the same number of several topics to one member; the server's uniform does not."""
+    """Range gives the same number of several topics to one member; the server's uniform does not."""
     found, protocol = group(picture), picture.spec.protocol
     topics = {topic for member in found.members for topic in member.topics}
     if protocol is None or protocol.to != "Consumer" or found.assignor != "range" or len(topics) < 2:

@@ -1,4 +1,4 @@
-"""What Switchover itself may do: in Kubernetes and in Kafka (P19)."""
+"""What Switchover itself may do: in Kubernetes and in Kafka."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Whether the group fits: members, the batch of a conversion, the record of a rebalance (P10, P11; group-protocol.md 5)."""
+"""Whether the group fits: members, the batch of a conversion, the record of a rebalance (docs/facts/groups.md#size)."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
 
 
 def conversion_bytes(found: Group) -> int:
-    """The one batch that converts a group, in bytes (group-protocol.md 5.3; an estimate by arithmetic, on the high side)."""
+    """The one batch that converts a group, in bytes (an estimate on the high side; docs/facts/groups.md#size)."""
     total = 0
     for member in found.members:
         topics = sum(len(topic) + 1 for topic in member.topics)

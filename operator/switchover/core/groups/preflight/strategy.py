@@ -1,4 +1,4 @@
-"""Whether the assignment strategy can be changed by two bounces (P23; group-protocol.md 4)."""
+"""Whether the assignment strategy can be changed by two bounces (docs/facts/groups.md#the-strategy-by-two-bounces)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The workloads whose pods are to be moved: there, movable, nobody else's, and with the size that they should have (P20)."""
+"""The workloads whose pods are to be moved: there, movable, nobody else's, and with the size that they should have."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """What the door changes of the file that Kafka would get, as its directives: the modes without the user's file.
 
-The modes are those of kraft-migration.md 1.2 as run in feasibility-kraft.md section 2. Nothing of the user's file need be
+The modes are those of docs/facts/kraft.md#configurations. Nothing of the user's file need be
 known here, since the door reads it in the pod, passwords included.
 """
 

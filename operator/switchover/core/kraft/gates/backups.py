@@ -1,4 +1,4 @@
-"""G12: ZooKeeper and the metadata log are backed up before the point of no return, or a person said why not."""
+"""ZooKeeper and the metadata log are backed up before the point of no return, or a person said why not."""
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.picture import Picture

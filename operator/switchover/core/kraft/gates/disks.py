@@ -1,4 +1,5 @@
-"""What the brokers' disks must tell before a step that would stumble over it (kraft-migration.md 1.2; section 4, row 5)."""
+"""What the brokers' disks must tell before a step that would stumble over it
+(docs/facts/kraft.md#formatted-log-directories)."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft.facts import DiskReport
@@ -28,7 +29,7 @@ def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
 
 
 def check_disks_allow_rollback(picture: Picture) -> Verdict:
-    """R1: no log directory of a broker that must come back to plain ZooKeeper mode was formatted by kafka-storage."""
+    """No log directory of a broker that must come back to plain ZooKeeper mode was formatted by kafka-storage."""
     reports = _reports(picture)
     if isinstance(reports, Verdict):
         return reports

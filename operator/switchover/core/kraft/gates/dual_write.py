@@ -1,4 +1,4 @@
-"""G4 to G6: the claim, the copy, and the dual write that follows."""
+"""The claim, the copy, and the dual write that follows."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.kraft import quotas
@@ -128,7 +128,7 @@ def check_no_phantom_copy(picture: Picture) -> Verdict:
 
 
 def check_dual_write(picture: Picture) -> Verdict:
-    """G6: `/migration` is rewritten twice a second, and its offset stands at the high watermark."""
+    """`/migration` is rewritten twice a second, and its offset stands at the high watermark."""
     state, quorum = zookeeper_of(picture), quorum_of(picture)
     if isinstance(state, Verdict):
         return state

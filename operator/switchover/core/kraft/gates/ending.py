@@ -1,4 +1,4 @@
-"""G11, G14 and G15: the soak, the finalized log, and ZooKeeper without clients."""
+"""The soak, the finalized log, and ZooKeeper without clients."""
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft import needs_zookeeper, zookeeper_servers
@@ -23,7 +23,7 @@ def check_soaked(picture: Picture) -> Verdict:
 
 
 def check_finalized(picture: Picture) -> Verdict:
-    """G14: POST_MIGRATION is in the log, and no controller is registered with the flag."""
+    """POST_MIGRATION is in the log, and no controller is registered with the flag."""
     log = log_of(picture)
     if isinstance(log, Verdict):
         return log
@@ -39,7 +39,7 @@ def check_finalized(picture: Picture) -> Verdict:
 
 
 def check_dual_write_ended(picture: Picture) -> Verdict:
-    """G14: `/migration` is not written any more. It stays behind for ever and is evidence of nothing else."""
+    """`/migration` is not written any more. It stays behind for ever and is evidence of nothing else."""
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -63,7 +63,7 @@ def check_retained(picture: Picture) -> Verdict:
 
 
 def check_zookeeper_unused(picture: Picture) -> Verdict:
-    """G15: no client is connected to any ZooKeeper server, ourselves not counted, and no node's pod asks for one."""
+    """No client is connected to any ZooKeeper server, ourselves not counted, and no node's pod asks for one."""
     for server, connections in sorted(picture.facts.zookeeper_connections.items()):
         if not isinstance(connections, Known):
             return unknown("ZooKeeperUnverified", connections.why, subject=server)

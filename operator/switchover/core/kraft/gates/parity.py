@@ -1,4 +1,4 @@
-"""G7: ZooKeeper and KRaft hold the same metadata. The only proof, for this cluster, that dual write loses nothing."""
+"""ZooKeeper and KRaft hold the same metadata. The only proof, for this cluster, that dual write loses nothing."""
 
 from collections.abc import Sequence
 

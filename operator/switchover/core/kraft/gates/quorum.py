@@ -1,4 +1,4 @@
-"""G1 and G13: the quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
+"""The quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, Quorum
@@ -100,7 +100,7 @@ def protocol_version(picture: Picture) -> str | None:
 
 
 def check_majority_without_batch(picture: Picture) -> Verdict:
-    """G13: the other voters are caught up before a controller stops."""
+    """The other voters are caught up before a controller stops."""
     quorum = quorum_of(picture)
     if isinstance(quorum, Verdict):
         return quorum

@@ -1,4 +1,4 @@
-"""G2, G8 and G10: brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
+"""Brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft.facts import ZooKeeperState
@@ -12,7 +12,7 @@ KRAFT = ("C", "K")
 
 
 def check_moved_broker(picture: Picture) -> Verdict:
-    """G2 and G8: each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
+    """Each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -97,7 +97,7 @@ def check_nobody_fenced(picture: Picture) -> Verdict:
 
 
 def check_all_kraft(picture: Picture) -> Verdict:
-    """G10: no broker runs on ZooKeeper, by ZooKeeper, by ApiVersions and by the metadata log."""
+    """No broker runs on ZooKeeper, by ZooKeeper, by ApiVersions and by the metadata log."""
     state, log = zookeeper_of(picture), log_of(picture)
     if isinstance(state, Verdict):
         return state

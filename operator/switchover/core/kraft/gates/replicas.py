@@ -27,7 +27,7 @@ def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, Bro
 
 
 def check_restart_is_safe(picture: Picture) -> Verdict:
-    """Every partition keeps min.insync.replicas without the whole batch, by a reading of other brokers (promise 3)."""
+    """Every partition keeps min.insync.replicas without the whole batch, by a reading of other brokers."""
     views = _others_views(picture, picture.batch)
     if isinstance(views, Verdict):
         return views

@@ -1,4 +1,4 @@
-"""R1 to R4: what must hold on the way back from a claim (kraft-migration.md section 2, feasibility-kraft.md section 5)."""
+"""What must hold on the way back from a claim (docs/facts/kraft.md#rollback)."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def is_behind(picture: Picture, state: ZooKeeperState) -> bool:
 
 
 def check_written_back(picture: Picture) -> Verdict:
-    """R1: ZooKeeper has all that KRaft accepted. Without a finished copy KRaft never accepted anything."""
+    """ZooKeeper has all that KRaft accepted. Without a finished copy KRaft never accepted anything."""
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -59,7 +59,7 @@ def _are_down(picture: Picture) -> bool:
 
 
 def check_partition_versions(picture: Picture) -> Verdict:
-    """R1: no leader knows a newer version of its partition's state than the ZooKeeper controller will (`cluster.behind`)."""
+    """No leader knows a newer version of its partition's state than the ZooKeeper controller will (`cluster.behind`)."""
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -102,7 +102,7 @@ def check_controllers_stopped(picture: Picture) -> Verdict:
 
 
 def check_zookeeper_rules(picture: Picture) -> Verdict:
-    """R3: every broker names the ZooKeeper controller. One that still believes in KRaft takes five minutes to stop (5.2)."""
+    """Every broker names the ZooKeeper controller. One that still believes in KRaft takes five minutes to stop."""
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -135,7 +135,7 @@ def check_zookeeper_rules(picture: Picture) -> Verdict:
 
 
 def check_plain_broker(picture: Picture) -> Verdict:
-    """R4: each broker of the batch runs on plain ZooKeeper again."""
+    """Each broker of the batch runs on plain ZooKeeper again."""
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -172,7 +172,7 @@ def check_template_is_original(picture: Picture) -> Verdict:
 
 
 def check_controllers_gone(picture: Picture) -> Verdict:
-    """R4: nothing of the controllers is left that a next attempt could trip over (Strimzi #11262)."""
+    """Nothing of the controllers is left that a next attempt could trip over (Strimzi #11262)."""
     state, zookeeper = picture.facts.kubernetes, zookeeper_of(picture)
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
@@ -195,7 +195,7 @@ def _left(left: Sequence[str]) -> Verdict | None:
 
 
 def check_brokers_released(picture: Picture) -> Verdict:
-    """R4: the brokers' StatefulSets are the user's again, without our files, our copy of the original and our claim."""
+    """The brokers' StatefulSets are the user's again, without our files, our copy of the original and our claim."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)

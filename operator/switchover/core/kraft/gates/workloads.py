@@ -16,7 +16,8 @@ from switchover.core.observed import Known
 
 
 def check_template_is_ours(picture: Picture) -> Verdict:
-    """Before each eviction the template is read again: not ours, no eviction (feasibility-modes.md)."""
+    """Before each eviction the template is read again: not ours, no eviction
+    (docs/facts/kubernetes.md#an-unchanged-apply-makes-a-hybrid)."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)
@@ -116,7 +117,8 @@ def check_nodes_schedulable(picture: Picture) -> Verdict:
 
 
 def check_no_pod_would_restart(picture: Picture) -> Verdict:
-    """The update strategy may only come back while every pod has the update revision (feasibility-modes.md)."""
+    """The update strategy may only come back while every pod has the update revision
+    (docs/facts/kubernetes.md#the-update-strategy)."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
         return unknown("NotObserved", state.why)

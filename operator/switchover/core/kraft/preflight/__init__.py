@@ -1,4 +1,4 @@
-"""G0: what must hold before anything is touched (kraft-migration.md section 5, first rows).
+"""What must hold before anything is touched; docs/preflight.md lists it.
 
 A chain of pure checks over facts that were gathered once. A check finds Blockers, which shut its gate, Warnings and Infos,
 which do not, each with its cure. docs/preflight.md lists them.

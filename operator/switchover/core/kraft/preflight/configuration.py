@@ -61,7 +61,7 @@ def _items(keys: Mapping[str, str], key: str) -> str:
 
 
 def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
-    """What behaves differently during or after the migration (kraft-migration.md section 4, numbers 21 and 23)."""
+    """What behaves differently during or after the migration (docs/facts/kraft.md#behaves-differently-meanwhile)."""
     brokers = list(configured(picture))
     if policies := {each.broker_id: each.keys["alter.config.policy.class.name"] for each in brokers
                     if "alter.config.policy.class.name" in each.keys}:

@@ -36,7 +36,7 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
 
 def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
     """Quotas, SCRAM users, ACLs, settings and tokens as well: a malformed value kills the first broker that restarts, or,
-    planted later, the copy (feasibility-kraft.md section 6).
+    planted later, the copy (docs/facts/kraft.md#what-goes-wrong).
     """
     malformed = picture.facts.examination.malformed
     if not isinstance(malformed, Known):

@@ -1,4 +1,5 @@
-"""What must hold before the coordination of a group is moved (zkcc.md 2.4, 3 and 4); docs/preflight-groups.md lists it."""
+"""What must hold before the coordination of a group is moved (docs/facts/coordination.md); docs/preflight-groups.md
+lists it."""
 
 from switchover.core.gate import Gate
 from switchover.core.groups.coordination.capacity import CAPACITY

@@ -16,7 +16,7 @@ from switchover.core.groups.preflight.reading import check
 from switchover.core.observed import Known
 
 EAGER = ("range", "roundrobin")
-"""What the Kafka members of migration-enabled consumers offer (rules R2 and R9)."""
+"""What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
 
 
 def members_in(picture: Picture) -> Members:
@@ -146,7 +146,7 @@ def _ambiguous(members: Members, told: str | None) -> Verdict | None:
 
 
 def find_different_subscriptions(picture: Picture) -> Iterator[Verdict]:
-    """C14. Both coordinators allow it; old consumers up to 0.10.1 with roundrobin do not."""
+    """Both coordinators allow it; old consumers up to 0.10.1 with roundrobin do not."""
     found = members_in(picture).world.registrations
     if len({(each.by, tuple(sorted(each.subscription))) for each in found.values()}) > 1:
         yield warn("SubscriptionsDiffer", f"members of group {picture.spec.group} subscribe to different topics",

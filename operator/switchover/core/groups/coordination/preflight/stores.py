@@ -1,4 +1,4 @@
-"""Where the members commit, and whether the two stores fit together (zkcc.md 3.4 to 3.7; feasibility-groups.md 1.4)."""
+"""Where the members commit, and whether the two stores fit together (docs/facts/coordination.md#offsets)."""
 
 from collections.abc import Iterator, Sequence
 

@@ -68,7 +68,7 @@ record Settings(
 
     /**
      * What kafka-clients is given. It refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy
-     * under the consumer protocol, and group.remote.assignor under the classic one (group-protocol.md 2.1).
+     * under the consumer protocol, and group.remote.assignor under the classic one (docs/facts/groups.md#clients).
      */
     Map<String, Object> client() {
         Map<String, Object> client = new HashMap<>(Map.of(
