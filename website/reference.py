@@ -1,6 +1,6 @@
 """The pages of docs/reference/, out of CRDs, command line, metrics and runbooks. `make reference` writes them.
 
-A field, metric, command or option without words raises ValueError, and so does a runbook.
+A field, metric, command or option without words raises ValueError.
 """
 
 import re
@@ -13,8 +13,10 @@ import yaml
 from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
+import runbooks
 from switchover.cli.main import app
 from switchover.metrics import INFO, METRICS, Metrics
+from switchover.reasons import REASONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -130,20 +132,13 @@ def metrics() -> str:
             "| metric | type | labels | says |\n|---|---|---|---|\n" + "".join(rows))
 
 
-def first_sentence(runbook: Path) -> str:
-    """The first sentence of a runbook, without its links. Raises ValueError for one that has none."""
-    _, _, text = runbook.read_text().partition("\n")
-    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text.strip().partition("\n\n")[0])
-    return said(re.split(r"(?<=[^.]\.)\s+(?=[A-Z*`(])", words)[0], runbook.name)
-
-
 def reasons() -> str:
-    """Every reason that has a runbook, with what it says first."""
-    rows = [row(f"[{page.stem}](../runbooks/{page.name})", first_sentence(page))
-            for page in sorted((ROOT / "docs" / "runbooks").glob("*.md")) if page.name != "README.md"]
+    """Every reason in the order of the alphabet, with what it says first."""
+    rows = [row(f"[{name}](../{reason.runbook})", runbooks.sentence(reason)) for name, reason in sorted(REASONS.items())]
     return (f"# Reasons\n\n{MADE}\nWhat stands in `status.waitingFor`, each with its runbook; `switchover explain REASON` "
-            "prints it. Findings of Preflight without one: [of a cluster](../preflight.md), "
-            "[of a group](../preflight-groups.md).\n\n| reason | |\n|---|---|\n" + "".join(rows))
+            "prints it. By steps: [runbooks](../runbooks/README.md). Findings of Preflight without one: "
+            "[of a cluster](../preflight.md), [of a group](../preflight-groups.md).\n\n| reason | |\n|---|---|\n"
+            + "".join(rows))
 
 
 def pages() -> Mapping[str, str]:
@@ -159,3 +154,5 @@ if __name__ == "__main__":
     PAGES.mkdir(exist_ok=True)
     for name, text in pages().items():
         (PAGES / name).write_text(text)
+    for name, text in runbooks.all_pages().items():
+        (runbooks.RUNBOOKS / name).write_text(text)

@@ -28,6 +28,7 @@ from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stop
 from switchover.core.status import linked, spent_of
 from switchover.defects import place_of
 from switchover.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
+from switchover.reasons.walk import EFFECT_REFUSED, LEASE_NOT_HELD
 
 LEASE_SECONDS = 30
 HEARTBEAT_SECONDS = 30.0
@@ -200,7 +201,7 @@ class Reconciler(Generic[M, P]):
             return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
         judge: Judge[P] = Judge("lease", memory.streaks, picture.now)
         judgement = judge.add("Lease", fail(
-            "LeaseNotHeld", "another operator or migration holds the Lease of what this one changes", subject="Lease",
+            LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
             observed=holder or "nobody yet", threshold=self._holder(migration),
             unblocks="it is released, or it expires"))
         return replace(decision, position=picture.position, effects=(), note="", stalled=None,
@@ -371,7 +372,7 @@ def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
     if not memory.refused or not decision.effects:
         return decision
     judge: Judge[P] = Judge("effects", memory.streaks, memory.last_pass)
-    judgement = judge.add("Effects", wait("EffectRefused", memory.refused, subject=str(decision.effects[0]),
+    judgement = judge.add("Effects", wait(EFFECT_REFUSED, memory.refused, subject=str(decision.effects[0]),
                                           unblocks="the budget, quota or right that forbids it allows it"))
     return replace(decision, judged={**decision.judged, judgement.gate: judgement})
 

@@ -117,7 +117,8 @@ def test_a_report_that_cannot_be_written_ends_with_0_and_keeps_no_broker_down(tm
 
 
 def test_real_kafka_refuses_what_the_report_calls_formatted_and_takes_the_cure(own_cluster: KafkaCluster) -> None:
-    """A broker on plain ZooKeeper; its directory is made version 1 and 0 as docs/runbooks/LogDirectoryFormatted.md says."""
+    """A broker on plain ZooKeeper; its directory is made version 1 and 0 as its runbook says
+    (docs/runbooks/brokers.md#logdirectoryformatted)."""
     own_cluster.start_zookeeper_mode()
     broker = own_cluster.brokers[1]
     create_topic(own_cluster.bootstrap, "orders", 3)

@@ -98,6 +98,8 @@ def test_the_runbooks_travel_and_kubectl_finds_its_plugin(installation: Installa
     done = installation.run("switchover", "explain", "AwaitingApproval")
     assert (done.returncode, done.stdout) == (0, (ROOT / "docs/runbooks/AwaitingApproval.md").read_text()), done.stderr
     assert installation.run("kubectl-switchover", "explain", "AwaitingApproval").stdout == done.stdout
+    assert installation.run("switchover", "explain", "GroupLag").stdout.startswith("# GroupLag\n\nUrgency: ")
+    assert installation.run("switchover", "explain", "AllInSync").stdout.startswith("# AllInSync\n")
     done = installation.run("kubectl_complete-switchover", "explain", "AwaitingAp")
     assert done.stdout.splitlines() == ["AwaitingApproval", ":4"], done
 

@@ -7,7 +7,8 @@ matters only as far as it is the one on record. What no decision reads is left o
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from switchover.core.gate import Streak, Verdict, fail, passed, unknown, wait
+from made_reasons import fail, unknown, wait
+from switchover.core.gate import Streak, Verdict, passed
 from switchover.core.plan import Decision, Intent, decide
 from switchover.core.position import NodeRecord, Position
 from unit.small_plan import (

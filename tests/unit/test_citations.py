@@ -16,6 +16,7 @@ TEXTS = (".py", ".java", ".xml", ".yaml", ".yml", ".toml", ".go", ".sh", ".tpl",
 CITATION = re.compile(r"(?<![\w/.-])((?:docs|tests|operator)/[\w./-]+\.md)(#[\w-]+)?")
 """A page of the repository, as code and comments name it."""
 LINK = re.compile(r"(?<!\\)\]\(<?([^)\s>]+)>?\)")
+DEFINITION = re.compile(r"^\[[^]]+\]: (\S+)$", re.MULTILINE)
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 TEST = re.compile(r"`((?:unit|simulation|pipeline|adapters|apiserver|sandbox|packaging|invariants)/[\w/]+\.py)`")
 """A test that a page of facts names as its evidence."""
@@ -60,7 +61,8 @@ def cited(text: str) -> Iterator[tuple[Path, str]]:
 
 def linked(source: Path, text: str) -> Iterator[tuple[Path, str]]:
     """Where a page's own links lead in this repository."""
-    for target in LINK.findall(FENCE.sub("", re.sub(r"`[^`\n]*`", "", text))):
+    prose = FENCE.sub("", re.sub(r"`[^`\n]*`", "", text))
+    for target in [*LINK.findall(prose), *DEFINITION.findall(prose)]:
         if re.match(r"[a-z][a-z+.-]*:|/", target):
             continue
         path, _, anchor = target.partition("#")

@@ -14,13 +14,23 @@ from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.schemas import paths, schemas
 from switchover.cli.watching import End, Goal, duration, end_of
 from switchover.ports import Refused
+from switchover.reasons import REASONS
+from switchover.reasons.pages import explained
 
 RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
 
 
-def test_every_reason_has_its_runbook_in_the_package() -> None:
-    assert reasons() == sorted(page.stem for page in RUNBOOKS.glob("*.md") if page.name != "README.md")
+def test_every_reason_is_explained_from_the_package() -> None:
+    assert reasons() == sorted(REASONS)
     assert explain("AwaitingApproval") == (RUNBOOKS / "AwaitingApproval.md").read_text()
+    assert explain("GroupLag") == explained(REASONS["GroupLag"])
+
+
+def test_a_gate_is_explained_as_the_column_shows_it() -> None:
+    told = explain("AllInSync")
+    assert told.startswith("# AllInSync\n")
+    assert "[OutOfSync]" in told
+    assert "\n## " not in told
 
 
 @pytest.mark.parametrize(("what", "lines"), [
@@ -35,7 +45,7 @@ def test_a_field_is_explained_in_each_kind_that_has_it(what: str, lines: list[st
 
 @pytest.mark.parametrize(("what", "hint"), [
     ("awaitingApproval", "did you mean AwaitingApproval"), ("spec.nothing", "reasons stand in"), ("", "is neither"),
-    ("../user-guide", "is neither a reason nor a field")])
+    ("../user-guide", "is neither a reason nor a gate nor a field")])
 def test_what_is_neither_is_refused_with_what_comes_near(what: str, hint: str) -> None:
     with pytest.raises(Refused, match=hint):
         explain(what)

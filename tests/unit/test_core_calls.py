@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from made_reasons import fail
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.core.calls import BLOCKERS_CALLED, Call, News, calls_of
-from switchover.core.gate import fail
 from switchover.core.kraft.plan import PLAN
 from switchover.core.plan import decide
 from switchover.core.status import findings_of

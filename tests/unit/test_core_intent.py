@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.core import intent
 from switchover.core.approvals import plan_hash
-from switchover.core.gate import Judgement, Streak, Verdict, wait
+from switchover.core.gate import Judgement, Streak, Verdict
 from switchover.core.kraft.plan import PLAN
 from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision, Intent

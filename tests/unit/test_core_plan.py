@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from made_reasons import fail, unknown, wait
 from switchover.api.status import Verdict as Outcome
 from switchover.core.effects import Evict
-from switchover.core.gate import Streak, Verdict, fail, passed, unknown, wait
+from switchover.core.gate import Streak, Verdict, passed
 from switchover.core.plan import Decision, Intent, Leg, Plan, Step, decide
 from switchover.core.position import NodeRecord, Position
 from unit.group_pictures import at_start

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from made_reasons import fail, unknown, wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, info, passed, unknown, wait, warn
+from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, info, passed, warn
 from switchover.core.kraft.on_record import nodes_of, records_of
 from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
@@ -150,7 +151,7 @@ def test_a_gate_that_passes_and_must_go_on_is_told_as_waiting():
     (told,) = waiting
     assert (told.verdict, told.reason, told.observed, told.threshold) == (Outcome.WAIT, "MustHold", "4 s", "9 s")
     assert told.message == "passes, and must go on passing (4 of 9 s): leader 3000"
-    assert told.runbook_url == "docs/runbooks/MustHold.md"
+    assert told.runbook_url == "docs/runbooks/walk.md#musthold"
     assert column_of(waiting) == "Quorum 4/9 s"
 
 
@@ -174,7 +175,7 @@ def test_the_column_names_the_reason_and_its_subject():
 ])
 def test_one_sentence_says_where_it_is_and_what_it_waits_for(at, told):
     waiting = waiting_of(judged(
-        Lag=(wait("GroupLag", "behind"), NOW - 9, False), Quorum=(wait("NoLeader", "none"), NOW, False)))
+        Lag=(wait("GroupLag", "behind"), NOW - 9, False), Quorum=(wait("NoController", "none"), NOW, False)))
     assert sentence_of(at, waiting, "Move begins") == told
 
 
@@ -184,14 +185,14 @@ def test_where_nothing_is_waited_for_the_sentence_says_what_is_done():
 
 
 def test_every_reason_leads_to_its_runbook():
-    assert waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False)))[0].runbook_url == "docs/runbooks/GroupLag.md"
+    assert waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False)))[0].runbook_url == "docs/runbooks/lag.md#grouplag"
 
 
 def test_runbooks_are_linked_below_the_address_that_the_operator_was_told():
-    waiting = waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False), Quorum=(wait("NoLeader", "none"), NOW, False)))
+    waiting = waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False), Quorum=(wait("NoController", "none"), NOW, False)))
     written = KafkaMigrationStatus(waiting_for=waiting).manifest()
     assert [each["runbookURL"] for each in linked(written, "https://git.example.com/docs")["waitingFor"]] == [
-        "https://git.example.com/docs/runbooks/GroupLag.md", "https://git.example.com/docs/runbooks/NoLeader.md"]
+        "https://git.example.com/docs/runbooks/lag.md#grouplag", "https://git.example.com/docs/runbooks/rollback.md#nocontroller"]
     assert linked(written, "") == written
     nothing = KafkaMigrationStatus().manifest()
     assert linked(nothing, "https://git.example.com/docs") == nothing

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from made_reasons import wait
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Verdict, wait
+from switchover.core.gate import Verdict
 from switchover.core.kraft.estimate import ahead, direction_seconds, rollback_seconds, seconds_until_done
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.gates.windows import WITHIN_WINDOW

@@ -22,7 +22,7 @@ def test_each_field_says_what_it_is_called() -> None:
         "event": "Stalled", "severity": "critical", "kind": "KafkaMigration", "namespace": "shop", "name": "kafka",
         "uid": "uid-1", "message": "GroupLag: the group orders is 5 behind",
         "summary": "KafkaMigration shop/kafka is stalled: GroupLag: the group orders is 5 behind",
-        "runbook": f"{DOCS}/runbooks/GroupLag.md"}
+        "runbook": f"{DOCS}/runbooks/lag.md#grouplag"}
 
 
 @pytest.mark.parametrize(("call", "summary", "severity", "runbook"), [

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.core import figures as common
 from switchover.core.figures import waits_of
-from switchover.core.gate import Judgement, Streak, passed, wait
+from switchover.core.gate import Judgement, Streak, passed
 from switchover.core.kraft import figures as kraft
 from switchover.core.kraft.facts import Facts, MigrationState
 from switchover.core.kraft.figures import figures

@@ -2,13 +2,20 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import pytest
 
 from switchover.core.groups import preflight as groups
 from switchover.core.groups.gates import membership
 from switchover.core.groups.gates.protocol import check_plain_assignments
-from switchover.core.status import MUST_HOLD
+from switchover.reasons import MODULES, REASONS, SUBJECTS
+from switchover.reasons.pages import explained
+from switchover.reasons.reason import Reason, Urgency, has_command
+from switchover.reasons.walk import MUST_HOLD
+from switchover.reasons.walk import SUBJECT as WALK
 from switchover.rehearsal import judge
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +23,9 @@ RUNBOOKS = ROOT / "docs" / "runbooks"
 VERDICTS = frozenset({"wait", "fail", "unknown"})
 FINDINGS = VERDICTS - {"unknown"} | {"warn", "info"}
 SOURCE = ROOT / "operator" / "switchover"
+
+
+CONSTANTS = {name: each.name for module in MODULES for name, each in vars(module).items() if isinstance(each, Reason)}
 
 
 def reasons(within: Path = SOURCE, calls: frozenset[str] = VERDICTS) -> Iterator[str]:
@@ -28,8 +38,12 @@ def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls and node.args:
             reason = node.args[0]
-            assert isinstance(reason, ast.Constant), f"{where}:{node.lineno}: a reason must be written out"
-            yield str(reason.value)
+            if node.func.id in VERDICTS:
+                assert isinstance(reason, ast.Name), f"{where}:{node.lineno}: a reason must be one of switchover.reasons"
+                yield CONSTANTS[reason.id]
+            else:
+                assert isinstance(reason, ast.Constant), f"{where}:{node.lineno}: a finding must be written out"
+                yield str(reason.value)
 
 
 def rehearsed() -> Iterator[tuple[str, str]]:
@@ -47,22 +61,41 @@ POLICY = frozenset(reason for file in ("policy.py", "credentials.py")
 """What both kinds of Preflight find of images and credentials."""
 
 
-def test_reasons_and_runbooks_are_the_same() -> None:
-    pages = {path.stem for path in RUNBOOKS.glob("*.md")} - {"README"}
-    assert pages == {MUST_HOLD, *reasons(),
-                     *(reason for reason, severity in rehearsed() if severity not in ("WARNING", "INFO"))}
+def test_every_reason_is_given_and_no_other() -> None:
+    found = {reason for reason, severity in rehearsed() if severity not in ("WARNING", "INFO")}
+    given = {MUST_HOLD.name, *reasons(), *found}
+    assert given == set(REASONS)
+    assert set(CONSTANTS.values()) == set(REASONS)
+    assert len(CONSTANTS) == len(REASONS)
 
 
-def test_the_index_lists_every_page() -> None:
-    index = (RUNBOOKS / "README.md").read_text()
-    pages = {path.name for path in RUNBOOKS.glob("*.md")} - {"README.md"}
-    assert [page for page in pages if f"({page})" not in index] == []
+def test_what_is_prose_has_its_page_and_nothing_else_has_one() -> None:
+    of_subjects = {f"{subject.name}.md" for subject in SUBJECTS}
+    assert {page.name for page in RUNBOOKS.glob("*.md")} == {
+        *of_subjects, "README.md", "gates.md", *(f"{each.name}.md" for each in REASONS.values() if each.prose)}
 
 
-def test_links_between_pages_lead_somewhere() -> None:
-    for path in RUNBOOKS.glob("*.md"):
-        for target in path.read_text().split("](")[1:]:
-            assert (RUNBOOKS / target.partition(")")[0].partition("#")[0]).exists(), f"{path.name}: {target}"
+@pytest.mark.parametrize("reason", REASONS.values(), ids=lambda reason: reason.name)
+def test_a_page_says_how_urgent_it_is_and_gives_a_command(reason: Reason) -> None:
+    page, _, anchor = reason.runbook.partition("#")
+    text = (ROOT / "docs" / page).read_text()
+    if anchor:
+        (text,) = [each for each in text.split("\n## ") if each.startswith(f"{reason.name}\n")]
+        assert reason.text in text
+    assert f"Urgency: {reason.urgency}." in text
+    assert has_command(text)
+
+
+def test_a_reason_names_others_that_there_are() -> None:
+    named = {name for each in REASONS.values() for name in re.findall(r"\[([A-Z]\w+)\](?![(\w])", each.text)}
+    assert len(named) > 20
+    assert named <= set(REASONS)
+
+
+def test_on_a_terminal_a_link_is_the_name() -> None:
+    told = explained(Reason(WALK, "Late", Urgency.LOOK, "See [GroupLag], [the lag][LagUnhealthy] and `a[0]`.", do="Wait."))
+    assert told == (f"# Late\n\nUrgency: {Urgency.LOOK}.\n\nSee GroupLag, the lag (LagUnhealthy) and `a[0]`.\n\n**Do**: Wait."
+                    "\n\n```\nswitchover status NAME\n```")
 
 
 def listed(lines: Iterable[str]) -> list[str]:

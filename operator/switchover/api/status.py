@@ -105,7 +105,7 @@ class WaitingFor(Model):
     verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)]
     """Wait, Fail or Unknown."""
     reason: Annotated[str, Clipped(128)]
-    """CamelCase word; there is a runbook for each."""
+    """CamelCase word; `switchover explain` prints what it means and what to do."""
     subject: Annotated[str, Clipped(512)] = ""
     """The broker, pod, topic, member or znode concerned."""
     message: Text = ""

@@ -1,4 +1,4 @@
-"""`switchover explain`: the runbook of a reason, or what a field means; from what the package brings, nobody is asked."""
+"""`switchover explain`: the runbook of a reason or gate, or what a field means, as the package has it; nobody is asked."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -7,25 +7,36 @@ from importlib.resources import files
 from switchover.cli.objects import KINDS
 from switchover.cli.schemas import Schema, properties, schemas
 from switchover.ports import Refused
+from switchover.reasons import REASONS
+from switchover.reasons.pages import explained
 
 RUNBOOKS = files("switchover") / "runbooks"
 
 
 def explain(what: str) -> str:
-    """The text for a reason such as AwaitingApproval, or for a field such as kmig.spec.soakSeconds. Refused for neither."""
-    if what in (known := reasons()):
-        return (RUNBOOKS / f"{what}.md").read_text(encoding="utf-8")
+    """The text for a reason such as AwaitingApproval, for a gate such as AllInSync, or for a field such as
+    kmig.spec.soakSeconds. Refused for none of them."""
+    if what in REASONS:
+        reason = REASONS[what]
+        return (RUNBOOKS / f"{what}.md").read_text(encoding="utf-8") if reason.prose else explained(reason)
     if what and (found := "\n".join(field(what))):
         return found
-    near = [] if "." in what else get_close_matches(what, known, n=3)
+    if (gate := gates().get(what)) is not None:
+        return gate
+    near = [] if "." in what else get_close_matches(what, [*REASONS, *gates()], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "reasons stand in status.waitingFor, fields begin with spec."
-    raise Refused(f"{what} is neither a reason nor a field; {hint}")
+    raise Refused(f"{what} is neither a reason nor a gate nor a field; {hint}")
 
 
 def reasons() -> list[str]:
-    """Every reason that has a runbook."""
-    return sorted(each.name.removesuffix(".md") for each in RUNBOOKS.iterdir()
-                  if each.name.endswith(".md") and each.name != "README.md")
+    """Every reason."""
+    return sorted(REASONS)
+
+
+def gates() -> dict[str, str]:
+    """The section of the page of gates for each of them, by name."""
+    page = (RUNBOOKS / "gates.md").read_text(encoding="utf-8")
+    return {section.partition("\n")[0]: f"# {section.strip()}" for section in page.split("\n## ")[1:]}
 
 
 def field(dotted: str) -> Iterator[str]:

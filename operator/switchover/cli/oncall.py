@@ -169,10 +169,10 @@ def logs(
 
 @app.command()
 def explain(
-    what: Annotated[str, typer.Argument(metavar="REASON|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
-                                        help="Such as AwaitingApproval, or kmig.spec.soakSeconds.")],
+    what: Annotated[str, typer.Argument(metavar="REASON|GATE|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
+                                        help="Such as AwaitingApproval, AllInSync or kmig.spec.soakSeconds.")],
 ) -> None:
-    """Print the runbook of a reason, or what a field of the resources means. Nobody is contacted."""
+    """Print the runbook of a reason or gate, or what a field of the resources means. Nobody is contacted."""
     from switchover.cli.explaining import explain as explained
 
     with refusals():
@@ -274,6 +274,6 @@ def _interruptible() -> Iterator[None]:
 
 
 def _reasons(incomplete: str) -> list[str]:
-    from switchover.cli.explaining import reasons
+    from switchover.cli.explaining import gates, reasons
 
-    return [each for each in reasons() if each.startswith(incomplete)]
+    return [each for each in (*reasons(), *gates()) if each.startswith(incomplete)]

@@ -12,7 +12,7 @@ from rich.tree import Tree
 
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
-from switchover.core.status import MUST_HOLD
+from switchover.reasons.walk import MUST_HOLD
 
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
 NODES_SHOWN = 20
@@ -69,7 +69,7 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
             yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
     for item in new.get("waitingFor", []):
-        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD:
+        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD.name:
             yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
@@ -194,7 +194,7 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
     for item in status.get("waitingFor", []):
-        if item["reason"] == MUST_HOLD:
+        if item["reason"] == MUST_HOLD.name:
             held = clock(_since(item.get("since"), now))
             branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))
             continue

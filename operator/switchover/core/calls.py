@@ -6,10 +6,11 @@ from enum import StrEnum
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
 from switchover.api.status import MigrationStatus, Phase, Severity
+from switchover.reasons.walk import APPROVAL_VOID
+from switchover.reasons.workloads import REVERTED_BY_GITOPS
 
 BLOCKERS_CALLED = 10
 """Of the Blockers found in one pass; `status.findings` has all."""
-APPROVAL_VOID, REVERTED = "ApprovalVoid", "RevertedByGitOps"
 """Reasons that call although the migration is not stalled by them, or by another one besides: void approvals, drift."""
 
 
@@ -55,7 +56,7 @@ def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
         yield Call(item.code, item.subject, f"{item.message}; {item.cure}" if item.cure else item.message, warning=True)
     waited = {(each.reason, each.subject) for each in before.waiting_for}
     for each in after.waiting_for:
-        if each.reason in (APPROVAL_VOID, REVERTED) and (each.reason, each.subject) not in waited:
+        if each.reason in (APPROVAL_VOID.name, REVERTED_BY_GITOPS.name) and (each.reason, each.subject) not in waited:
             yield Call(each.reason, each.subject, f"{each.message}; {each.unblocks}", warning=True)
     held, step = _true(after, ConditionType.AWAITING_APPROVAL), after.progress.step
     if held is not None and (_true(before, ConditionType.AWAITING_APPROVAL) is None or before.progress.step != step):

@@ -13,6 +13,7 @@ from switchover.api.meta import AcceptedRisk
 from switchover.core.gate import Unseen, Verdict, unknown, warn
 from switchover.core.kraft.facts import Address
 from switchover.core.observed import Known, Observed
+from switchover.reasons.walk import NOT_OBSERVED
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
 """The key of a Secret that names the servers it is for."""
@@ -92,7 +93,7 @@ def checks_hosts(properties: Mapping[str, str]) -> bool:
 def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
     """A warning for each of these Secrets, which turn the check of names off."""
     if not isinstance(secrets, Known):
-        raise Unseen(unknown("NotObserved", secrets.why, subject="the credentials"))
+        raise Unseen(unknown(NOT_OBSERVED, secrets.why, subject="the credentials"))
     for secret in secrets.value:
         yield warn("HostsUnchecked", f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
                    " shows any certificate of the same authority is believed to be the one that was meant",

@@ -11,13 +11,14 @@ from typing import Generic, TypeVar
 
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
+from switchover.reasons.reason import Reason
 
 P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A gate's answer in words for the person on call. `reason` is CamelCase and has a runbook.
+    """A gate's answer in words for the person on call. `reason` is the name of a Reason, which has a runbook.
 
     `severity` is what a finding weighs that is told in the status, None for what is none. `findings` are all that a check
     found which may find several things; the verdict itself is the gravest of them.
@@ -39,21 +40,21 @@ def passed(message: str = "") -> Verdict:
     return Verdict(Outcome.PASS, "Passed", message)
 
 
-def wait(reason: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
+def wait(reason: Reason, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
          unblocks: str = "") -> Verdict:
     """Not yet: it may come true by itself."""
-    return Verdict(Outcome.WAIT, reason, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
+    return Verdict(Outcome.WAIT, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-def fail(reason: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
+def fail(reason: Reason, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
          unblocks: str = "") -> Verdict:
     """It will not come true by itself: somebody must act."""
-    return Verdict(Outcome.FAIL, reason, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
+    return Verdict(Outcome.FAIL, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-def unknown(reason: str, message: str, *, subject: str = "", unblocks: str = "the observation succeeds again") -> Verdict:
+def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = "the observation succeeds again") -> Verdict:
     """Could not be observed."""
-    return Verdict(Outcome.UNKNOWN, reason, message, subject, unblocks=unblocks)
+    return Verdict(Outcome.UNKNOWN, reason.name, message, subject, unblocks=unblocks)
 
 
 def warn(code: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",

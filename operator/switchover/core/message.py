@@ -8,6 +8,7 @@ from typing import Any
 
 from switchover.core.calls import Call, News
 from switchover.documents import parsed
+from switchover.reasons import runbook_of
 from switchover.visible import printable
 
 SLACK: Mapping[str, Any] = {"text": "$summary"}
@@ -41,7 +42,7 @@ def message_of(call: Call, news: News, kind: str, namespace: str, name: str, uid
     about = {News.STALLED: call.about, News.HELD: News.HELD.value}.get(news, "")
     fields = {
         "event": news.value, "severity": _SEVERITY[news], "message": call.message, "kind": kind, "namespace": namespace,
-        "name": name, "uid": uid, "runbook": f"{docs}/runbooks/{about}.md" if docs and about else "",
+        "name": name, "uid": uid, "runbook": f"{docs}/{runbook_of(about)}" if docs and about else "",
         "summary": f"{kind} {namespace}/{name} {_SAYS[news]}: {call.message}",
     }
     safe = {field: escape(printable(value), quote=False) for field, value in fields.items()}

@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 
 from switchover.core.plan import Decision
 from switchover.core.position import Position
+from switchover.reasons.ending import ZOOKEEPER_RUNS
+from switchover.reasons.walk import BACKUPS_MISSING, NO_SUCH_STEP, NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT
 
-WAITS_FOR_WINDOWS = frozenset({"OutsideWindow", "WindowTooShort", "NoWindowFits"})
+WAITS_FOR_WINDOWS = frozenset({OUTSIDE_WINDOW.name, WINDOW_TOO_SHORT.name, NO_WINDOW_FITS.name})
+WAITS_FOR_A_PERSON = frozenset({BACKUPS_MISSING.name, NO_SUCH_STEP.name, ZOOKEEPER_RUNS.name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def with_batch(paces: Mapping[str, Pace], before: Position, after: Position, sec
 
 def waits_for_a_person(decision: Decision) -> bool:
     """Paused, before an approval, for somebody's backups or correction: nobody can tell for how long."""
-    asked = {"BackupsMissing", "NoSuchStep", "ZooKeeperRuns"} & {item.verdict.reason for item in decision.judged.values()}
+    asked = WAITS_FOR_A_PERSON & {item.verdict.reason for item in decision.judged.values()}
     return bool(asked) or bool({"Approval", "Paused"} & decision.judged.keys())
 
 

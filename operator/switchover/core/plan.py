@@ -14,6 +14,20 @@ from switchover.core.effects import Effect
 from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.core.position import NodeRecord, Position
 from switchover.core.rollout import P, Rollout, roll
+from switchover.reasons.ending import RETAINING, SOAKING, ZOOKEEPER_RUNS
+from switchover.reasons.walk import (
+    APPROVAL_VOID,
+    AWAITING_APPROVAL,
+    BAKING,
+    NO_SUCH_STEP,
+    NO_WINDOW_FITS,
+    OUTSIDE_WINDOW,
+    PAUSED,
+    POINT_OF_NO_RETURN,
+    UNDO_NOT_AVAILABLE,
+    UNKNOWN_STEP,
+    WINDOW_TOO_SHORT,
+)
 
 
 def nothing(_: object) -> tuple[Effect, ...]:
@@ -27,6 +41,10 @@ def _no_records(_: object) -> Mapping[str, NodeRecord]:
 
 def _never(_: object) -> bool:
     return False
+
+MEANT_TO_BE_LONG = frozenset({"Passed", *(each.name for each in (
+    BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, NO_WINDOW_FITS,
+    ZOOKEEPER_RUNS))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +185,7 @@ def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stall
 
 def _counts(item: Judgement) -> bool:
     """Waiting that is meant to be long (bake, soak, retention, closed windows) is no reason to call a step stalled."""
-    return item.verdict.reason not in {"Baking", "Soaking", "Retaining", "Passed", "AwaitingApproval", "ApprovalVoid",
-                                       "OutsideWindow", "WindowTooShort", "NoWindowFits", "ZooKeeperRuns"}
+    return item.verdict.reason not in MEANT_TO_BE_LONG
 
 
 def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
@@ -178,7 +195,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return replace(at, failure=""), (), "the rollback is the user's own wish from now on"
     index = plan.index(at.step)
     if index is None:
-        judge.add("Step", fail("UnknownStep", f"the step {at.step!r} on record is not in this operator's plan",
+        judge.add("Step", fail(UNKNOWN_STEP, f"the step {at.step!r} on record is not in this operator's plan",
                                subject=at.step, unblocks="run the version of Switchover that recorded it"))
         return at, (), ""
     step = plan.steps[index]
@@ -190,7 +207,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.direction is not intent.direction and not intent.paused and not one_way:
         return _turn(plan, index, picture, intent, judge, now)
     if leg is None:
-        judge.add("Undo", fail("UndoNotAvailable", f"{step.name} cannot be taken back by this version of Switchover",
+        judge.add("Undo", fail(UNDO_NOT_AVAILABLE, f"{step.name} cannot be taken back by this version of Switchover",
                                subject=step.name, unblocks=_command("resume", picture)))
         return at, (), ""
     keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
@@ -204,7 +221,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"
     standing = intent.paused and not leg.critical(picture)
     if standing:
-        judge.add("Paused", wait("Paused", "the migration is paused and keeps watching",
+        judge.add("Paused", wait(PAUSED, "the migration is paused and keeps watching",
                                  unblocks=_command("resume", picture)))
     if at.direction is Direction.FORWARD and (at.opened is None or index == 0) \
             and (misnamed := _misnamed(plan, intent)) is not None:
@@ -242,7 +259,7 @@ def _misnamed(plan: Plan[P], intent: Intent) -> Verdict | None:
     if not told:
         return None
     return gravest((wait(
-        "NoSuchStep", f"no step of this plan is called {', '.join(told)}: no step begins before that is put right",
+        NO_SUCH_STEP, f"no step of this plan is called {', '.join(told)}: no step begins before that is put right",
         subject=told[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
 
 
@@ -287,10 +304,10 @@ def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P]
     if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
         if step.irreversible:
             message, cure = f"{step.name} has begun: the point of no return is passed", _command("resume", picture)
-            judge.add("Undo", fail("PointOfNoReturn", message, subject=step.name, unblocks=cure))
+            judge.add("Undo", fail(POINT_OF_NO_RETURN, message, subject=step.name, unblocks=cure))
         else:
             message = f"from {step.name} this version of Switchover cannot take every step back"
-            judge.add("Undo", fail("UndoNotAvailable", message, subject=step.name,
+            judge.add("Undo", fail(UNDO_NOT_AVAILABLE, message, subject=step.name,
                                    unblocks=f"{_command('resume', picture)}, or pause to stand still"))
         return at, (), ""
     turned = _turned(plan, at, intent.direction, now)
@@ -312,9 +329,9 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
     if forward and step.name not in intent.approved and _is_held(step, picture, intent, judge):
         cure = _command("approve", picture, step.name)
         if step.name in intent.void:
-            judge.add("Approval", wait("ApprovalVoid", intent.void[step.name], subject=step.name, unblocks=cure))
+            judge.add("Approval", wait(APPROVAL_VOID, intent.void[step.name], subject=step.name, unblocks=cure))
         else:
-            judge.add("Approval", wait("AwaitingApproval", f"{step.name} waits for an approval", subject=step.name,
+            judge.add("Approval", wait(AWAITING_APPROVAL, f"{step.name} waits for an approval", subject=step.name,
                                        unblocks=cure))
         return at, (), ""
     if not ready:

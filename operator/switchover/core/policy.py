@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from switchover.core.gate import Verdict, fail
+from switchover.reasons.workloads import IMAGE_NOT_ALLOWED
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Policy:
         if wanted == repository(instead_of) or matches(wanted, self.images):
             return
         other = f" and is not that of {instead_of}" if instead_of else ""
-        yield fail("ImageNotAllowed", f"{field} is of the repository {wanted}, which the chart does not allow{other}",
+        yield fail(IMAGE_NOT_ALLOWED, f"{field} is of the repository {wanted}, which the chart does not allow{other}",
                    subject=field, observed=wanted, threshold=", ".join(self.images) or "none",
                    unblocks=allow("images", wanted))
 

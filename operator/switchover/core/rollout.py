@@ -12,6 +12,9 @@ from switchover.core.effects import Effect
 from switchover.core.gate import Gate, Judge, Verdict, fail, wait
 from switchover.core.observed import Known, Observed
 from switchover.core.position import Batch, Position
+from switchover.reasons.brokers import MODE_MISMATCH, NODE_UNKNOWN
+from switchover.reasons.walk import BAKING, ORDER_UNKNOWN
+from switchover.reasons.workloads import POD_COMING_UP, POD_IN_TROUBLE
 
 MAX_EVICTIONS = 2
 """A node that still shows another mode after this many evictions needs a person."""
@@ -119,7 +122,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
     at = picture.position
     left = rollout.left(picture)
     if not isinstance(left, Known):
-        judge.add("Order", wait("OrderUnknown", f"cannot tell which node comes next: {left.why}"))
+        judge.add("Order", wait(ORDER_UNKNOWN, f"cannot tell which node comes next: {left.why}"))
         return Move(at)
     if not left.value:
         return Move(at, complete=True)
@@ -129,7 +132,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
         for name in candidate.batch.nodes if candidate.batch is not None else ():
             seen = rollout.sight(picture, name)
             if not isinstance(seen, Known):
-                judge.add(f"Replace/{name}", wait("NodeUnknown", seen.why, subject=name))
+                judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name))
                 return Move(at)
             record = replace(candidate.nodes[name], evicting=seen.value.uid, evictions=1)
             candidate = candidate.with_node(name, record)
@@ -150,7 +153,7 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
     record = at.nodes[name]
     seen = rollout.sight(picture, name)
     if not isinstance(seen, Known):
-        judge.add(f"Replace/{name}", wait("NodeUnknown", seen.why, subject=name))
+        judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name))
         return Move(at)
     sight = seen.value
     on_record = sight.uid != "" and sight.uid == record.evicting
@@ -164,7 +167,7 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
         return Move(at)
     if not on_record and record.evictions >= MAX_EVICTIONS:
         judge.add(f"Replace/{name}", fail(
-            "ModeMismatch", f"{name} was evicted {record.evictions} times and still does not run in its assigned mode"
+            MODE_MISMATCH, f"{name} was evicted {record.evictions} times and still does not run in its assigned mode"
             + (f": {sight.trouble}" if sight.trouble else ""),
             subject=name, observed=sight.mode or "no answer", threshold=record.assigned,
             unblocks=f"look at the log of {name}; delete the pod once what keeps it from its mode is mended"))
@@ -181,14 +184,14 @@ def _coming(name: str, mode: str, sight: Sight) -> Verdict:
     """What is waited for of a pod that has not come up. The last container of one that ends says 143: that is no trouble."""
     observed, phase = sight.mode or "no answer", None if sight.terminating else sight.phase
     if phase is not None and phase.in_trouble:
-        return wait("PodInTrouble", phase.words, subject=name, observed=observed, threshold=mode,
+        return wait(POD_IN_TROUBLE, phase.words, subject=name, observed=observed, threshold=mode,
                     unblocks=f"{phase.look} says more")
     message = f"{name} is on its way into mode {mode}"
     if phase is not None:
         message = f"{message}: {phase.words}"
     elif sight.trouble and not sight.terminating:
         message = sight.trouble
-    return wait("PodComingUp", message, subject=name, observed=observed, threshold=mode,
+    return wait(POD_COMING_UP, message, subject=name, observed=observed, threshold=mode,
                 unblocks="the pod starts and answers")
 
 
@@ -206,7 +209,7 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
         return Move(again, note=f"a gate of {nodes} closed: its bake starts anew")
     bake = _size(rollout, picture).bake
     if now - batch.proven < bake:
-        judge.add("Bake", wait("Baking", f"{nodes} must stay healthy before the next batch", subject=nodes,
+        judge.add("Bake", wait(BAKING, f"{nodes} must stay healthy before the next batch", subject=nodes,
                                observed=f"{now - batch.proven:.0f} s", threshold=f"{bake:.0f} s",
                                unblocks="nothing to do: the bake ends by itself"))
         return Move(at)

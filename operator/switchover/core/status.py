@@ -20,13 +20,12 @@ from switchover.api.status import Verdict as Outcome
 from switchover.core.gate import Judgement
 from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
+from switchover.reasons import runbook_of
+from switchover.reasons.walk import MUST_HOLD
 
 WAITING_SHOWN = 20
-MUST_HOLD = "MustHold"
-"""The reason of a gate that passes, but not for long enough yet."""
 HISTORY_KEPT = 50
 DOCS = "docs"
-RUNBOOKS = f"{DOCS}/runbooks/"
 FINDINGS_KEPT = 100
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
@@ -126,13 +125,13 @@ def _waiting(item: Judgement) -> WaitingFor:
         return WaitingFor(
             gate=item.gate, verdict=verdict.outcome, reason=verdict.reason, subject=verdict.subject,
             message=verdict.message, observed=verdict.observed, threshold=verdict.threshold,
-            since=_time(item.streak.since), unblocks=verdict.unblocks, runbook_url=f"{RUNBOOKS}{verdict.reason}.md")
+            since=_time(item.streak.since), unblocks=verdict.unblocks, runbook_url=f"{DOCS}/{runbook_of(verdict.reason)}")
     told = f"passes, and must go on passing ({lasted.partition(' ')[0]} of {wanted})"
     return WaitingFor(
-        gate=item.gate, verdict=Outcome.WAIT, reason=MUST_HOLD, subject=verdict.subject,
+        gate=item.gate, verdict=Outcome.WAIT, reason=MUST_HOLD.name, subject=verdict.subject,
         message=f"{told}: {verdict.message}" if verdict.message else told, observed=lasted, threshold=wanted,
         since=_time(item.streak.since), unblocks="nothing to do: it must hold a little longer",
-        runbook_url=f"{RUNBOOKS}{MUST_HOLD}.md")
+        runbook_url=f"{DOCS}/{MUST_HOLD.runbook}")
 
 
 def linked(status: Mapping[str, Any], docs: str) -> dict[str, Any]:
@@ -147,7 +146,7 @@ def column_of(waiting: Sequence[WaitingFor]) -> str:
     if not waiting:
         return ""
     first = waiting[0]
-    if first.reason == MUST_HOLD:
+    if first.reason == MUST_HOLD.name:
         return f"{first.gate} {first.observed.partition(' ')[0]}/{first.threshold}"
     return f"{first.reason} {first.subject}".strip()
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from switchover.core.gate import Verdict, fail, passed, unknown
 from switchover.core.observed import Known, Observed
+from switchover.reasons.brokers import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 
 
 def check_brokers_visible(listed: Observed[Iterable[int]], registered: Observed[Iterable[int]]) -> Verdict:
@@ -13,15 +14,15 @@ def check_brokers_visible(listed: Observed[Iterable[int]], registered: Observed[
     may be missing there for a moment.
     """
     if not isinstance(listed, Known):
-        return unknown("BrokersUnknown", listed.why, subject="brokers")
+        return unknown(BROKERS_UNKNOWN, listed.why, subject="brokers")
     if not isinstance(registered, Known):
-        return unknown("ZooKeeperUnknown", registered.why, subject="/brokers/ids")
+        return unknown(ZOOKEEPER_UNKNOWN, registered.why, subject="/brokers/ids")
     brokers = frozenset(listed.value)
     if not brokers:
-        return unknown("BrokersUnknown", "Kafka lists no broker", subject="brokers")
+        return unknown(BROKERS_UNKNOWN, "Kafka lists no broker", subject="brokers")
     if invisible := sorted(brokers.difference(registered.value)):
         named = ", ".join(map(str, invisible))
-        return fail("BrokersOnKRaft", f"not registered in ZooKeeper: {named}. Brokers on KRaft are not, and consumers that"
+        return fail(BROKERS_ON_KRAFT, f"not registered in ZooKeeper: {named}. Brokers on KRaft are not, and consumers that"
                     " ZooKeeper coordinates do not find them", subject=f"broker {named}",
                     observed=f"{len(invisible)} of {len(brokers)} brokers", threshold="0",
                     unblocks="roll the KafkaMigration back until every broker runs in ZooKeeper mode; once it has finalized,"

@@ -10,6 +10,7 @@ from switchover.core.pace import under_way
 from switchover.core.position import Position
 from switchover.core.times import utc
 from switchover.core.windows import Stretch, first_fit, open_now, zone
+from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT
 
 START_SECONDS = 60.0
 """To spare from the choice of a batch to its first eviction, so that a moment's delay does not strand it on record."""
@@ -33,15 +34,15 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
         return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
     fitting = first_fit(windows, now, needed)
     if fitting is None:
-        return wait("NoWindowFits", f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
+        return wait(NO_WINDOW_FITS, f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
                     subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s",
                     unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
     opens = _told(fitting)
     if current is None:
-        return wait("OutsideWindow", f"every window is closed; {fitting.window.name} opens at {opens}",
+        return wait(OUTSIDE_WINDOW, f"every window is closed; {fitting.window.name} opens at {opens}",
                     subject=fitting.window.name, threshold=utc(fitting.opens),
                     unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
-    return wait("WindowTooShort", f"{at.step} needs {needed:.0f} s next, and {current.window.name} closes before that;"
+    return wait(WINDOW_TOO_SHORT, f"{at.step} needs {needed:.0f} s next, and {current.window.name} closes before that;"
                 f" {fitting.window.name} opens at {opens}", subject=current.window.name,
                 observed=f"{current.closes - now:.0f} s", threshold=f"{needed:.0f} s",
                 unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")

@@ -175,7 +175,7 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
     for topic in sorted(known - canary.topics)[:TOLD]:
         yield Finding(Stage.CANARY, "TopicWouldVanish", BLOCKER, f"topic {topic} would not exist on brokers in KRaft mode,"
                       " and its data be set aside as stray", f"/brokers/topics/{topic}",
-                      "see docs/runbooks/TopicsShareAnId.md: another topic has the same topic_id")
+                      "see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
     for trouble in canary.process.troubles:
         for path in _nodes_of(seen, Process(None, (trouble,))) or ("",):
             yield Finding(Stage.CANARY, "BrokersWouldComplain", WARNING, f"a KRaft broker starts with {trouble}", path)

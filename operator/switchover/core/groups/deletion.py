@@ -8,6 +8,7 @@ from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.gate import Verdict, wait
 from switchover.core.groups.picture import Picture
 from switchover.core.plan import Intent
+from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
 
 UNTOUCHED = ("", "Preflight")
 LAST = "HandOver"
@@ -29,7 +30,7 @@ def while_deleted(intent: Intent, picture: Picture) -> Intent:
 def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.step == LAST:
-        return wait("HeldUntilTheEnd", "it is being deleted: what it made is removed first", subject=picture.name,
+        return wait(HELD_UNTIL_THE_END, "it is being deleted: what it made is removed first", subject=picture.name,
                     unblocks=f"the workloads are handed over; {LET_GO}")
-    return wait("BeingDeleted", "it is being deleted: all that it changed is taken back first", subject=picture.name,
+    return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
                 unblocks=f"the way back ends; {LET_GO}")

@@ -13,6 +13,7 @@ from switchover.core.groups.picture import ORIGINAL, TARGET, Fleet, Picture
 from switchover.core.groups.replicas import scale
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
+from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED
 
 
 def _fleet(picture: Picture) -> Fleet | None:
@@ -125,12 +126,12 @@ def is_released(picture: Picture, name: str) -> bool:
 def check_release_begun(picture: Picture) -> Verdict:
     """What cannot be undone of `release` is seen: a claim is off, or a Deployment rolls by its own settings."""
     if not isinstance(picture.facts.fleet, Known):
-        return unknown("NotObserved", picture.facts.fleet.why)
+        return unknown(NOT_OBSERVED, picture.facts.fleet.why)
     for workload, source in _sources(picture):
         given_back = picture.rolls and workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_held(source)
         if source.claimed_by != picture.uid or given_back:
             return passed(f"{source} is handed over")
-    return wait("AwaitingApproval", "every workload is claimed and held: HandOver has not begun")
+    return wait(AWAITING_APPROVAL, "every workload is claimed and held: HandOver has not begun")
 
 
 def template(mode: str) -> Callable[[Picture], tuple[Effect, ...]]:

@@ -24,6 +24,7 @@ from switchover.core.groups.preflight.size import find_too_large_records, find_t
 from switchover.core.intent import PREFLIGHT
 from switchover.core.observed import Known
 from switchover.core.position import Position
+from switchover.reasons.workloads import PROTOCOL_REFUSED
 
 Goal = Literal["Consumer", "Classic"]
 Find = Callable[[Picture], Iterable[Verdict]]
@@ -50,7 +51,7 @@ def find_unserved(picture: Picture) -> Iterator[Verdict]:
         return
     for broker_id, told in brokers(picture).items():
         if told.release >= FIRST and (served := _served(told)) and "consumer" not in served:   # older: a finding of its own
-            yield fail("ProtocolRefused", f"broker {broker_id} does not serve the consumer protocol",
+            yield fail(PROTOCOL_REFUSED, f"broker {broker_id} does not serve the consumer protocol",
                        subject=f"broker {broker_id}", observed=", ".join(served), threshold="consumer",
                        unblocks=f"add consumer to the brokers' {SERVED}")
 

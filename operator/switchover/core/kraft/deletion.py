@@ -14,6 +14,7 @@ from switchover.core.kraft.gates.read import is_claimed
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.plan import Intent
+from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
 
 UNTOUCHED = ("", "Preflight", "Rehearse")
 UNCLAIMED = (*UNTOUCHED, "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
@@ -48,8 +49,8 @@ def while_deleted(intent: Intent, picture: Picture) -> Intent:
 def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.direction is Direction.BACKWARD or is_before_the_claim(picture):
-        return wait("BeingDeleted", "it is being deleted: all that it changed is taken back first", subject=picture.name,
+        return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
                     unblocks=f"the way back ends; {LET_GO}")
-    return wait("HeldUntilTheEnd", "it is being deleted, but Kafka has claimed the cluster for KRaft: it is kept and goes on"
-                " until the migration has ended", subject=picture.name,
+    return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: it is kept and goes"
+                " on until the migration has ended", subject=picture.name,
                 unblocks=f"let it end, or set desiredState to RolledBack while that is available; {LET_GO}")

@@ -29,6 +29,7 @@ from switchover.core.pace import Spent, with_batch
 from switchover.core.plan import Decision
 from switchover.core.position import Position
 from switchover.core.record import Outlook, shared
+from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 
 MOVE, FINALIZE, RELEASE = "MoveBrokers", "Finalize", "ReleaseZooKeeper"
 STEPS = PLAN.names
@@ -177,7 +178,7 @@ def _coordinations_lost(picture: Picture, at: Position) -> str:
 def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
     """What befell the volumes, told once; "" when nothing did."""
     found = decision.judged.get(VOLUMES_KEPT.name)
-    if found is None or found.verdict.reason not in ("VolumeReplaced", "QuorumVolumesLost"):
+    if found is None or found.verdict.reason not in (VOLUME_REPLACED.name, QUORUM_VOLUMES_LOST.name):
         return ""
     told = f"incident: {found.verdict.message} (now {found.verdict.observed})"
     return "" if any(told in item.message for item in history) else told

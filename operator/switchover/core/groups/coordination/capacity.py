@@ -10,6 +10,8 @@ from switchover.core.groups.picture import Picture
 from switchover.core.groups.refusals import coordinator
 from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
+from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
+from switchover.reasons.members import COORDINATOR_FULL, COORDINATOR_LOAD_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
 
 MEMBER_BYTES = 200
 """Assumed of one member's ids, host and settings in the record of a rebalance (docs/facts/groups.md#size)."""
@@ -29,19 +31,19 @@ def _full(picture: Picture, members: Members, added: int) -> Iterator[Verdict]:
     broker = f"broker {members.kafka.coordinator}"
     coordinated, told = picture.facts.coordinated, coordinator(picture)
     if not isinstance(coordinated, Known):
-        yield unknown("CoordinatorLoadUnknown", coordinated.why, subject=broker)
+        yield unknown(COORDINATOR_LOAD_UNKNOWN, coordinated.why, subject=broker)
         return
     others = coordinated.value.get(members.kafka.coordinator, 0) - len(members.kafka.members)
     limit = picture.spec.gates.max_consumers_per_coordinator
     if others + added > limit:
-        yield wait("CoordinatorFull", f"{broker} coordinates {others} members of other groups, and this one will have"
+        yield wait(COORDINATOR_FULL, f"{broker} coordinates {others} members of other groups, and this one will have"
                                       f" {added}",
                    subject=broker, observed=others + added, threshold=limit,
                    unblocks="fewer groups on that broker (another group.id hashes elsewhere, more brokers spread"
                             " __consumer_offsets), or a higher maxConsumersPerCoordinator")
     largest = int(told.settings.get("group.max.size", 2**31 - 1)) if told is not None else added
     if added > largest:
-        yield fail("GroupTooLarge", f"with a batch on top the group will have {added} members: more than group.max.size",
+        yield fail(GROUP_TOO_LARGE, f"with a batch on top the group will have {added} members: more than group.max.size",
                    subject="group.max.size", observed=added, threshold=largest,
                    unblocks="raise group.max.size on every broker, or make the batches of spec.rollout smaller")
 
@@ -49,14 +51,14 @@ def _full(picture: Picture, members: Members, added: int) -> Iterator[Verdict]:
 def _too_large(picture: Picture, members: Members, added: int) -> Iterator[Verdict]:
     topic, partitions = picture.facts.offsets_topic, picture.facts.partitions
     if not isinstance(topic, Known) or not isinstance(partitions, Known):
-        yield unknown("OffsetsTopicUnknown", topic.why if not isinstance(topic, Known) else "partitions are not known yet",
+        yield unknown(OFFSETS_TOPIC_UNKNOWN, topic.why if not isinstance(topic, Known) else "partitions are not known yet",
                       subject="__consumer_offsets")
         return
     names = sum(len(each) + 8 for each in members.topics())
     needed = added * (MEMBER_BYTES + 2 * names) + 4 * len(members.expected(partitions.value))
     limit = topic.value.max_message_bytes
     if needed > limit and not topic.value.compressed:
-        yield fail("RecordTooLarge", f"the record of a rebalance is estimated at {needed} bytes: the coordinator would fail"
+        yield fail(RECORD_TOO_LARGE, f"the record of a rebalance is estimated at {needed} bytes: the coordinator would fail"
                    " with UNKNOWN_SERVER_ERROR",
                    subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
                    unblocks="raise max.message.bytes of __consumer_offsets")

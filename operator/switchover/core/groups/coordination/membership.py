@@ -14,6 +14,8 @@ from switchover.core.groups.gates.membership import (
 from switchover.core.groups.gates.read import fleet_of, samples
 from switchover.core.groups.picture import TARGET, Picture
 from switchover.core.groups.workloads import MemberPod
+from switchover.reasons.coordination import WRONG_CONSUMER
+from switchover.reasons.members import MEMBER_MISSING, MEMBERS_NOT_MOVED, NOT_A_MEMBER
 
 _KNOWN_TO_ZOOKEEPER = (Consumer.OLD, Consumer.ENABLED)
 
@@ -37,10 +39,10 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         if pod.restarts > 0:
             return restarts(pod)
         if kinds and wanted not in kinds and up > JOIN_SECONDS:
-            return fail("WrongConsumer", f"pod {pod.name} takes part as {kinds[0]}", subject=pod.name, observed=kinds[0],
+            return fail(WRONG_CONSUMER, f"pod {pod.name} takes part as {kinds[0]}", subject=pod.name, observed=kinds[0],
                         threshold=wanted, unblocks="correct the change in spec.workloads, and begin again after a rollback")
         if not kinds and up > JOIN_SECONDS:
-            return fail("NotAMember", f"pod {pod.name} is no member of group {picture.spec.group}", subject=pod.name,
+            return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {picture.spec.group}", subject=pod.name,
                         observed=f"Ready for {up:.0f} s", threshold=f"a member within {JOIN_SECONDS:.0f} s",
                         unblocks=f"look at kubectl logs {pod.name}: its group id and, of all but KafkaConsumers, its"
                                  " zookeeper.connect must be those of spec, chroot included, and its host name the pod's")
@@ -59,7 +61,7 @@ def check_pods_are_members(picture: Picture) -> Verdict:
             return found
         if not picture.takes_part(pod, mode):
             kinds = kinds_in(picture, members, pod)
-            return wait("MemberMissing", f"pod {pod.name} does not take part as {picture.consumer(mode)} yet",
+            return wait(MEMBER_MISSING, f"pod {pod.name} does not take part as {picture.consumer(mode)} yet",
                         subject=pod.name, observed=kinds[0] if kinds else "no member", threshold=picture.consumer(mode),
                         unblocks="it joins the group; its host name must be the pod's name")
     return passed("every pod is a member")
@@ -89,7 +91,7 @@ def check_all_moved(picture: Picture) -> Verdict:
               Consumer.KAFKA: tuple(member.client_id for member in members.kafka_consumers)}
     for kind, found in others.items():
         if kind is not last and found:
-            return wait("MembersNotMoved", f"{found[0]} still takes part as {kind}", subject=found[0], observed=len(found),
+            return wait(MEMBERS_NOT_MOVED, f"{found[0]} still takes part as {kind}", subject=found[0], observed=len(found),
                         threshold=0, unblocks="they are replaced; one that stays runs outside of spec.workloads: stop it")
     return passed(f"every member is {last}")
 

@@ -8,6 +8,7 @@ from switchover.core.groups.coordination.read import stores_of
 from switchover.core.groups.facts import Stored, StoreSample
 from switchover.core.groups.picture import Picture
 from switchover.partition import TopicPartition
+from switchover.reasons.coordination import KAFKA_OFFSETS_BEHIND, ZOOKEEPER_OFFSETS_BEHIND
 
 
 def _behind(earlier: StoreSample, latest: StoreSample, store: str) -> Iterator[tuple[TopicPartition, int | None, int]]:
@@ -25,7 +26,7 @@ def check_zookeeper_reached(picture: Picture) -> Verdict:
     if isinstance(stores, Verdict):
         return stores
     for partition, committed, wanted in _behind(stores[-2], stores[-1], "zookeeper"):
-        return wait("ZooKeeperOffsetsBehind", f"the offset of {partition} in ZooKeeper is behind Kafka's: an old consumer"
+        return wait(ZOOKEEPER_OFFSETS_BEHIND, f"the offset of {partition} in ZooKeeper is behind Kafka's: an old consumer"
                     " would deliver again what lies between", subject=str(partition), observed=committed, threshold=wanted,
                     unblocks="the migration-enabled member that owns it commits to both stores; if none does, look at its"
                              " log")
@@ -40,12 +41,12 @@ def check_kafka_reached(picture: Picture) -> Verdict:
     latest: list[tuple[TopicPartition, Stored]] = sorted(stores[-1].offsets.items())
     for partition, found in latest:
         if found.kafka is None:
-            return wait("KafkaOffsetsBehind", f"Kafka has no offset of {partition}: a KafkaConsumer would begin where its"
+            return wait(KAFKA_OFFSETS_BEHIND, f"Kafka has no offset of {partition}: a KafkaConsumer would begin where its"
                         " auto.offset.reset says", subject=str(partition), observed="none",
                         threshold=found.zookeeper if found.zookeeper is not None else "an offset",
                         unblocks="the migration-enabled member that owns it commits to both stores; look at its log")
     for partition, committed, wanted in _behind(stores[-2], stores[-1], "kafka"):
-        return wait("KafkaOffsetsBehind", f"the offset of {partition} in Kafka is behind ZooKeeper's: a KafkaConsumer would"
+        return wait(KAFKA_OFFSETS_BEHIND, f"the offset of {partition} in Kafka is behind ZooKeeper's: a KafkaConsumer would"
                     " deliver again what lies between", subject=str(partition), observed=committed, threshold=wanted,
                     unblocks="the migration-enabled member that owns it commits to both stores; if none does, look at its"
                              " log")

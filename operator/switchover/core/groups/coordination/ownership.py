@@ -12,6 +12,15 @@ from switchover.core.groups.picture import Picture
 from switchover.core.groups.workloads import MemberPod
 from switchover.core.observed import Known
 from switchover.partition import TopicPartition
+from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
+from switchover.reasons.members import (
+    GROUP_NOT_STABLE,
+    MEMBER_BEHIND,
+    NOTHING_SUBSCRIBED,
+    OWNED_TWICE,
+    PARTITIONS_UNKNOWN,
+    PARTITIONS_UNOWNED,
+)
 
 
 def check_converged(picture: Picture) -> Verdict:
@@ -20,9 +29,9 @@ def check_converged(picture: Picture) -> Verdict:
     if isinstance(members, Verdict):
         return members
     for consumer_id, words, way in members.malformed:
-        return wait("MalformedRegistration", words, subject=consumer_id, unblocks=way)
+        return wait(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
     if len(members.followed) > 1:
-        return wait("ModesDiffer", f"some members of group {picture.spec.group} follow ZooKeeper and some Kafka",
+        return wait(MODES_DIFFER, f"some members of group {picture.spec.group} follow ZooKeeper and some Kafka",
                     subject=picture.spec.group, observed="both", threshold="one", unblocks="all follow the mode of now")
     return _by_kafka(picture, members) if members.followed == {Mode.KAFKA} else _by_zookeeper(picture, members)
 
@@ -32,7 +41,7 @@ def _by_zookeeper(picture: Picture, members: Members) -> Verdict:
     if members.agreeing(picture.spec.coordination.assignment_strategy):
         return passed("every partition is owned as the members compute it")
     owned = len(members.owners)
-    return wait("OwnersUnsettled", f"the owner nodes of group {picture.spec.group} are not what its members compute",
+    return wait(OWNERS_UNSETTLED, f"the owner nodes of group {picture.spec.group} are not what its members compute",
                 subject=picture.spec.group, observed=f"{owned} partitions owned", threshold="the assignment of the strategy",
                 unblocks="the members rebalance: 10 s are usual, 20 s after one was killed; an old consumer that gave up"
                          " after four attempts wakes with the next change of members")
@@ -46,13 +55,13 @@ def _by_kafka(picture: Picture, members: Members) -> Verdict:
     for consumer_id, told in sorted(members.world.acknowledgements.items()):
         owned = None if told is None else told.owned
         if owned is None or owned != assigned.get(consumer_id, frozenset()):
-            return wait("MemberBehind", f"{consumer_id} does not hold what Kafka assigns it yet", subject=consumer_id,
+            return wait(MEMBER_BEHIND, f"{consumer_id} does not hold what Kafka assigns it yet", subject=consumer_id,
                         observed=len(owned or ()), threshold=len(assigned.get(consumer_id, ())), unblocks="it follows")
     return passed(f"group {group.name} is stable, and its migration-enabled members hold what they are assigned")
 
 
 def _unstable(group: Group) -> Verdict:
-    return wait("GroupNotStable", f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
+    return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
                 threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
 
 
@@ -62,19 +71,19 @@ def check_covered(picture: Picture) -> Verdict:
     if isinstance(members, Verdict):
         return members
     if not isinstance(picture.facts.partitions, Known):
-        return unknown("PartitionsUnknown", picture.facts.partitions.why, subject=picture.spec.group)
+        return unknown(PARTITIONS_UNKNOWN, picture.facts.partitions.why, subject=picture.spec.group)
     wanted = members.expected(picture.facts.partitions.value)
     if twice := sorted(each for each, owners in members.owners.items() if len(owners) > 1):
-        return wait("OwnedTwice", f"{twice[0]} is held by {' and '.join(members.owners[twice[0]])}", subject=str(twice[0]),
+        return wait(OWNED_TWICE, f"{twice[0]} is held by {' and '.join(members.owners[twice[0]])}", subject=str(twice[0]),
                     observed=len(twice), threshold=0, unblocks="the members settle; if not, stop one of the two")
     if orphans := sorted(wanted - members.owners.keys()):
-        return wait("PartitionsUnowned", f"{len(orphans)} partitions of group {picture.spec.group} have no owner,"
+        return wait(PARTITIONS_UNOWNED, f"{len(orphans)} partitions of group {picture.spec.group} have no owner,"
                     f" {orphans[0]} first",
                     subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
     if not wanted and members.kafka_consumers and members.kafka.state is not GroupState.STABLE:
         return _unstable(members.kafka)                 # it tells no member's topics meanwhile
     if not wanted:
-        return wait("NothingSubscribed", f"group {picture.spec.group} subscribes to no topic that exists",
+        return wait(NOTHING_SUBSCRIBED, f"group {picture.spec.group} subscribes to no topic that exists",
                     subject=picture.spec.group, unblocks="its topics exist")
     return passed(f"{len(wanted)} partitions have one owner each")
 

@@ -5,6 +5,9 @@ from switchover.core.groups.coordination.members import Members
 from switchover.core.groups.facts import StoreSample
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.lag import GROUP_UNKNOWN
+from switchover.reasons.members import OFFSETS_UNKNOWN
 
 
 def members_of(picture: Picture) -> Members | Verdict:
@@ -12,14 +15,14 @@ def members_of(picture: Picture) -> Members | Verdict:
     if isinstance(found, Known):
         return found.value
     if not isinstance(world, Known):
-        return unknown("ZooKeeperUnknown", world.why, subject=picture.spec.group)
-    return unknown("GroupUnknown", found.why, subject=picture.spec.group)
+        return unknown(ZOOKEEPER_UNKNOWN, world.why, subject=picture.spec.group)
+    return unknown(GROUP_UNKNOWN, found.why, subject=picture.spec.group)
 
 
 def stores_of(picture: Picture) -> tuple[StoreSample, ...] | Verdict:
     """At least two readings of both stores."""
     found = picture.facts.stores
     if not isinstance(found, Known):
-        return unknown("OffsetsUnknown", found.why, subject=picture.spec.group)
-    return found.value if len(found.value) > 1 else unknown("OffsetsUnknown", "both stores were not read twice yet",
+        return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
+    return found.value if len(found.value) > 1 else unknown(OFFSETS_UNKNOWN, "both stores were not read twice yet",
                                                             subject=picture.spec.group)

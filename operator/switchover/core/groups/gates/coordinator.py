@@ -6,6 +6,14 @@ from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
+from switchover.reasons.members import (
+    COORDINATOR_FULL,
+    COORDINATOR_LOAD_UNKNOWN,
+    COORDINATOR_UNKNOWN,
+    OFFSETS_TOPIC_UNKNOWN,
+    OFFSETS_UNDER_REPLICATED,
+    TWO_COORDINATORS,
+)
 
 TWO_SECONDS = 30.0
 """How long a broker may take to learn that another one coordinates the group: after a pause of its process, say."""
@@ -15,13 +23,13 @@ def check_one(picture: Picture) -> Verdict:
     """One broker answers for the group: members of two coordinators would own the same partitions."""
     found, name = picture.facts.coordinators, picture.spec.group
     if not isinstance(found, Known):
-        return unknown("CoordinatorUnknown", found.why, subject=name)
+        return unknown(COORDINATOR_UNKNOWN, found.why, subject=name)
     if not found.value:
-        return unknown("CoordinatorUnknown", f"no broker answers for group {name}: its coordinator moves", subject=name)
+        return unknown(COORDINATOR_UNKNOWN, f"no broker answers for group {name}: its coordinator moves", subject=name)
     brokers = sorted(found.value)
     if len(brokers) > 1:
         told = " and ".join(f"broker {each}" for each in brokers)
-        return wait("TwoCoordinators", f"{told} answer for group {name}: members of each may own the same partitions",
+        return wait(TWO_COORDINATORS, f"{told} answer for group {name}: members of each may own the same partitions",
                     subject=name, observed=", ".join(map(str, brokers)), threshold="one broker",
                     unblocks="restart those that do not lead the group's partition of __consumer_offsets")
     return passed(f"broker {brokers[0]} alone answers for group {name}")
@@ -33,12 +41,12 @@ def check_capacity(picture: Picture) -> Verdict:
     if isinstance(group, Verdict):
         return group
     if not isinstance(coordinated, Known):
-        return unknown("CoordinatorLoadUnknown", coordinated.why, subject=f"broker {group.coordinator}")
+        return unknown(COORDINATOR_LOAD_UNKNOWN, coordinated.why, subject=f"broker {group.coordinator}")
     held = coordinated.value.get(group.coordinator, 0)
     added = surplus(picture)
     limit = picture.spec.gates.max_consumers_per_coordinator
     if held + added > limit:
-        return wait("CoordinatorFull", f"broker {group.coordinator} coordinates {held} members, and a batch adds {added}",
+        return wait(COORDINATOR_FULL, f"broker {group.coordinator} coordinates {held} members, and a batch adds {added}",
                     subject=f"broker {group.coordinator}", observed=held + added, threshold=limit,
                     unblocks="smaller batches in spec.rollout, fewer groups on that broker (another group.id hashes"
                              " elsewhere, more brokers spread __consumer_offsets), or a higher maxConsumersPerCoordinator")
@@ -49,9 +57,9 @@ def check_offsets_replicated(picture: Picture) -> Verdict:
     """The group's own records are safe: a coordinator that fails over finds all of them."""
     found = picture.facts.offsets_topic
     if not isinstance(found, Known):
-        return unknown("OffsetsTopicUnknown", found.why, subject="__consumer_offsets")
+        return unknown(OFFSETS_TOPIC_UNKNOWN, found.why, subject="__consumer_offsets")
     if found.value.replicas_short:
-        return wait("OffsetsUnderReplicated", f"{found.value.replicas_short} partitions of __consumer_offsets miss a"
+        return wait(OFFSETS_UNDER_REPLICATED, f"{found.value.replicas_short} partitions of __consumer_offsets miss a"
                     " replica",
                     subject="__consumer_offsets", observed=found.value.replicas_short, threshold=0,
                     unblocks="the brokers catch up")

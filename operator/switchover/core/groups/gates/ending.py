@@ -4,6 +4,8 @@ from switchover.core.gate import Gate, Verdict, passed, wait
 from switchover.core.groups.facts import GroupState
 from switchover.core.groups.gates.read import fleet_of, group_of, samples
 from switchover.core.groups.picture import Picture
+from switchover.reasons.ending import SOAKING
+from switchover.reasons.members import GROUP_NOT_EMPTY, PODS_ENDING
 
 
 def check_soaked(picture: Picture) -> Verdict:
@@ -11,7 +13,7 @@ def check_soaked(picture: Picture) -> Verdict:
     since = picture.entered.get("Settle", picture.now)
     soaked, wanted = picture.now - since, float(picture.spec.soak_seconds)
     if soaked < wanted:
-        return wait("Soaking", "the group is watched before the way back is given up", subject=picture.spec.group,
+        return wait(SOAKING, "the group is watched before the way back is given up", subject=picture.spec.group,
                     observed=f"{soaked:.0f} s", threshold=f"{wanted:.0f} s", unblocks="nothing to do: it ends by itself")
     return passed(f"watched for {soaked:.0f} s")
 
@@ -24,11 +26,11 @@ def check_empty(picture: Picture) -> Verdict:
     if isinstance(fleet, Verdict):
         return fleet
     if pods := [pod.name for _, _, pod in picture.pods()]:
-        return wait("PodsEnding", f"{len(pods)} pods are still there", subject=pods[0], observed=len(pods), threshold=0,
+        return wait(PODS_ENDING, f"{len(pods)} pods are still there", subject=pods[0], observed=len(pods), threshold=0,
                     unblocks="they end")
     if group.members or group.state not in (GroupState.EMPTY, GroupState.DEAD):
         named = group.members[0].client_id if group.members else group.name
-        return wait("GroupNotEmpty", f"group {group.name} still has {len(group.members)} members", subject=named,
+        return wait(GROUP_NOT_EMPTY, f"group {group.name} still has {len(group.members)} members", subject=named,
                     observed=group.state, threshold=GroupState.EMPTY,
                     unblocks="members that did not leave time out; one that stays runs outside of spec.workloads")
     return passed("the group is empty")

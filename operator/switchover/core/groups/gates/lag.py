@@ -12,6 +12,14 @@ from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.words import beside, missing, sentence
+from switchover.reasons.lag import (
+    BASELINE_UNKNOWN,
+    BASELINE_UNUSABLE,
+    LAG_NOT_HEALTHY_YET,
+    LAG_NOT_SEEN_YET,
+    LAG_UNHEALTHY,
+    LAG_UNKNOWN,
+)
 
 POLL = 5_000
 """Milliseconds between two sweeps while a group is migrated."""
@@ -33,9 +41,9 @@ def _check_baseline(picture: Picture) -> Verdict | None:
     if (wanted := picture.spec.gates.baseline_ref) is None:
         return None
     if not isinstance(found := picture.facts.baseline, Known):
-        return unknown("BaselineUnknown", f"ConfigMap {wanted.name} cannot be read: {found.why}", subject=wanted.name)
+        return unknown(BASELINE_UNKNOWN, f"ConfigMap {wanted.name} cannot be read: {found.why}", subject=wanted.name)
     if isinstance(found.value, str):
-        return wait("BaselineUnusable", f"ConfigMap {wanted.name}: {found.value}", subject=wanted.name,
+        return wait(BASELINE_UNUSABLE, f"ConfigMap {wanted.name}: {found.value}", subject=wanted.name,
                     unblocks="apply the ConfigMap that the pipeline's job baseline wrote for this group, or take "
                              "gates.baselineRef out of the spec")
     return None
@@ -44,7 +52,7 @@ def _check_baseline(picture: Picture) -> Verdict | None:
 def _check_lag(picture: Picture) -> Verdict:
     found = picture.facts.lag
     if not isinstance(found, Known):
-        return unknown("LagUnknown", found.why, subject=picture.spec.group)
+        return unknown(LAG_UNKNOWN, found.why, subject=picture.spec.group)
     lag = found.value
     effect, words = lag.gate.effect, _worst(lag)
     if effect is Effect.PASS:
@@ -52,12 +60,12 @@ def _check_lag(picture: Picture) -> Verdict:
     used_to = "" if picture.spec.gates.baseline_ref is None else "what the baseline tells, at most "
     allowed = f"{used_to}{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
     if effect is Effect.FAIL:
-        return fail("LagUnhealthy", words, subject=picture.spec.group, threshold=allowed,
+        return fail(LAG_UNHEALTHY, words, subject=picture.spec.group, threshold=allowed,
                     unblocks="look at the members that own these partitions")
     if effect is Effect.INCONCLUSIVE and lag.evaluation.effect is Effect.INCONCLUSIVE:
-        return wait("LagNotSeenYet", words, subject=picture.spec.group, threshold=allowed,
+        return wait(LAG_NOT_SEEN_YET, words, subject=picture.spec.group, threshold=allowed,
                     unblocks="a few sweeps are enough to judge by, or a person looks why they fail")
-    return wait("LagNotHealthyYet", words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
+    return wait(LAG_NOT_HEALTHY_YET, words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
 
 
 def check_recovered(picture: Picture) -> Verdict:

@@ -8,6 +8,18 @@ from switchover.core.groups.gates.read import fleet_of, group_of, samples
 from switchover.core.groups.picture import ORIGINAL, Picture
 from switchover.core.groups.refusals import why_refused
 from switchover.core.groups.workloads import MemberPod
+from switchover.reasons.members import (
+    FOREIGN_MEMBERS,
+    GROUP_FLIPPED_BACK,
+    GROUP_NOT_CONVERTED,
+    MEMBER_MISSING,
+    MEMBERS_NOT_MOVED,
+    NEW_POD_RESTARTS,
+    NOT_A_MEMBER,
+    POD_ENDING,
+    POD_MODE_UNKNOWN,
+    WRONG_PROTOCOL,
+)
 
 JOIN_SECONDS = 60.0
 """How long a Ready pod may take to become a member: a canary that is refused in silence never does."""
@@ -26,7 +38,7 @@ def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
 
 def restarts(pod: MemberPod) -> Verdict:
     """A new pod fails."""
-    return fail("NewPodRestarts", f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
+    return fail(NEW_POD_RESTARTS, f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
                 subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
                 unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
                          " begin again after a rollback")
@@ -35,10 +47,10 @@ def restarts(pod: MemberPod) -> Verdict:
 def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
     """Why a pod cannot be asked for as a member: nobody knows its template, or it is ending."""
     if not mode:
-        return wait("PodModeUnknown", f"pod {pod.name} was made of a template that is none of this migration's",
+        return wait(POD_MODE_UNKNOWN, f"pod {pod.name} was made of a template that is none of this migration's",
                     subject=pod.name, unblocks="it is replaced, or the template is put right")
     if pod.terminating:
-        return wait("PodEnding", f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
+        return wait(POD_ENDING, f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
     return None
 
 
@@ -70,7 +82,7 @@ def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
         marks = ", ".join(f"{mesh}: {mark}" for mesh, mark in MESHES.items())
         cure = (f"{host} is a sidecar in the broker's own pod, which hides who is behind it: annotate the brokers' pods so"
                 f" that their mesh leaves the ports of the listeners alone ({marks})")
-    return wait("ForeignMembers", f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
+    return wait(FOREIGN_MEMBERS, f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
                 " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
                 unblocks=cure)
 
@@ -90,13 +102,13 @@ def check_new_pods_join(picture: Picture) -> Verdict:
             return restarts(pod)
         wrong = [member for member in members if member.protocol is not wanted]
         if wrong and up > JOIN_SECONDS:
-            return fail("WrongProtocol", f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
+            return fail(WRONG_PROTOCOL, f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
                         subject=pod.name, observed=wrong[0].protocol, threshold=wanted,
                         unblocks="the change in spec.workloads must make the client use the other group.protocol")
         if not members and (pod.restarts > 0 or up > JOIN_SECONDS):
             seen = f"{pod.restarts} restarts" if pod.restarts > 0 else f"Ready for {up:.0f} s"
             cause = refused or "no cause is known; it may not have connected at all"
-            return fail("NotAMember", f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
+            return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
                         observed=seen, threshold=f"a member within {JOIN_SECONDS:.0f} s",
                         unblocks=f"look at kubectl logs {pod.name}; clients of librdkafka before 2.15 say nothing when a"
                                  " broker refuses them")
@@ -117,7 +129,7 @@ def check_pods_are_members(picture: Picture) -> Verdict:
         members = picture.members_of(pod)
         if not any(member.protocol is wanted for member in members):
             seen = members[0].protocol if members else "no member"
-            return wait("MemberMissing", f"pod {pod.name} is not a member by the {wanted.lower()} protocol yet",
+            return wait(MEMBER_MISSING, f"pod {pod.name} is not a member by the {wanted.lower()} protocol yet",
                         subject=pod.name, observed=seen, threshold=wanted, unblocks="it joins the group")
     return passed("every pod is a member")
 
@@ -141,10 +153,10 @@ def check_all_moved(picture: Picture) -> Verdict:
     wanted = MemberProtocol(picture.spec.protocol.to)
     others = [member for member in group.members if member.protocol is not wanted]
     if others:
-        return wait("MembersNotMoved", f"{len(others)} members still take part by the {others[0].protocol.lower()} protocol",
+        return wait(MEMBERS_NOT_MOVED, f"{len(others)} members still take part by the {others[0].protocol.lower()} protocol",
                     subject=others[0].client_id, observed=len(others), threshold=0, unblocks="they are replaced")
     if wanted is MemberProtocol.CLASSIC and group.type is not GroupType.CLASSIC:
-        return wait("GroupNotConverted", f"group {group.name} is still held by the consumer protocol", subject=group.name,
+        return wait(GROUP_NOT_CONVERTED, f"group {group.name} is still held by the consumer protocol", subject=group.name,
                     observed=group.type, threshold=GroupType.CLASSIC,
                     unblocks="the coordinator converts it when its last member of that protocol is gone")
     return passed("every member takes part by the new protocol")
@@ -163,10 +175,10 @@ def check_new_members_there(picture: Picture) -> Verdict:
     wanted = [pod for _, mode, pod in picture.pods()
               if mode and picture.protocol(mode) is MemberProtocol.CONSUMER and pod.ready and not pod.terminating]
     if joined and group.type is not GroupType.CONSUMER:
-        return wait("GroupNotConverted", f"group {group.name} is of type {group.type}", subject=group.name,
+        return wait(GROUP_NOT_CONVERTED, f"group {group.name} is of type {group.type}", subject=group.name,
                     observed=group.type, threshold=GroupType.CONSUMER, unblocks="the coordinator converts it")
     if wanted and not joined:
-        return wait("GroupFlippedBack", f"no member of group {group.name} takes part by the consumer protocol",
+        return wait(GROUP_FLIPPED_BACK, f"no member of group {group.name} takes part by the consumer protocol",
                     subject=group.name, observed=group.type, threshold=GroupType.CONSUMER,
                     unblocks="a new pod joins; with two canaries one restart does not flip the group back")
     return passed("the group is held by the protocol that it should be")

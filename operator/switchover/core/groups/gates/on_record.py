@@ -20,6 +20,7 @@ from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Pictu
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
 from switchover.core.record import RECORD
+from switchover.reasons.walk import RECORD_CONTRADICTED
 
 FIRST, LAST = "Baseline", "HandOver"
 STARTS = "Start"
@@ -29,7 +30,7 @@ PUT_BACK = "put back the step that was on record (status.history has the moves),
 
 def _contradicted(picture: Picture, workload: Workload, seen: str, unblocks: str = PUT_BACK) -> Verdict:
     told = f"the status says {picture.position.step} and {workload.kind} {workload.name} {seen}: one of the two was changed"
-    return fail("RecordContradicted", f"{told} by something else", subject=workload.name, observed=seen,
+    return fail(RECORD_CONTRADICTED, f"{told} by something else", subject=workload.name, observed=seen,
                 threshold="what the steps before leave behind", unblocks=unblocks)
 
 

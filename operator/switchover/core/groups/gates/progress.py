@@ -8,6 +8,7 @@ from switchover.core.groups.facts import GroupSample
 from switchover.core.groups.gates.read import fleet_of, group_of, offsets_of
 from switchover.core.groups.picture import Picture
 from switchover.lag.group import TopicPartition
+from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
 
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
 
@@ -21,14 +22,14 @@ def check_goes_on(picture: Picture) -> Verdict:
         for partition, (committed, _) in later.offsets.items():
             before = earlier.offsets.get(partition, (None, 0))[0]
             if committed is not None and before is not None and committed < before:
-                return fail("CommitWentBack", f"the committed offset of {partition} went back", subject=str(partition),
+                return fail(COMMIT_WENT_BACK, f"the committed offset of {partition} went back", subject=str(partition),
                             observed=committed, threshold=f"at least {before}",
                             unblocks="find out which member commits what it has not got, and what that delivers twice")
     limit = float(picture.spec.gates.max_stall_seconds)
     for partition in sorted(found[-1].offsets):
         stood = stalled_seconds(found, partition)
         if stood > limit:
-            return fail("PartitionStalled", f"nothing of {partition} was committed although it has records",
+            return fail(PARTITION_STALLED, f"nothing of {partition} was committed although it has records",
                         subject=str(partition), observed=f"{stood:.0f} s", threshold=f"{limit:.0f} s",
                         unblocks="look at the member that owns it")
     return passed("every partition that has records goes on")
@@ -56,7 +57,7 @@ def progressed(found: Sequence[GroupSample], epoch: int, owned: Mapping[str, fro
             committed, end = found[-1].offsets.get(partition, (None, 0))
             before = since.offsets.get(partition, (None, 0))[0]
             if (committed or 0) < end and (committed is None or (before is not None and committed <= before)):
-                return wait("NoProgressYet", f"{pod} has not committed on {partition} yet", subject=str(partition),
+                return wait(NO_PROGRESS_YET, f"{pod} has not committed on {partition} yet", subject=str(partition),
                             observed=f"{committed} of {end}", threshold="a commit of its own", unblocks="it commits")
     return passed("the new pods consume and commit")
 

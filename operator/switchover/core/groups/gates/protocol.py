@@ -6,6 +6,18 @@ from switchover.core.groups.gates.read import group_of
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.refusals import coordinator
 from switchover.core.observed import Known
+from switchover.reasons.members import (
+    ASSIGNMENT_USER_DATA,
+    ASSIGNOR_UNKNOWN,
+    COORDINATOR_UNKNOWN,
+    GROUP_RIGHT_MISSING,
+    PROBE_PENDING,
+    READINESS_UNKNOWN,
+    STRATEGIES_UNKNOWN,
+    STRATEGY_NOT_OFFERED,
+    STRATEGY_NOT_SELECTED,
+)
+from switchover.reasons.workloads import PROTOCOL_REFUSED
 
 NO_RIGHT = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
 SHORTEST_SESSION, ITS_DEFAULT = "group.min.session.timeout.ms", "6000"
@@ -27,7 +39,7 @@ def check_plain_assignments(picture: Picture) -> Verdict:
         return group
     carrying = [member for member in group.members if member.user_data > 0]
     if to_consumer(picture) and carrying:
-        return fail("AssignmentUserData", f"the assignment of {carrying[0].client_id} carries {carrying[0].user_data}"
+        return fail(ASSIGNMENT_USER_DATA, f"the assignment of {carrying[0].client_id} carries {carrying[0].user_data}"
                     " bytes of user data: the coordinator would refuse every member of the consumer protocol",
                     subject=carrying[0].client_id, observed=f"{len(carrying)} of {len(group.members)} members",
                     threshold="none", unblocks="set spec.protocol.strategy to Offline; with librdkafka's"
@@ -42,22 +54,22 @@ def check_ready(picture: Picture) -> Verdict:
         return passed("no member of the consumer protocol is to come")
     told = picture.facts.readiness
     if not isinstance(told, Known):
-        return unknown("ReadinessUnknown", told.why, subject=picture.spec.group)
+        return unknown(READINESS_UNKNOWN, told.why, subject=picture.spec.group)
     assert picture.spec.protocol is not None
     if told.value.refused in NO_RIGHT:
-        return fail("GroupRightMissing", f"the coordinator refuses our user a heartbeat: {told.value.refused}",
+        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses our user a heartbeat: {told.value.refused}",
                     subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
                     unblocks="grant our user Read on the group and Describe on every topic that it subscribes to; the"
                              " members' own users need the same")
     if told.value.refused:
-        return fail("ProtocolRefused", f"the coordinator does not serve the consumer protocol: {told.value.refused}",
+        return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {told.value.refused}",
                     subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
                     unblocks="for UNSUPPORTED_VERSION finalize the feature: kafka-features.sh --bootstrap-server … upgrade"
                              " --feature group.version=1; if it is, add consumer to the brokers'"
                              " group.coordinator.rebalance.protocols")
     assignor = picture.spec.protocol.remote_assignor
     if assignor not in told.value.assignors:
-        return fail("AssignorUnknown", f"the brokers have no assignor {assignor}", subject=assignor,
+        return fail(ASSIGNOR_UNKNOWN, f"the brokers have no assignor {assignor}", subject=assignor,
                     observed=", ".join(told.value.assignors), threshold=assignor,
                     unblocks="name one of theirs in spec.protocol.remoteAssignor and in the clients' group.remote.assignor")
     return passed(f"the coordinator serves the consumer protocol with {', '.join(told.value.assignors)}")
@@ -68,9 +80,9 @@ def check_offered(picture: Picture) -> Verdict:
     assert picture.spec.assignment_strategy is not None
     strategy, offered = picture.spec.assignment_strategy.to, picture.facts.offered
     if not isinstance(offered, Known):
-        return unknown("StrategiesUnknown", offered.why, subject=picture.spec.group)
+        return unknown(STRATEGIES_UNKNOWN, offered.why, subject=picture.spec.group)
     if not offered.value.get(strategy, False):
-        return wait("StrategyNotOffered", f"not every member of group {picture.spec.group} offers {strategy}",
+        return wait(STRATEGY_NOT_OFFERED, f"not every member of group {picture.spec.group} offers {strategy}",
                     subject=strategy, unblocks=f"the bridge of every workload lists {strategy} and what others still have")
     return passed(f"every member offers {strategy}")
 
@@ -80,11 +92,11 @@ def check_probe_expired(picture: Picture) -> Verdict:
     (docs/facts/groups.md#do-all-members-offer-a-strategy)."""
     broker, opened = coordinator(picture), picture.position.opened
     if broker is None:
-        return unknown("CoordinatorUnknown", "the group's coordinator did not tell its settings", subject=picture.spec.group)
+        return unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not tell its settings", subject=picture.spec.group)
     pending = int(broker.settings.get(SHORTEST_SESSION, ITS_DEFAULT)) / 1000 + MARGIN_SECONDS
     since = 0.0 if opened is None else picture.now - opened
     if since < pending:
-        return wait("ProbePending", "the question which strategies the members offer left a pending member behind",
+        return wait(PROBE_PENDING, "the question which strategies the members offer left a pending member behind",
                     subject=picture.spec.group, observed=f"{since:.0f} s", threshold=f"{pending:.0f} s",
                     unblocks="nothing to do: the coordinator forgets it")
     return passed("no probe is under way")
@@ -97,7 +109,7 @@ def check_selected(picture: Picture) -> Verdict:
     assert picture.spec.assignment_strategy is not None
     strategy = picture.spec.assignment_strategy.to
     if group.assignor != strategy:
-        return wait("StrategyNotSelected", f"group {group.name} uses {group.assignor or 'none while it rebalances'}",
+        return wait(STRATEGY_NOT_SELECTED, f"group {group.name} uses {group.assignor or 'none while it rebalances'}",
                     subject=group.name, observed=group.assignor, threshold=strategy, unblocks="every member has bounced")
     return passed(f"the group uses {strategy}")
 

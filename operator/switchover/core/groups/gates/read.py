@@ -4,6 +4,9 @@ from switchover.core.gate import Verdict, unknown
 from switchover.core.groups.facts import Group, GroupSample
 from switchover.core.groups.picture import Fleet, Picture
 from switchover.core.observed import Known
+from switchover.reasons.lag import GROUP_UNKNOWN
+from switchover.reasons.members import OFFSETS_UNKNOWN
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def samples(picture: Picture) -> int:
@@ -12,16 +15,16 @@ def samples(picture: Picture) -> int:
 
 def group_of(picture: Picture) -> Group | Verdict:
     group = picture.facts.group
-    return group.value if isinstance(group, Known) else unknown("GroupUnknown", group.why, subject=picture.spec.group)
+    return group.value if isinstance(group, Known) else unknown(GROUP_UNKNOWN, group.why, subject=picture.spec.group)
 
 
 def fleet_of(picture: Picture) -> Fleet | Verdict:
     fleet = picture.facts.fleet
-    return fleet.value if isinstance(fleet, Known) else unknown("NotObserved", fleet.why)
+    return fleet.value if isinstance(fleet, Known) else unknown(NOT_OBSERVED, fleet.why)
 
 
 def offsets_of(picture: Picture) -> tuple[GroupSample, ...] | Verdict:
     found = picture.facts.samples
     if not isinstance(found, Known):
-        return unknown("OffsetsUnknown", found.why, subject=picture.spec.group)
-    return found.value if found.value else unknown("OffsetsUnknown", "no offset was read yet", subject=picture.spec.group)
+        return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
+    return found.value if found.value else unknown(OFFSETS_UNKNOWN, "no offset was read yet", subject=picture.spec.group)

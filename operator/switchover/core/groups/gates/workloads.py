@@ -9,6 +9,16 @@ from switchover.core.groups.gates.read import fleet_of
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
+from switchover.reasons.dual_write import NOT_CLAIMED
+from switchover.reasons.workloads import (
+    AUTOSCALER_ACTIVE,
+    AUTOSCALER_IN_THE_WAY,
+    DEPLOYMENT_NOT_HELD,
+    NOT_RELEASED,
+    REPLICAS_CHANGED,
+    REVERTED_BY_GITOPS,
+    WORKLOAD_MISSING,
+)
 
 
 def check_ours(picture: Picture) -> Verdict:
@@ -19,7 +29,7 @@ def check_ours(picture: Picture) -> Verdict:
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if not isinstance(source, Known):
-            return fail("WorkloadMissing", source.why, subject=workload.name, unblocks="create it again as it was")
+            return fail(WORKLOAD_MISSING, source.why, subject=workload.name, unblocks="create it again as it was")
         if source.value.claimed_by != picture.uid:
             return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
@@ -30,10 +40,10 @@ def check_ours(picture: Picture) -> Verdict:
             return _not_as_many(picture, source.value, total)
         for each in source.value.autoscalers:
             if why := autoscalers.in_the_way(each):
-                return wait("AutoscalerInTheWay", why, subject=str(each), unblocks=why)
+                return wait(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
             if not autoscalers.is_paused(each):
                 kept = autoscalers.is_kept(each, fleet.originals.get(workload.name))
-                return wait("AutoscalerActive", f"{each} may change the number of pods of {source.value}", subject=str(each),
+                return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {source.value}", subject=str(each),
                             unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if kept
                             else "it was made since Baseline: delete it until the migration has ended")
     return passed("the workloads are as this migration has them")
@@ -43,7 +53,7 @@ def not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
     """The claim was taken off, or another migration's stands there."""
     first = ("let the migration with that uid end, or delete it" if source.claimed_by
              else "stop what takes annotations off that Git does not have")
-    return fail("NotClaimed", f"{source} is not claimed by this migration any more: no pod is moved, forward or back",
+    return fail(NOT_CLAIMED, f"{source} is not claimed by this migration any more: no pod is moved, forward or back",
                 subject=source.name, observed=source.claimed_by or "nobody", threshold=picture.uid,
                 unblocks=f"{first}; then kubectl --namespace {picture.namespace} annotate {source.kind.lower()}"
                          f" {source.name} --overwrite {names.CLAIM}={picture.uid}")
@@ -67,7 +77,7 @@ def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -
 def _let_go(picture: Picture, source: MemberWorkload) -> Verdict:
     """It is held again in the same pass; what took the hold off does so again."""
     who, stop = _written_by(picture, source, ("strategy",))
-    return wait("DeploymentNotHeld", f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
+    return wait(DEPLOYMENT_NOT_HELD, f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
                 " all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
                 threshold=deployment.HOLD_SECONDS,
                 unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
@@ -81,7 +91,7 @@ def _written_by(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]
 
 
 def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
-    return fail("ReplicasChanged", f"{scaled} was scaled while pods are being moved: it has {scaled.replicas}, where by the"
+    return fail(REPLICAS_CHANGED, f"{scaled} was scaled while pods are being moved: it has {scaled.replicas}, where by the"
                 f" record it has {wanted}; no pod is moved, forward or back", subject=scaled.name, observed=scaled.replicas,
                 threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in it); then"
                 f" kubectl --namespace {picture.namespace} scale {scaled.kind.lower()} {scaled.name} --replicas {wanted}")
@@ -94,7 +104,7 @@ def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) 
     if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
         undo = (f"kubectl --namespace {picture.namespace} edit deployment {source.name}: {', '.join(parts)} as in"
                 " spec.workloads, or, on the way back, as before")
-    return fail("RevertedByGitOps", f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
+    return fail(REVERTED_BY_GITOPS, f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
                 " it is none of this migration's, so no pod is moved", subject=str(source),
                 observed=writer.name if writer is not None else "", threshold=names.MANAGER,
                 unblocks=f"{stop}; then {undo}")
@@ -108,7 +118,7 @@ def check_autoscalers_paused(picture: Picture) -> Verdict:
         source = picture.source(workload.name)
         for each in source.value.autoscalers if isinstance(source, Known) else ():
             if not autoscalers.is_paused(each):
-                return wait("AutoscalerActive", f"{each} may change the number of pods of {workload.name}",
+                return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {workload.name}",
                             subject=str(each), unblocks="it is paused")
     return passed("no autoscaler changes the number of pods")
 
@@ -122,7 +132,7 @@ def check_claimed(picture: Picture) -> Verdict:
         source = picture.source(workload.name)
         if not isinstance(source, Known) or source.value.claimed_by != picture.uid \
                 or fleet.originals.get(workload.name) is None:
-            return wait("NotClaimed", f"{workload.kind} {workload.name} is not claimed yet", subject=workload.name,
+            return wait(NOT_CLAIMED, f"{workload.kind} {workload.name} is not claimed yet", subject=workload.name,
                         unblocks="the claim and the original are written")
     return passed("the workloads are claimed, and what they were is kept")
 
@@ -133,7 +143,7 @@ def check_released(picture: Picture) -> Verdict:
         return fleet
     for workload in picture.spec.workloads:
         if not goals.is_released(picture, workload.name):
-            return wait("NotReleased", f"{workload.kind} {workload.name} is still claimed",
+            return wait(NOT_RELEASED, f"{workload.kind} {workload.name} is still claimed",
                         subject=workload.name,
                         unblocks="its own update settings are given back, and the claim is taken off")
     return passed("nothing of the migration is left on the workloads")

@@ -9,6 +9,14 @@ from switchover.core.groups.preflight.group import OFFLINE
 from switchover.core.groups.preflight.reading import brokers, check
 from switchover.core.groups.refusals import DOWNGRADES, POLICY, UPGRADES
 from switchover.core.observed import Known
+from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN
+from switchover.reasons.preflight_group import (
+    FEATURE_NOT_FINALIZED,
+    NO_ONLINE_ROLLBACK,
+    POLICIES_DIFFER,
+    POLICY_FORBIDS,
+    WRONG_KAFKA_VERSION,
+)
 
 FIRST = (4, 0)
 """The first release whose brokers serve the consumer protocol in production (KIP-848)."""
@@ -24,12 +32,12 @@ def find_old_brokers(picture: Picture) -> Iterator[Verdict]:
         return
     for broker_id, told in brokers(picture).items():
         if told.release < FIRST:
-            yield fail("WrongKafkaVersion", f"broker {broker_id} is older than Kafka 4.0: its consumer protocol is a"
+            yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} is older than Kafka 4.0: its consumer protocol is a"
                        " preview",
                        subject=f"broker {broker_id}", observed=".".join(map(str, told.release)), threshold="4.0",
                        unblocks="upgrade every broker to 4.0 or newer")
         elif told.group_version < 1:
-            yield fail("FeatureNotFinalized", f"broker {broker_id} runs {'.'.join(map(str, told.release))}, but the feature"
+            yield fail(FEATURE_NOT_FINALIZED, f"broker {broker_id} runs {'.'.join(map(str, told.release))}, but the feature"
                        " group.version is not finalized: the software alone does not do it", subject=f"broker {broker_id}",
                        observed=told.group_version, threshold=1, unblocks=FINALIZE)
 
@@ -44,13 +52,13 @@ def find_policy(picture: Picture) -> Iterator[Verdict]:
         return
     told = ", ".join(f"{broker_id}: {policy or 'none'}" for broker_id, policy in policies.items())
     if len(set(policies.values())) > 1:
-        yield fail("PoliciesDiffer", f"the brokers do not have the same {POLICY}", subject=POLICY, observed=told,
+        yield fail(POLICIES_DIFFER, f"the brokers do not have the same {POLICY}", subject=POLICY, observed=told,
                    threshold="one value", unblocks="set the same on every broker: it needs a restart of each")
         return
     policy = next(iter(policies.values()))
     forward, back = (UPGRADES, DOWNGRADES) if to_consumer(picture) else (DOWNGRADES, UPGRADES)
     if policy not in forward:
-        yield fail("PolicyForbids", f"{POLICY} is {policy or 'not set'}: the coordinator refuses the members of the new"
+        yield fail(POLICY_FORBIDS, f"{POLICY} is {policy or 'not set'}: the coordinator refuses the members of the new"
                    " protocol",
                    subject=POLICY, observed=told, threshold=" or ".join(sorted(forward)),
                    unblocks=f"set it to bidirectional on every broker (a restart of each); or {OFFLINE}")
@@ -69,7 +77,7 @@ def _one_way(picture: Picture, policy: str, told: str) -> Iterator[Verdict]:
     if picture.spec.protocol.accept_no_online_rollback:
         yield warn("NoOnlineRollback", message, subject=POLICY, observed=told, threshold="bidirectional", cure=cure)
     else:
-        yield fail("NoOnlineRollback", message, subject=POLICY, observed=told, threshold="bidirectional", unblocks=cure)
+        yield fail(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=told, threshold="bidirectional", unblocks=cure)
 
 
 def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
@@ -78,7 +86,7 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
         return
     topic = picture.facts.offsets_topic
     if not isinstance(topic, Known):
-        raise Unseen(unknown("OffsetsTopicUnknown", topic.why, subject="__consumer_offsets"))
+        raise Unseen(unknown(OFFSETS_TOPIC_UNKNOWN, topic.why, subject="__consumer_offsets"))
     if topic.value.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
         yield warn("CheckPatchRelease", "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
                    " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"

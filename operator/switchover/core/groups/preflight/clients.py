@@ -11,6 +11,7 @@ from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check, group, workloads
 from switchover.core.groups.slots import sizes
+from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
 
 FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
 """Settings with which no client of either family starts under the consumer protocol (docs/facts/groups.md#clients)."""
@@ -41,7 +42,7 @@ def find_forbidden_settings(picture: Picture) -> Iterator[Verdict]:
         except Unsupported:
             continue                                                  # a finding of its own
         for key in sorted(settings_in(container) & frozenset(forbidden)):
-            yield fail("ForbiddenSetting", f"the changed {source} sets {key}: the client does not start with it under the"
+            yield fail(FORBIDDEN_SETTING, f"the changed {source} sets {key}: the client does not start with it under the"
                        f" {'consumer' if to_consumer(picture) else 'classic'} protocol", subject=source.name, observed=key,
                        threshold="not set", unblocks=f"give the variable or argument an empty value in spec.workloads of"
                                                      f" {source.name}; under the consumer protocol brokers decide it")
@@ -61,7 +62,7 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
     static = [member for member in group(picture).members if member.instance_id]
     for workload in picture.spec.workloads:
         if workload.kind is WorkloadKind.DEPLOYMENT and static and _owns(picture, workload, static[0].member_id):
-            yield fail("StaticMembersInDeployment", f"members of Deployment {workload.name} have a group.instance.id, and"
+            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of Deployment {workload.name} have a group.instance.id, and"
                        " its pods are replaced by new ones beside them: the new ones would be refused"
                        " (UNRELEASED_INSTANCE_ID)",
                        subject=static[0].instance_id, unblocks="run static members in a StatefulSet, or give the id up")

@@ -10,6 +10,9 @@ from switchover.core.groups.gates.protocol import check_plain_assignments
 from switchover.core.groups.picture import ORIGINAL, Picture
 from switchover.core.groups.preflight.reading import check, group
 from switchover.core.observed import Known
+from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
+from switchover.reasons.members import GROUP_NOT_STABLE, PARTITIONS_UNKNOWN
+from switchover.reasons.preflight_group import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
 
 KNOWN_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 STREAMS = "stream"
@@ -19,31 +22,31 @@ OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then 
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     told = picture.facts.group
     if not isinstance(told, Known) and told.malformed:
-        yield fail("MalformedMember", told.why, subject=picture.spec.group,
+        yield fail(MALFORMED_MEMBER, told.why, subject=picture.spec.group,
                    unblocks="stop that member, or give it a client that speaks the consumer protocol")
         return
     found = group(picture)
     if found.type is GroupType.OTHER:
-        yield fail("GroupTypeUnsupported", f"group {found.name} is of a type that only Kafka Streams or share consumers use",
+        yield fail(GROUP_TYPE_UNSUPPORTED, f"group {found.name} is of a type that only Kafka Streams or share consumers use",
                    subject=found.name, unblocks="a ConsumerGroupMigration moves groups of consumers")
         return
     if found.protocol_type not in ("", "consumer"):
-        yield fail("NotConsumers", f"group {found.name} has the protocol type {found.protocol_type}: brokers convert only"
+        yield fail(NOT_CONSUMERS, f"group {found.name} has the protocol type {found.protocol_type}: brokers convert only"
                    " groups of consumers", subject=found.name, observed=found.protocol_type, threshold="consumer",
                    unblocks="Connect's workers stay as they are; migrate the group of its sink tasks (connect-<name>)")
         return
     if found.state is GroupState.DEAD or not found.members:
-        yield fail("GroupEmpty", f"group {found.name} has no members: there is nothing to move online", subject=found.name,
+        yield fail(GROUP_EMPTY, f"group {found.name} has no members: there is nothing to move online", subject=found.name,
                    observed=found.state, threshold=GroupState.STABLE,
                    unblocks="check spec.group, or simply start the pods with the new configuration")
         return
     if found.state is not GroupState.STABLE:
-        yield wait("GroupNotStable", f"group {found.name} is {found.state}", subject=found.name, observed=found.state,
+        yield wait(GROUP_NOT_STABLE, f"group {found.name} is {found.state}", subject=found.name, observed=found.state,
                    threshold=GroupState.STABLE, unblocks="it settles")
     old = picture.protocol(ORIGINAL)
     moved = [member for member in found.members if member.protocol is not old]
     if moved and picture.spec.protocol is not None:
-        yield fail("AlreadyMoved", f"{len(moved)} of {len(found.members)} members take part by the"
+        yield fail(ALREADY_MOVED, f"{len(moved)} of {len(found.members)} members take part by the"
                    f" {moved[0].protocol.lower()}"
                    " protocol already", subject=moved[0].client_id, observed=moved[0].protocol, threshold=old,
                    unblocks=f"bring them back to the {old.lower()} protocol, or migrate to the other one")
@@ -58,7 +61,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
 def _streams(name: str) -> Verdict:
     message = (f"group {name} is a Kafka Streams application: the coordinator refuses to convert it online, and it has a"
                " protocol of its own (streams, KIP-1071)")
-    return fail("KafkaStreams", message, subject=name, unblocks=(
+    return fail(KAFKA_STREAMS, message, subject=name, unblocks=(
         "by hand: stop the whole application, set group.protocol=streams on clients and brokers of 4.2.1 or newer (4.2.0"
         " loses groups when it loads them: KAFKA-20254), and start it: only committed offsets survive"))
 
@@ -79,7 +82,7 @@ def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
     if protocol is None or protocol.to != "Consumer" or found.assignor != "range" or len(topics) < 2:
         return
     if not isinstance(picture.facts.partitions, Known):
-        yield unknown("PartitionsUnknown", picture.facts.partitions.why, subject=found.name)
+        yield unknown(PARTITIONS_UNKNOWN, picture.facts.partitions.why, subject=found.name)
         return
     counts = {picture.facts.partitions.value.get(topic) for topic in topics}
     if len(counts) == 1 and protocol.remote_assignor != "range":

@@ -7,6 +7,10 @@ from switchover.core.groups.facts import BrokerGroups, Group
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known
+from switchover.reasons.brokers import BROKERS_UNKNOWN
+from switchover.reasons.lag import GROUP_UNKNOWN
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
+from switchover.reasons.rollback import BROKER_SILENT
 
 
 def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
@@ -18,18 +22,18 @@ def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
 def group(picture: Picture) -> Group:
     found = picture.facts.group
     if not isinstance(found, Known):
-        raise Unseen(unknown("GroupUnknown", found.why, subject=picture.spec.group))
+        raise Unseen(unknown(GROUP_UNKNOWN, found.why, subject=picture.spec.group))
     return found.value
 
 
 def brokers(picture: Picture) -> Mapping[int, BrokerGroups]:
     """What every broker said of itself: each must have."""
     if not picture.facts.brokers:
-        raise Unseen(unknown("BrokersUnknown", "no broker was asked yet", subject="Kafka"))
+        raise Unseen(unknown(BROKERS_UNKNOWN, "no broker was asked yet", subject="Kafka"))
     found: dict[int, BrokerGroups] = {}
     for broker_id, told in sorted(picture.facts.brokers.items()):
         if not isinstance(told, Known):
-            raise Unseen(unknown("BrokerSilent", told.why, subject=f"broker {broker_id}"))
+            raise Unseen(unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}"))
         found[broker_id] = told.value
     return found
 
@@ -37,7 +41,7 @@ def brokers(picture: Picture) -> Mapping[int, BrokerGroups]:
 def workloads(picture: Picture) -> Iterator[MemberWorkload]:
     """The managed workloads that exist."""
     if not isinstance(picture.facts.fleet, Known):
-        raise Unseen(unknown("KubernetesUnknown", picture.facts.fleet.why, subject="Kubernetes"))
+        raise Unseen(unknown(KUBERNETES_UNKNOWN, picture.facts.fleet.why, subject="Kubernetes"))
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if isinstance(source, Known):

@@ -7,6 +7,8 @@ from switchover.core.gate import Unseen, Verdict, fail, unknown
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check
 from switchover.core.observed import Known, Observed
+from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def find_refusals(picture: Picture) -> Iterator[Verdict]:
@@ -21,22 +23,22 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
         **{f"broker {broker}": told for broker, told in facts.brokers.items()},
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):
-        raise Unseen(unknown("NotObserved", "nothing could be read yet"))
+        raise Unseen(unknown(NOT_OBSERVED, "nothing could be read yet"))
     refused: dict[str, list[str]] = {}
     for subject, reading in readings.items():
         if not isinstance(reading, Known) and reading.refused and not reading.malformed:
             refused.setdefault(reading.why, []).append(subject)
     for why, subjects in refused.items():
-        yield fail("ReadingRefused", why, subject=", ".join(subjects[:5]), unblocks="give what the message asks for")
+        yield fail(READING_REFUSED, why, subject=", ".join(subjects[:5]), unblocks="give what the message asks for")
 
 
 def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
     missing = picture.facts.missing_rights
     if not isinstance(missing, Known):
-        raise Unseen(unknown("NotObserved", missing.why, subject="our rights in Kubernetes"))
+        raise Unseen(unknown(NOT_OBSERVED, missing.why, subject="our rights in Kubernetes"))
     if missing.value:
         told = ", ".join(missing.value[:20])
-        yield fail("KubernetesRightMissing", f"this account may not {told} in its namespace", subject="Role switchover",
+        yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {told} in its namespace", subject="Role switchover",
                    observed=f"{len(missing.value)} missing", threshold="all that the chart's Role grants",
                    unblocks="install the chart's Role, or grant these")
 

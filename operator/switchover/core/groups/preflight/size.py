@@ -12,6 +12,9 @@ from switchover.core.groups.preflight.reading import check, group
 from switchover.core.groups.refusals import coordinator
 from switchover.core.groups.slots import surplus
 from switchover.core.observed import Known
+from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
+from switchover.reasons.members import COORDINATOR_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
+from switchover.reasons.preflight_group import NO_ROOM_FOR_BATCH
 
 UNLIMITED = 2**31 - 1
 PROTOCOLS = 2
@@ -21,7 +24,7 @@ PROTOCOLS = 2
 def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
     broker, found = coordinator(picture), group(picture)
     if broker is None:
-        yield unknown("CoordinatorUnknown", "the group's coordinator did not tell its settings", subject=found.name)
+        yield unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not tell its settings", subject=found.name)
         return
     if picture.offline:
         return
@@ -33,11 +36,11 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
         if picture.spec.protocol is None or here + batch <= limit:
             continue
         if here > limit:
-            yield fail("GroupTooLarge", f"{here} members are more than {setting}: {why} to convert the group",
+            yield fail(GROUP_TOO_LARGE, f"{here} members are more than {setting}: {why} to convert the group",
                        subject=setting, observed=here, threshold=limit,
                        unblocks=f"raise {setting} on every broker, or {OFFLINE}")
         else:
-            yield fail("NoRoomForBatch", f"{here} members and a batch of {batch} on top are more than {setting}: {why}"
+            yield fail(NO_ROOM_FOR_BATCH, f"{here} members and a batch of {batch} on top are more than {setting}: {why}"
                        " members of the batch", subject=setting, observed=here + batch, threshold=limit,
                        unblocks=f"make the batches of spec.rollout smaller, raise {setting} on every broker, or {OFFLINE}")
 
@@ -62,14 +65,14 @@ def rebalance_bytes(found: Group) -> int:
 def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
     found, topic = group(picture), picture.facts.offsets_topic
     if not isinstance(topic, Known):
-        yield unknown("OffsetsTopicUnknown", topic.why, subject="__consumer_offsets")
+        yield unknown(OFFSETS_TOPIC_UNKNOWN, topic.why, subject="__consumer_offsets")
         return
     online = to_consumer(picture) and not picture.offline
     needed = conversion_bytes(found) if online else rebalance_bytes(found)
     what = "the batch that converts the group" if online else "the record of a rebalance"
     limit = topic.value.max_message_bytes
     if needed > limit and not topic.value.compressed:
-        yield fail("RecordTooLarge", f"{what} is estimated at {needed} bytes: the coordinator would fail with"
+        yield fail(RECORD_TOO_LARGE, f"{what} is estimated at {needed} bytes: the coordinator would fail with"
                    " UNKNOWN_SERVER_ERROR", subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
                    unblocks="raise max.message.bytes of __consumer_offsets, list one strategy only in"
                             f" partition.assignment.strategy, or {OFFLINE}")

@@ -6,6 +6,8 @@ from switchover.core.gate import Verdict, fail
 from switchover.core.groups.facts import GroupType
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check, group
+from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
+from switchover.reasons.preflight_group import NO_CLIENT_STRATEGY, STRATEGIES_CANNOT_MIX
 
 EAGER, COOPERATIVE = ("range", "roundrobin", "sticky"), ("cooperative-sticky",)
 
@@ -16,22 +18,22 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
         return
     found = group(picture)
     if found.type is GroupType.CONSUMER:
-        yield fail("NoClientStrategy", f"group {found.name} is held by the consumer protocol: its brokers assign, not its"
+        yield fail(NO_CLIENT_STRATEGY, f"group {found.name} is held by the consumer protocol: its brokers assign, not its"
                    " members",
                    subject=found.name, unblocks="set group.remote.assignor on the clients instead")
     families = {wanted.to in COOPERATIVE, found.assignor in COOPERATIVE}
     if wanted.client_family == "Librdkafka" and len(families) > 1:
-        yield fail("StrategiesCannotMix", f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
+        yield fail(STRATEGIES_CANNOT_MIX, f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
                    " client does not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
                    unblocks="stop all members and start them with the new strategy (a Deployment with strategy Recreate),"
                             " or go straight to the consumer protocol (spec.protocol), which has no such limit for eager"
                             " groups")
     if wanted.to == found.assignor:
-        yield fail("NothingToChange", f"group {found.name} uses {wanted.to} already", subject=found.name,
+        yield fail(NOTHING_TO_CHANGE, f"group {found.name} uses {wanted.to} already", subject=found.name,
                    unblocks="nothing to do: delete this migration, or name another strategy in spec.assignmentStrategy")
     for workload in picture.spec.workloads:
         if workload.bridge is None:
-            yield fail("BridgeMissing", f"workload {workload.name} has no bridge: the first bounce needs a list with both"
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge: the first bounce needs a list with both"
                        " strategies", subject=workload.name,
                        unblocks=f"add a bridge that sets partition.assignment.strategy to {wanted.to},{found.assignor}")
 

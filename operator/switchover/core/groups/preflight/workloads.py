@@ -16,6 +16,21 @@ from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.kraft.preflight.reading import several
 from switchover.core.observed import Known, Unknown
 from switchover.core.policy import Policy, allow, matches
+from switchover.reasons.brokers import BROKERS_UNKNOWN
+from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
+from switchover.reasons.preflight_group import (
+    CHANGE_REFUSED,
+    CHANGE_UNDONE,
+    CLAIM_NOT_ALLOWED,
+    CLAIMED_BY_ANOTHER,
+    LEASE_HELD_BY_ANOTHER,
+    SECRET_NOT_ALLOWED,
+    WORKLOAD_NOT_READY,
+    WORKLOAD_OWNED,
+    WORKLOAD_UNSUPPORTED,
+)
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, WORKLOAD_MISSING
 
 
 def find_unmovable(picture: Picture) -> Iterator[Verdict]:
@@ -35,20 +50,20 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             if picture.replaces:
                 yield from _changes_wrongly(workload, source)
         except Unsupported as error:
-            yield fail("WorkloadUnsupported", f"{source}: {error}", subject=workload.name, unblocks="change it as said")
+            yield fail(WORKLOAD_UNSUPPORTED, f"{source}: {error}", subject=workload.name, unblocks="change it as said")
         if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:
-            yield fail("BridgeMissing", f"workload {workload.name} has no bridge, while others have: its pods would go to"
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge, while others have: its pods would go to"
                        " the new protocol before theirs may", subject=workload.name,
                        unblocks="give every workload a bridge, or none")
         if source.claimed_by not in ("", picture.uid):
-            yield fail("ClaimedByAnother", f"{source} is claimed by another migration", subject=workload.name,
+            yield fail(CLAIMED_BY_ANOTHER, f"{source} is claimed by another migration", subject=workload.name,
                        observed=source.claimed_by, threshold=picture.uid, unblocks="let that one end first")
         if source.owner:
-            yield fail("WorkloadOwned", f"{source} belongs to {source.owner}, which would put back what is changed",
+            yield fail(WORKLOAD_OWNED, f"{source} belongs to {source.owner}, which would put back what is changed",
                        subject=workload.name, unblocks=f"change {source.owner} itself, or migrate by hand")
         if source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas \
                 or (workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_whole(source)):
-            yield wait("WorkloadNotReady", f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
+            yield wait(WORKLOAD_NOT_READY, f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
                        subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
                        unblocks="its pods are Ready; look at the first that is not")
         for budget, allowed in source.budgets.items():
@@ -75,9 +90,9 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
     others = picture.facts.others
     kind = others.value.get(workload.name, "") if isinstance(others, Known) else ""
     if not kind:
-        return fail("WorkloadMissing", f"{workload.kind} {workload.name} does not exist", subject=workload.name,
+        return fail(WORKLOAD_MISSING, f"{workload.kind} {workload.name} does not exist", subject=workload.name,
                     unblocks="check spec.workloads")
-    return fail("WorkloadUnsupported", f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
+    return fail(WORKLOAD_UNSUPPORTED, f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
                 " StatefulSets", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
 
 
@@ -89,13 +104,13 @@ def _changes_wrongly(workload: Workload, source: MemberWorkload) -> Iterator[Ver
             continue
         after = changed(source.template, workload.container, change)
         if after == modes[-1]:
-            yield fail("NothingToChange", f"the {name} of spec.workloads {workload.name} changes nothing",
+            yield fail(NOTHING_TO_CHANGE, f"the {name} of spec.workloads {workload.name} changes nothing",
                        subject=workload.name,
                        unblocks="name the image, variables, arguments or the patch that make the difference")
         alone = changed(source.template, workload.container, ContainerChange(patch=change.patch))
         for why in (*bounds.beyond(source.template, alone),
                     *(each for mode in modes for each in bounds.reordered(mode, after, workload.container))):
-            yield fail("WorkloadUnsupported", f"the patch in {name} of spec.workloads {workload.name} changes {why}",
+            yield fail(WORKLOAD_UNSUPPORTED, f"the patch in {name} of spec.workloads {workload.name} changes {why}",
                        subject=workload.name, unblocks="change the workload itself, or leave it out of the patch")
         modes.append(after)
 
@@ -131,14 +146,14 @@ def _brought_in(policy: Policy, workload: Workload, name: str, change: Container
         yield from _find_claim(policy, field, claim)
     for secret in bounds.secrets(before, after):
         if not matches(secret, policy.secrets):
-            yield fail("SecretNotAllowed", f"{field} brings in Secret {secret}, which the chart does not allow",
+            yield fail(SECRET_NOT_ALLOWED, f"{field} brings in Secret {secret}, which the chart does not allow",
                        subject=field, observed=secret, threshold=", ".join(policy.secrets) or "none",
                        unblocks=allow("secrets", secret))
 
 
 def _find_claim(policy: Policy, field: str, claim: str) -> Iterator[Verdict]:
     if not matches(claim, policy.claims):
-        yield fail("ClaimNotAllowed", f"{field} names volume claim {claim}, which the chart does not allow", subject=field,
+        yield fail(CLAIM_NOT_ALLOWED, f"{field} names volume claim {claim}, which the chart does not allow", subject=field,
                    observed=claim, threshold=", ".join(policy.claims) or "none", unblocks=allow("claims", claim))
 
 
@@ -153,23 +168,23 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
         change = f"the {name} of spec.workloads {workload}"
         if isinstance(outcome, Known):
             if otherwise := trial.kept_otherwise(outcome.value):
-                yield fail("ChangeUndone", f"of {change} the API server or its admission keeps something else at"
+                yield fail(CHANGE_UNDONE, f"of {change} the API server or its admission keeps something else at"
                            f" {several(otherwise)}", subject=workload, observed=several(otherwise),
                            unblocks="write there what it keeps, as kubectl get --output yaml shows it; or have the mutating"
                            " webhook leave that workload alone")
         elif outcome.refused:
-            yield fail("ChangeRefused", f"{change} is refused: {outcome.why}", subject=workload,
+            yield fail(CHANGE_REFUSED, f"{change} is refused: {outcome.why}", subject=workload,
                        unblocks="correct what validation does not like, or have the policy or webhook allow it for"
                        " Switchover's account")
         else:
-            yield unknown("NotObserved", outcome.why, subject=workload)
+            yield unknown(NOT_OBSERVED, outcome.why, subject=workload)
 
 
 def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
     for source in workloads(picture):
         for each in source.autoscalers:
             if why := autoscalers.in_the_way(each):
-                yield fail("AutoscalerInTheWay", why, subject=str(each), unblocks=why)
+                yield fail(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
             else:
                 yield warn("AutoscalerIsPaused", f"{each} is paused while the pods of {source} are moved, and restored"
                            " after",
@@ -187,10 +202,10 @@ def find_gitops(picture: Picture) -> Iterator[Verdict]:
 def find_lease(picture: Picture) -> Iterator[Verdict]:
     holder, cluster = picture.facts.lease_holder, picture.facts.cluster_id
     if not isinstance(cluster, Known):
-        yield unknown("BrokersUnknown", cluster.why, subject="Kafka")
+        yield unknown(BROKERS_UNKNOWN, cluster.why, subject="Kafka")
     elif holder and not holder.startswith(f"{picture.uid}/"):
-        yield wait("LeaseHeldByAnother", f"another migration of group {picture.spec.group} holds its Lease", subject="Lease",
-                   observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
+        yield wait(LEASE_HELD_BY_ANOTHER, f"another migration of group {picture.spec.group} holds its Lease",
+                   subject="Lease", observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
 
 
 MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved")

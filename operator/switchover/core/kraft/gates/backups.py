@@ -3,6 +3,7 @@
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.picture import Picture
 from switchover.core.times import utc
+from switchover.reasons.walk import BACKUPS_MISSING, NOT_OBSERVED
 
 SOAK = "Soak"
 CLOCKS_APART_SECONDS = 300.0
@@ -16,16 +17,16 @@ def check_backups_taken(picture: Picture) -> Verdict:
     if backups is not None and backups.skip_reason is not None:
         return passed(f"backups skipped: {backups.skip_reason}")
     if since is None:
-        return unknown("NotObserved", f"the status does not tell when {SOAK} began", subject=SOAK)
+        return unknown(NOT_OBSERVED, f"the status does not tell when {SOAK} began", subject=SOAK)
     if backups is None or backups.taken_time is None:
-        return wait("BackupsMissing", "nobody has said that ZooKeeper and the metadata log are backed up", observed="none",
+        return wait(BACKUPS_MISSING, "nobody has said that ZooKeeper and the metadata log are backed up", observed="none",
                     subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=CURE)
     taken = backups.taken_time.timestamp()
     if taken > picture.now + CLOCKS_APART_SECONDS:
-        return wait("BackupsMissing", "spec.backups.takenTime is in the future", subject="spec.backups",
+        return wait(BACKUPS_MISSING, "spec.backups.takenTime is in the future", subject="spec.backups",
                     observed=utc(taken), threshold=f"not after {utc(picture.now)}", unblocks=CURE)
     if taken <= since:
-        return wait("BackupsMissing", "the backups are older than the state in which every broker runs on KRaft",
+        return wait(BACKUPS_MISSING, "the backups are older than the state in which every broker runs on KRaft",
                     subject="spec.backups", observed=utc(taken), threshold=f"after {utc(since)}", unblocks=CURE)
     return passed(f"backups of {utc(taken)}" + (f" at {backups.location}" if backups.location else ""))
 

@@ -5,6 +5,8 @@ from switchover.core.gate import Gate, Verdict, fail, passed, unknown
 from switchover.core.kraft import listener
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.controllers import LISTENER_CREDENTIALS_CHANGED, LISTENER_CREDENTIALS_UNUSABLE
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def check_listener_credentials(picture: Picture) -> Verdict:
@@ -16,7 +18,7 @@ def check_listener_credentials(picture: Picture) -> Verdict:
     own = picture.spec.controllers.listener
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     if own.credentials_ref is None:
         return passed("the controllers' listener has no credentials")
     secret = f"Secret {own.credentials_ref.name}"
@@ -26,10 +28,10 @@ def check_listener_credentials(picture: Picture) -> Verdict:
             raise Unusable(credentials)
         wanted = listener.node_settings(own, credentials)
     except Unusable as why:
-        return fail("ListenerCredentialsUnusable", f"{secret}: {why}; no node is moved, since its file could not be written",
+        return fail(LISTENER_CREDENTIALS_UNUSABLE, f"{secret}: {why}; no node is moved, since its file could not be written",
                     subject=secret, unblocks="put the Secret back as it was")
     if not listener.same_login(wanted, picture.controller_files):
-        return fail("ListenerCredentialsChanged", f"the user or password in {secret} is not the one that the controllers"
+        return fail(LISTENER_CREDENTIALS_CHANGED, f"the user or password in {secret} is not the one that the controllers"
                     " run with: a node that starts now could not talk to the others", subject=secret,
                     unblocks="put the old user and password back until the migration has ended")
     return passed("the credentials of the controllers' listener are as they were")

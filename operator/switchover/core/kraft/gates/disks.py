@@ -5,6 +5,8 @@ from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft.facts import DiskReport
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.brokers import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
+from switchover.reasons.walk import NOT_OBSERVED
 
 REPORT_AGAIN = "its pod starts again and reports: kubectl delete pod {} (it comes back in its assigned mode)"
 
@@ -12,7 +14,7 @@ REPORT_AGAIN = "its pod starts again and reports: kubectl delete pod {} (it come
 def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
     """Pod name -> report, of every broker but those that still run on plain ZooKeeper and have not started since we ask."""
     if not isinstance(picture.facts.kubernetes, Known):
-        return unknown("NotObserved", picture.facts.kubernetes.why, subject="Kubernetes")
+        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why, subject="Kubernetes")
     found: dict[str, DiskReport] = {}
     for name, broker_id in sorted(picture.brokers.items()):
         workload = picture.workload_of(name)
@@ -24,7 +26,7 @@ def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
         if not isinstance(mode, Known) or mode.value != "A":
             silent = pod is None or pod.disks is None
             told = "has not reported its disks" if silent else "found no log directory on its volumes"
-            return unknown("DisksUnknown", f"pod {name} {told}", subject=name)
+            return unknown(DISKS_UNKNOWN, f"pod {name} {told}", subject=name)
     return found
 
 
@@ -36,7 +38,7 @@ def check_disks_allow_rollback(picture: Picture) -> Verdict:
     for name, report in reports.items():
         if report.formatted:
             first = next(iter(report.formatted_directories), "a log directory")
-            return fail("LogDirectoryFormatted", f"{name}: {first} was formatted by kafka-storage (meta.properties of"
+            return fail(LOG_DIRECTORY_FORMATTED, f"{name}: {first} was formatted by kafka-storage (meta.properties of"
                         " version 1); a broker on plain ZooKeeper refuses to start with it", subject=name,
                         observed=f"{report.formatted} of {report.directories} log directories", threshold="none",
                         unblocks=f"make it version 0 as the runbook shows, then {REPORT_AGAIN.format(name)}")
@@ -51,7 +53,7 @@ def check_topic_ids_on_disk(picture: Picture) -> Verdict:
     for name, report in reports.items():
         if report.nameless:
             first = next(iter(report.nameless_directories), "a partition directory")
-            return wait("TopicIdMissingOnDisk", f"{name}: {first} has no partition.metadata, so its log has no topic id"
+            return wait(TOPIC_ID_MISSING_ON_DISK, f"{name}: {first} has no partition.metadata, so its log has no topic id"
                         " (KAFKA-21022)", subject=name,
                         observed=f"{report.nameless} of {report.partitions} partition directories", threshold="none",
                         unblocks=f"move it away if the broker has that partition no more; then {REPORT_AGAIN.format(name)}")

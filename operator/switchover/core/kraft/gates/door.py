@@ -6,6 +6,9 @@ from switchover.core.kraft.door import edits
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
 
 OWN = ("A", "K")
 """The modes in which brokers run by their own template."""
@@ -15,27 +18,27 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
     """Each broker of the batch runs with the edits that are written for it or, by its own template alone, with none."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for name in picture.batch:
         record, workload = picture.position.nodes[name], name.rpartition("-")[0]
         shown = picture.facts.markers.get(record.node_id, Unknown(f"broker {record.node_id} was not asked"))
         if not isinstance(shown, Known):
-            return unknown("BrokerSilent", shown.why, subject=name)
+            return unknown(BROKER_SILENT, shown.why, subject=name)
         written = edits.marker_of(state.value.node_files.get(workload, {}).get(name, ""))
         if not written and record.assigned not in OWN:
-            return unknown("NotObserved", f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
+            return unknown(NOT_OBSERVED, f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
         wanted = "" if record.assigned in OWN or _went_its_own_way(picture, state.value.brokers.get(workload)) else written
         if shown.value == wanted:
             continue
         if not wanted:
-            return wait("DoorStillThere", f"{name} was started through Switchover's door, not by its own template alone",
+            return wait(DOOR_STILL_THERE, f"{name} was started through Switchover's door, not by its own template alone",
                         subject=name, observed=shown.value, threshold="no marker",
                         unblocks=f"its template is restored; then kubectl --namespace {picture.namespace} delete pod {name}")
         if not shown.value:
-            return fail("DoorNotPassed", not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
+            return fail(DOOR_NOT_PASSED, not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
                         unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script that the"
                         " container really starts Kafka by, and try again")
-        return wait("StartedByOtherEdits", f"{name} was started with other edits than Secret {names.node_files(workload)}"
+        return wait(STARTED_BY_OTHER_EDITS, f"{name} was started with other edits than Secret {names.node_files(workload)}"
                     " has for it", subject=name, observed=shown.value, threshold=wanted,
                     unblocks=f"kubectl --namespace {picture.namespace} delete pod {name}")
     return passed(f"{', '.join(picture.batch)} started as written")

@@ -14,6 +14,18 @@ from switchover.core.kraft.gates.read import (
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.dual_write import (
+    CLAIMED_NOT_COPIED,
+    DUAL_WRITE_BEHIND,
+    DUAL_WRITE_STANDS_STILL,
+    DUAL_WRITE_STUCK,
+    MIGRATION_NODE_GONE,
+    NOT_CLAIMED,
+    NOT_COPIED,
+    QUOTA_STOPS_DUAL_WRITE,
+    STALE_MIGRATION_NODE,
+)
+from switchover.reasons.rollback import NO_CONTROLLER
 
 CLAIM_SECONDS = 120.0
 """The driver waits for up to a minute between two looks; twice that is too long."""
@@ -28,9 +40,9 @@ def check_claimed(picture: Picture) -> Verdict:
     if isinstance(state, Verdict):
         return state
     if state.controller is None:
-        return wait("NoController", "/controller does not exist at this moment", subject="/controller")
+        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller")
     if state.controller.ephemeral or state.controller.node_id not in picture.controllers.values():
-        return wait("NotClaimed", "the KRaft controllers have not taken over /controller", subject="/controller",
+        return wait(NOT_CLAIMED, "the KRaft controllers have not taken over /controller", subject="/controller",
                     observed=f"node {state.controller.node_id}", threshold=f"one of {sorted(picture.controllers.values())}",
                     unblocks=_who_is_missing(picture, state))
     return passed(f"/controller belongs to KRaft controller {state.controller.node_id}")
@@ -68,14 +80,14 @@ def check_copied(picture: Picture) -> Verdict:
         return state
     # Told even when the log cannot be read: a quorum that died in the middle of the copy is what the watchdog is for.
     if state.migration is None or state.migration.offset <= 0:
-        return wait("NotCopied", "the metadata is not copied yet", subject="/migration",
+        return wait(NOT_COPIED, "the metadata is not copied yet", subject="/migration",
                     observed="absent" if state.migration is None else f"offset {state.migration.offset}",
                     threshold="offset > 0", unblocks="the controllers finish the copy")
     if isinstance(log, Verdict):
         return log
     if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
         told = log.migration_state.name if log.migration_state is not None else "none"
-        return wait("NotCopied", "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
+        return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
                     threshold="MIGRATION, no open transaction")
     return passed(f"copied up to offset {state.migration.offset}")
 
@@ -89,7 +101,7 @@ def check_copy_follows_claim(picture: Picture) -> Verdict:
         return passed()
     if copied.outcome == "Unknown":
         return copied
-    return wait("ClaimedNotCopied",
+    return wait(CLAIMED_NOT_COPIED,
                 "the KRaft controllers claimed the cluster and have not copied its metadata: no controller works now, so"
                 " no leader can be elected. Restart no broker", subject="/migration",
                 unblocks="look at the controllers' logs for the record that cannot be copied; if they merely died, start"
@@ -120,7 +132,7 @@ def check_no_phantom_copy(picture: Picture) -> Verdict:
     settled = log.migration_state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
     if node is not None and node.offset > log.offset + 1 and not settled:
         # The log may have been read a moment before ZooKeeper: only what stays so is true.
-        return wait("StaleMigrationNode",
+        return wait(STALE_MIGRATION_NODE,
                     "/migration says that metadata was copied, but the metadata log says that it was not: the controllers"
                     " would delete every topic from ZooKeeper", subject="/migration", observed=f"offset {node.offset}",
                     unblocks="stop all controllers now, then delete /controller and /migration")
@@ -135,7 +147,7 @@ def check_dual_write(picture: Picture) -> Verdict:
     if isinstance(quorum, Verdict):
         return quorum
     if state.migration is None:
-        return fail("MigrationNodeGone", "/migration does not exist any more", subject="/migration",
+        return fail(MIGRATION_NODE_GONE, "/migration does not exist any more", subject="/migration",
                     unblocks="find out who deleted it; no step goes on without dual write")
     limits = picture.spec.gates
     age = silence(picture)
@@ -143,7 +155,7 @@ def check_dual_write(picture: Picture) -> Verdict:
         return age
     lag = quorum.high_watermark - 1 - state.migration.offset
     if lag > limits.dual_write_max_lag or age > limits.dual_write_max_age_seconds:
-        return wait("DualWriteBehind", "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
+        return wait(DUAL_WRITE_BEHIND, "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
                     observed=f"{lag} records, {age:.1f} s old",
                     threshold=f"{limits.dual_write_max_lag} records, {limits.dual_write_max_age_seconds} s",
                     unblocks="the leading controller reaches ZooKeeper again")
@@ -166,7 +178,7 @@ def check_driver_alive(picture: Picture) -> Verdict:
     if isinstance(age, Verdict):
         return age
     if age > limit:
-        return wait("DualWriteStuck", "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
+        return wait(DUAL_WRITE_STUCK, "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
                     " mode what changes", subject="/migration", observed=f"{age:.0f} s old", threshold=f"{limit} s",
                     unblocks="it reaches ZooKeeper again; after a minute Switchover restarts it, so that another one leads")
     return passed(f"/migration is {age:.1f} s old")
@@ -182,11 +194,11 @@ def check_dual_write_begins(picture: Picture) -> Verdict:
         return stood
     if found := quotas.in_the_way(picture):
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        return wait("QuotaStopsDualWrite", f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
+        return wait(QUOTA_STOPS_DUAL_WRITE, f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
                     subject=str(found[0]), observed=f"{found[0].value!r}",
                     unblocks=f"Switchover changes it through the controllers: {quotas.told(found[0])}")
     if stood > (limit := picture.spec.gates.dual_write_max_age_seconds):
-        return wait("DualWriteStandsStill", "the leading controller does not get KRaft's metadata into ZooKeeper",
+        return wait(DUAL_WRITE_STANDS_STILL, "the leading controller does not get KRaft's metadata into ZooKeeper",
                     subject="/migration", observed=f"{stood:.0f} s", threshold=f"{limit} s",
                     unblocks="it writes all of it once; where that does not end, its log names the record that is refused")
     return passed("nothing stands in the way of dual write")

@@ -5,6 +5,7 @@ from switchover.core.kraft.facts import GroupSample
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 from switchover.partition import TopicPartition
+from switchover.reasons.lag import GROUP_HAS_NO_COMMITS, GROUP_LAG, GROUP_NEVER_COMMITTED, GROUP_STALLED, GROUP_UNKNOWN
 
 
 def check_groups_healthy(picture: Picture) -> Verdict:
@@ -12,7 +13,7 @@ def check_groups_healthy(picture: Picture) -> Verdict:
     for group in picture.spec.gates.groups:
         samples = picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled"))
         if not isinstance(samples, Known):
-            return unknown("GroupUnknown", samples.why, subject=group.name)
+            return unknown(GROUP_UNKNOWN, samples.why, subject=group.name)
         if verdict := _group_trouble(group.name, samples.value, group.max_lag, group.max_stall_seconds):
             return verdict
     return passed("the named groups are healthy")
@@ -21,23 +22,23 @@ def check_groups_healthy(picture: Picture) -> Verdict:
 def _group_trouble(name: str, samples: tuple[GroupSample, ...], max_lag: int, max_stall: float) -> Verdict | None:
     newest = samples[-1]
     if not newest.offsets:
-        return wait("GroupHasNoCommits", f"group {name} has no committed offset", subject=name,
+        return wait(GROUP_HAS_NO_COMMITS, f"group {name} has no committed offset", subject=name,
                     unblocks="the group consumes and commits")
     for partition, (committed, end) in sorted(newest.offsets.items()):
         subject = f"{name} {partition}"
         if committed is None:
             if end == 0:
                 continue
-            return wait("GroupNeverCommitted", f"group {name} has never committed on {partition}, which has records",
+            return wait(GROUP_NEVER_COMMITTED, f"group {name} has never committed on {partition}, which has records",
                         subject=subject, observed="no commit", threshold="a commit",
                         unblocks="the group consumes and commits there too")
         if end - committed > max_lag:
-            return wait("GroupLag", f"group {name} is behind on {partition}", subject=subject,
+            return wait(GROUP_LAG, f"group {name} is behind on {partition}", subject=subject,
                         observed=f"{end - committed} records", threshold=f"{max_lag} records",
                         unblocks="the group catches up")
         stalled = _stalled_seconds(samples, partition, committed, end)
         if stalled > max_stall:
-            return wait("GroupStalled", f"group {name} has not committed on {partition}", subject=subject,
+            return wait(GROUP_STALLED, f"group {name} has not committed on {partition}", subject=subject,
                         observed=f"{stalled:.0f} s", threshold=f"{max_stall:.0f} s", unblocks="the group commits again")
     return None
 

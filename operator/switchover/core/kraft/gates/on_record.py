@@ -18,6 +18,8 @@ from switchover.core.kraft.gates.ending import check_zookeeper_released
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.record import RECORD
+from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
+from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED, RECORD_CONTRADICTED
 
 PRE, MIGRATION, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
@@ -41,7 +43,7 @@ PUT_BACK = "put back the step that was on record (status.history has the moves)"
 def _contradicted(picture: Picture, seen: str, subject: str, observed: object, threshold: str,
                   cure: str = PUT_BACK) -> Verdict:
     told = f"the status says {picture.position.step} and {seen}: something else wrote that status"
-    return fail("RecordContradicted", told, subject=subject, observed=observed, threshold=threshold, unblocks=cure)
+    return fail(RECORD_CONTRADICTED, told, subject=subject, observed=observed, threshold=threshold, unblocks=cure)
 
 
 def find_claims(picture: Picture) -> Verdict:
@@ -95,7 +97,7 @@ def find_log(picture: Picture) -> Verdict:
     if wanted is None:
         return passed("there need be none yet")
     if not isinstance(log, Known):
-        return unknown("MetadataLogUnknown", log.why, subject="metadata log") if wanted == (POST,) else passed("not read")
+        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if wanted == (POST,) else passed("not read")
     found = log.value.migration_state
     if at.step == "Finalize" and at.opened is not None:
         wanted = (MIGRATION, POST)
@@ -157,10 +159,10 @@ def check_finalize_begun(picture: Picture) -> Verdict:
         return passed("a controller has finalized")
     files = state.value.node_files.get(picture.spec.controllers.name, {}) if isinstance(state, Known) else {}
     if not files:
-        return unknown("NotObserved", "the controllers' edits were not read")
+        return unknown(NOT_OBSERVED, "the controllers' edits were not read")
     if any(edits.settings_of(files[pod]).get(modes.MIGRATION_FLAG) != "true" for pod in picture.controllers if pod in files):
         return passed("a controller's file is the finalized one")
-    return wait("AwaitingApproval", "every controller's file has the migration flag: Finalize has not begun")
+    return wait(AWAITING_APPROVAL, "every controller's file has the migration flag: Finalize has not begun")
 
 
 def check_hand_over_begun(picture: Picture) -> Verdict:
@@ -168,7 +170,7 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
     by a template of the user's own."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for name, workload in state.value.brokers.items():
         original = state.value.originals.get(name)
         if workload is not None and (workload.claimed_by != picture.uid or (
@@ -177,7 +179,7 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
         if workload is not None and template.is_users_new(workload, picture.broker_sets[name], original) and any(
                 pod.revision == workload.update_revision for pod in workload.pods.values()):
             return passed(f"a broker of StatefulSet {name} runs by its new template")
-    return wait("AwaitingApproval", "every StatefulSet is held and claimed still: HandOver has not begun")
+    return wait(AWAITING_APPROVAL, "every StatefulSet is held and claimed still: HandOver has not begun")
 
 
 RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

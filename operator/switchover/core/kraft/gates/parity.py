@@ -7,6 +7,7 @@ from switchover.core.kraft.gates.read import leading_controller
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
+from switchover.reasons.dual_write import METADATA_DIFFERS, PARITY_UNKNOWN, PARITY_UNSETTLED
 
 NAMED = 3
 """How many differences a message names."""
@@ -17,20 +18,20 @@ def check_parity(picture: Picture) -> Verdict:
     """No difference that persists, by a reading that began after the batch, or else the step, did."""
     seen = picture.facts.parity
     if not isinstance(seen, Known):
-        return unknown("ParityUnknown", seen.why, subject="metadata")
+        return unknown(PARITY_UNKNOWN, seen.why, subject="metadata")
     found = seen.value.differences
     if found:
         more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        return wait("MetadataDiffers", "; ".join(str(item) for item in found[:NAMED]) + more,
+        return wait(METADATA_DIFFERS, "; ".join(str(item) for item in found[:NAMED]) + more,
                     subject=f"{found[0].kind} {found[0].key}", observed=len(found), threshold=0,
                     unblocks=_cure(picture, found))
     at = picture.position
     begun = at.batch.started if at.batch is not None else at.opened if at.opened is not None else at.entered
     if seen.at < begun:
-        return wait("ParityUnsettled", "the metadata was not compared since this began", subject="metadata",
+        return wait(PARITY_UNSETTLED, "the metadata was not compared since this began", subject="metadata",
                     unblocks="the next comparison, within seconds")
     if not seen.value.proven:
-        return wait("ParityUnsettled", f"{seen.value.unsettled} differences may still be on their way to ZooKeeper",
+        return wait(PARITY_UNSETTLED, f"{seen.value.unsettled} differences may still be on their way to ZooKeeper",
                     subject="metadata", observed=seen.value.unsettled, unblocks="the next comparison, within seconds")
     return passed("ZooKeeper and KRaft hold the same metadata")
 

@@ -6,6 +6,19 @@ from switchover.core.kraft.gates.read import controllers_coming_up, log_of, phas
 from switchover.core.kraft.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.reasons.controllers import (
+    CONTROLLER_NOT_READY,
+    CONTROLLER_SILENT,
+    CONTROLLER_STARTING,
+    METADATA_VERSION_MISMATCH,
+    NO_MIGRATION_STATE,
+    QUORUM_CANNOT_MIGRATE,
+    QUORUM_STARTING,
+    SETTINGS_UNKNOWN,
+    VOTER_BEHIND,
+    WRONG_VOTERS,
+)
+from switchover.reasons.rollback import CONTROLLER_UNKNOWN, WRONG_MODE
 
 CAUGHT_UP_RECORDS = 5
 """How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""
@@ -21,11 +34,11 @@ def check_quorum_up(picture: Picture) -> Verdict:
         return quorum
     expected = set(picture.controllers.values())
     if set(quorum.voters) != expected:
-        return fail("WrongVoters", "the quorum's voters are not the controllers of this migration",
+        return fail(WRONG_VOTERS, "the quorum's voters are not the controllers of this migration",
                     observed=sorted(quorum.voters), threshold=sorted(expected),
                     unblocks="wipe the volumes of a controller that belongs to another quorum")
     if quorum.high_watermark < 1:
-        return wait("QuorumStarting", "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}")
+        return wait(QUORUM_STARTING, "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}")
     return _voters_caught_up(picture, quorum)
 
 
@@ -39,7 +52,7 @@ def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] =
         behind = quorum.high_watermark - voter.log_end_offset
         if behind > CAUGHT_UP_RECORDS or age > FETCHED_SECONDS:
             phase = phases_of_controllers(picture).get(node_id)
-            return wait("VoterBehind", f"controller {node_id} does not follow the leader"
+            return wait(VOTER_BEHIND, f"controller {node_id} does not follow the leader"
                         + (f": {phase.words}" if phase is not None else ""), subject=f"controller {node_id}",
                         observed=f"{behind} records behind, last fetch {age:.1f} s ago",
                         threshold=f"{CAUGHT_UP_RECORDS} records, {FETCHED_SECONDS:.0f} s",
@@ -55,16 +68,16 @@ def check_controllers_ready(picture: Picture) -> Verdict:
         answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
         if not isinstance(answer, Known):
             return controllers_coming_up(picture) or unknown(
-                "ControllerUnknown", answer.why, subject=f"controller {node_id}")
+                CONTROLLER_UNKNOWN, answer.why, subject=f"controller {node_id}")
         if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
             return found
         registers = log.metadata_version is None or log.metadata_version >= CONTROLLERS_REGISTER
         if not (log.controllers.get(node_id, False) if registers else answer.value.zk_migration_ready):
-            return wait("ControllerNotReady", f"controller {node_id} has not registered as ready to migrate",
+            return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate",
                         subject=f"controller {node_id}",
                         unblocks="it registers; one that could not reach the leader at first never does: delete its pod")
         if answer.value.features_epoch < 0:
-            return wait("ControllerStarting", f"controller {node_id} does not know the finalized features yet",
+            return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",
                         subject=f"controller {node_id}")
     return passed("every controller registered as ready")
 
@@ -74,17 +87,17 @@ def check_pre_migration(picture: Picture) -> Verdict:
     if isinstance(log, Verdict):
         return log
     if log.migration_state is MigrationState.NONE:
-        return fail("QuorumCannotMigrate", "this quorum was first started without the migration flag and can never migrate",
+        return fail(QUORUM_CANNOT_MIGRATE, "this quorum was first started without the migration flag and can never migrate",
                     observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
                     unblocks="wipe the controllers' volumes and start again")
     if log.migration_state is None:
-        return wait("NoMigrationState", "the metadata log holds no migration state yet", subject="metadata log")
+        return wait(NO_MIGRATION_STATE, "the metadata log holds no migration state yet", subject="metadata log")
     protocol = protocol_version(picture)
     if protocol is None:
-        return unknown("SettingsUnknown", "the brokers' inter.broker.protocol.version is not known")
+        return unknown(SETTINGS_UNKNOWN, "the brokers' inter.broker.protocol.version is not known")
     level = METADATA_LEVELS.get(protocol)
     if log.metadata_version != level:
-        return fail("MetadataVersionMismatch", "the quorum's metadata.version is not the brokers' protocol version",
+        return fail(METADATA_VERSION_MISMATCH, "the quorum's metadata.version is not the brokers' protocol version",
                     observed=log.metadata_version, threshold=level,
                     unblocks="wipe the controllers' volumes: they were formatted for another release")
     return passed(f"state {log.migration_state.name}, metadata.version {log.metadata_version}")
@@ -113,9 +126,9 @@ def check_controller_finalized(picture: Picture) -> Verdict:
     for name in picture.batch:
         mode = picture.mode(picture.position.nodes[name].node_id)
         if not isinstance(mode, Known):
-            return wait("ControllerSilent", mode.why, subject=name, unblocks="the controller answers")
+            return wait(CONTROLLER_SILENT, mode.why, subject=name, unblocks="the controller answers")
         if mode.value != "F":
-            return wait("WrongMode", f"{name} still has the migration flag", subject=name, observed=mode.value,
+            return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
                         threshold="F")
     return passed(f"{', '.join(picture.batch)} without the flag")
 

@@ -4,28 +4,30 @@ from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft import names, reach
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def check_controllers_reach_brokers(picture: Picture) -> Verdict:
     """Every controller's pod has reached every broker's inter-broker listener when it started."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     workload = state.value.controllers
     if workload is None:
-        return unknown("NotObserved", "the controllers' StatefulSet does not exist")
+        return unknown(NOT_OBSERVED, "the controllers' StatefulSet does not exist")
     if not any(each["name"] == reach.CONTAINER for each in workload.template["spec"].get("initContainers") or ()):
         return passed("a release that did not ask made the controllers")
     for name in picture.controllers:
         pod = workload.pods.get(name)
         if pod is None or pod.unreached is None:
-            return unknown("ReachUnknown", f"pod {name} has not reported which brokers it reaches", subject=f"pod {name}",
+            return unknown(REACH_UNKNOWN, f"pod {name} has not reported which brokers it reaches", subject=f"pod {name}",
                            unblocks="its pod starts, and reports")
         if pod.unreached:
             return wait(
-                "BrokersOutOfReach", f"pod {name} cannot connect to {', '.join(pod.unreached)}: once the cluster is claimed,"
-                " brokers would hear nothing from their controllers", subject=f"pod {name}", observed=len(pod.unreached),
-                threshold=0, unblocks="let pods with the label"
+                BROKERS_OUT_OF_REACH, f"pod {name} cannot connect to {', '.join(pod.unreached)}: once the cluster is"
+                " claimed, brokers would hear nothing from their controllers", subject=f"pod {name}",
+                observed=len(pod.unreached), threshold=0, unblocks="let pods with the label"
                 f" {names.CONTROLLERS_LABEL}={picture.spec.controllers.name} connect there (NetworkPolicy); then"
                 f" kubectl --namespace {picture.namespace} delete pod --selector"
                 f" {names.CONTROLLERS_LABEL}={picture.spec.controllers.name}")

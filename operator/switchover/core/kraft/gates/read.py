@@ -8,6 +8,8 @@ from switchover.core.kraft.facts import Address, LogImage, Quorum, ZooKeeperStat
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 from switchover.core.rollout import Phase
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
 
 
 def samples(picture: Picture) -> int:
@@ -18,14 +20,14 @@ def log_of(picture: Picture) -> LogImage | Verdict:
     log = picture.facts.log
     if isinstance(log, Known):
         return log.value
-    return controllers_coming_up(picture) or unknown("MetadataLogUnknown", log.why, subject="metadata log")
+    return controllers_coming_up(picture) or unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
 
 
 def quorum_of(picture: Picture) -> Quorum | Verdict:
     quorum = picture.facts.quorum
     if isinstance(quorum, Known):
         return quorum.value
-    return controllers_coming_up(picture) or unknown("QuorumUnknown", quorum.why, subject="quorum")
+    return controllers_coming_up(picture) or unknown(QUORUM_UNKNOWN, quorum.why, subject="quorum")
 
 
 def phases_of_controllers(picture: Picture) -> Mapping[int, Phase]:
@@ -47,8 +49,8 @@ def controllers_coming_up(picture: Picture) -> Verdict | None:
     phase, others = phases[node_id], len(phases) - 1
     told = phase.words + (f"; {others} more {'does' if others == 1 else 'do'} not come up" if others else "")
     if not phase.in_trouble:
-        return unknown("ControllerComingUp", told, subject=f"pod {name}", unblocks="the pods start and answer")
-    return unknown("ControllerInTrouble", told, subject=f"pod {name}", unblocks=f"{phase.look} says more")
+        return unknown(CONTROLLER_COMING_UP, told, subject=f"pod {name}", unblocks="the pods start and answer")
+    return unknown(CONTROLLER_IN_TROUBLE, told, subject=f"pod {name}", unblocks=f"{phase.look} says more")
 
 
 def leading_controller(picture: Picture) -> str:
@@ -65,7 +67,7 @@ def leading_address(picture: Picture) -> Address | None:
 
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
     state = picture.facts.zookeeper
-    return state.value if isinstance(state, Known) else unknown("ZooKeeperUnknown", state.why, subject="ZooKeeper")
+    return state.value if isinstance(state, Known) else unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper")
 
 
 def silence(picture: Picture) -> float | Verdict:
@@ -76,10 +78,10 @@ def silence(picture: Picture) -> float | Verdict:
     """
     written = picture.facts.migration_written
     if not isinstance(written, Known):
-        return unknown("ZooKeeperUnknown", written.why, subject="/migration")
+        return unknown(ZOOKEEPER_UNKNOWN, written.why, subject="/migration")
     stood = max(0.0, picture.now - written.value.since)
     if not written.value.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
-        return unknown("ZooKeeperUnknown", "/migration has not been looked at for long enough to tell whether it is written",
+        return unknown(ZOOKEEPER_UNKNOWN, "/migration has not been looked at for long enough to tell whether it is written",
                        subject="/migration")
     return stood
 
@@ -96,7 +98,7 @@ def stands_still(picture: Picture) -> float | Verdict:
         return quorum
     if not isinstance(written, Known) or state.migration is None:
         why = written.why if isinstance(written, Unknown) else "it does not exist"
-        return unknown("ZooKeeperUnknown", why, subject="/migration")
+        return unknown(ZOOKEEPER_UNKNOWN, why, subject="/migration")
     if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
         return 0.0
     return max(0.0, picture.now - written.value.offset_since)

@@ -6,6 +6,8 @@ from switchover.core.kraft.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.core.kraft.gates.read import log_of, quorum_of, samples, zookeeper_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.brokers import BROKER_FENCED, BROKER_ON_ZOOKEEPER, NOT_REGISTERED, OBSERVER_BEHIND, UNKNOWN_BROKER
+from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
 
 KRAFT = ("C", "K")
 """The modes of a broker on KRaft: by its edits, and by the user's own configuration."""
@@ -33,20 +35,20 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
         node_id, zookeeper_mode = record.node_id, record.assigned not in KRAFT
         mode = picture.mode(node_id)
         if not isinstance(mode, Known):
-            return wait("BrokerSilent", mode.why, subject=name, unblocks="the broker answers")
+            return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
         if mode.value != record.assigned:
-            return wait("WrongMode", f"{name} does not answer in its mode", subject=name, observed=mode.value,
+            return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
                         threshold=record.assigned)
         if state is not None and (node_id in state.brokers) != zookeeper_mode:
             told = "is missing from" if zookeeper_mode else "is still in"
-            return wait("ZooKeeperRegistration", f"broker {node_id} {told} /brokers/ids", subject=name)
+            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {told} /brokers/ids", subject=name)
         registration = log.brokers.get(node_id)
         if registration is None or registration.migrating_zk != zookeeper_mode:
-            return wait("NotRegistered", f"the metadata log has no registration of broker {node_id} in mode"
+            return wait(NOT_REGISTERED, f"the metadata log has no registration of broker {node_id} in mode"
                         f" {record.assigned}", subject=name,
                         unblocks="the broker registers with the controllers; look at its log for the refusal")
         if registration.fenced:
-            return wait("BrokerFenced", f"the controllers fence broker {node_id}", subject=name,
+            return wait(BROKER_FENCED, f"the controllers fence broker {node_id}", subject=name,
                         unblocks="its heartbeats reach the controllers")
     return passed(f"{', '.join(picture.batch)} registered")
 
@@ -58,9 +60,9 @@ def check_modes_on_record(picture: Picture) -> Verdict:
         if not record.settled:
             continue
         if not isinstance(mode, Known):
-            return unknown("BrokerSilent", mode.why, subject=name)
+            return unknown(BROKER_SILENT, mode.why, subject=name)
         if mode.value != record.assigned:
-            return wait("WrongMode", f"{name} does not run in the mode that the status has for it", subject=name,
+            return wait(WRONG_MODE, f"{name} does not run in the mode that the status has for it", subject=name,
                         observed=mode.value, threshold=record.assigned,
                         unblocks="it is restarted with its own file; or put status.nodes back as it was")
     return passed("every broker runs in the mode on record")
@@ -76,7 +78,7 @@ def check_observers_caught_up(picture: Picture) -> Verdict:
         observer = quorum.observers.get(node_id)
         behind = quorum.high_watermark - observer.log_end_offset if observer is not None else None
         if behind is None or behind > CAUGHT_UP_RECORDS:
-            return wait("ObserverBehind", f"broker {node_id} does not follow the metadata log", subject=name,
+            return wait(OBSERVER_BEHIND, f"broker {node_id} does not follow the metadata log", subject=name,
                         observed="not an observer" if behind is None else f"{behind} records behind",
                         threshold=f"{CAUGHT_UP_RECORDS} records")
     return passed("the metadata log is followed")
@@ -91,7 +93,7 @@ def check_nobody_fenced(picture: Picture) -> Verdict:
         registration = log.brokers.get(node_id)
         if registration is None or registration.fenced:
             told = "is not registered" if registration is None else "is fenced"
-            return wait("BrokerFenced", f"broker {node_id} {told}", subject=name,
+            return wait(BROKER_FENCED, f"broker {node_id} {told}", subject=name,
                         unblocks="its heartbeats reach the controllers")
     return passed("no broker is fenced")
 
@@ -104,20 +106,20 @@ def check_all_kraft(picture: Picture) -> Verdict:
     if isinstance(log, Verdict):
         return log
     if state.brokers:
-        return wait("BrokerOnZooKeeper", f"brokers {sorted(state.brokers)} are still registered in ZooKeeper",
+        return wait(BROKER_ON_ZOOKEEPER, f"brokers {sorted(state.brokers)} are still registered in ZooKeeper",
                     subject=f"broker {min(state.brokers)}", unblocks="they run in KRaft mode")
     for name, node_id in sorted(picture.brokers.items()):
         mode = picture.mode(node_id)
         if not isinstance(mode, Known):
-            return unknown("BrokerSilent", mode.why, subject=name)
+            return unknown(BROKER_SILENT, mode.why, subject=name)
         registration = log.brokers.get(node_id)
         if mode.value not in KRAFT or registration is None or registration.migrating_zk:
-            return wait("BrokerOnZooKeeper", f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
+            return wait(BROKER_ON_ZOOKEEPER, f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
                         observed=mode.value, threshold="C", unblocks="it runs in KRaft mode")
     strangers = sorted(
         node_id for node_id, item in log.brokers.items() if item.migrating_zk and node_id not in picture.brokers.values())
     if strangers:
-        return fail("UnknownBroker", f"broker {strangers[0]} is registered in ZooKeeper mode and is none of this migration",
+        return fail(UNKNOWN_BROKER, f"broker {strangers[0]} is registered in ZooKeeper mode and is none of this migration",
                     subject=f"broker {strangers[0]}",
                     unblocks="move or remove it: finalizing would cut it off (KAFKA-20960)")
     return passed("every broker runs in KRaft mode")

@@ -8,6 +8,7 @@ from switchover.core.gate import Gate, Verdict, fail, gravest, passed, unknown, 
 from switchover.core.kraft import rehearsal
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.rehearsal import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
 from switchover.rehearsal.report import TO_DUAL_WRITE, Report
 
 AGAIN = "kubectl delete job"
@@ -30,9 +31,9 @@ def check_rehearsed_again(picture: Picture) -> Verdict:
         return found
     tree = picture.facts.exported
     if not isinstance(tree, Known):
-        return unknown("RehearsalUnknown", tree.why, subject="ZooKeeper's metadata")
+        return unknown(REHEARSAL_UNKNOWN, tree.why, subject="ZooKeeper's metadata")
     if not rehearsal.stands(picture, found, tree.value.digest):
-        return wait("RehearsalRunning", "the metadata has changed since it was rehearsed", subject=_job(picture),
+        return wait(REHEARSAL_RUNNING, "the metadata has changed since it was rehearsed", subject=_job(picture),
                     unblocks="nothing to do: it is rehearsed again")
     return check_rehearsed(picture)
 
@@ -41,22 +42,22 @@ def _found(picture: Picture) -> Report | Verdict:
     if not picture.spec.rehearsal.enabled:
         return passed("left out: spec.rehearsal.enabled is false")
     if not picture.operator_image:
-        return unknown("RehearsalUnknown", "the operator does not know its own image, which the replica's pod needs",
+        return unknown(REHEARSAL_UNKNOWN, "the operator does not know its own image, which the replica's pod needs",
                        subject="IMAGE", unblocks="set IMAGE in the operator's environment, as the chart does")
     job = picture.facts.rehearsal
     if not isinstance(job, Known):
-        return unknown("RehearsalUnknown", job.why, subject=_job(picture))
+        return unknown(REHEARSAL_UNKNOWN, job.why, subject=_job(picture))
     if job.value is None:
         if not isinstance(tree := picture.facts.exported, Known):
-            return unknown("RehearsalUnknown", tree.why, subject="ZooKeeper's metadata")
-        return wait("RehearsalRunning", "the replica's Job is not there yet", subject=_job(picture),
+            return unknown(REHEARSAL_UNKNOWN, tree.why, subject="ZooKeeper's metadata")
+        return wait(REHEARSAL_RUNNING, "the replica's Job is not there yet", subject=_job(picture),
                     unblocks="nothing to do: it is created")
     if not job.value.message and not job.value.ended:
-        return wait("RehearsalRunning", job.value.words or "the rehearsal runs", subject=_job(picture),
+        return wait(REHEARSAL_RUNNING, job.value.words or "the rehearsal runs", subject=_job(picture),
                     unblocks="it ends by itself")
     found = rehearsal.told(job.value)
     if isinstance(found, str):
-        return fail("RehearsalFailed", f"the rehearsal did not come to its end: {found}", subject=_job(picture),
+        return fail(REHEARSAL_FAILED, f"the rehearsal did not come to its end: {found}", subject=_job(picture),
                     unblocks=f"mend what it names; then {AGAIN} {rehearsal.job_name(picture.name)}, and it is made anew; or"
                              " set spec.rehearsal.enabled to false")
     return found.at(picture.spec.zookeeper.connect)
@@ -67,7 +68,7 @@ def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
         outcome = Outcome.FAIL if each.severity is Severity.BLOCKER else Outcome.PASS
         yield Verdict(outcome, each.reason, each.message, each.subject, unblocks=each.cure, severity=each.severity)
     if found.more:
-        yield fail("RehearsalIncomplete", f"{found.more} more findings had no room in the report", subject=_job(picture),
+        yield fail(REHEARSAL_INCOMPLETE, f"{found.more} more findings had no room in the report", subject=_job(picture),
                    unblocks=f"kubectl logs job/{rehearsal.job_name(picture.name)} -c {rehearsal.CONDUCTOR} has them all")
 
 

@@ -7,6 +7,9 @@ from switchover.core.kraft.facts import BrokerView, Partition
 from switchover.core.kraft.gates.read import samples
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.reasons.brokers import BROKER_DEAF, BROKER_FENCED, NO_WITNESS, OUT_OF_SYNC, WOULD_LOSE_IN_SYNC_REPLICAS
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, BrokerView]] | Verdict:
@@ -22,7 +25,7 @@ def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, Bro
             unreachable.append(view.why)
     if unreachable or not views:
         why = "; ".join(unreachable) or "there is no other broker to ask"
-        return unknown("NoWitness", f"no other broker can tell whether replicas are in sync: {why}")
+        return unknown(NO_WITNESS, f"no other broker can tell whether replicas are in sync: {why}")
     return views
 
 
@@ -33,7 +36,7 @@ def check_restart_is_safe(picture: Picture) -> Verdict:
         return views
     minima = picture.facts.min_insync
     if not isinstance(minima, Known):
-        return unknown("NotObserved", minima.why)
+        return unknown(NOT_OBSERVED, minima.why)
     leaving = {picture.position.nodes[name].node_id for name in picture.batch}
     accepted = set(picture.spec.gates.accepted_topics)
     for witness, view in views:
@@ -44,11 +47,11 @@ def check_restart_is_safe(picture: Picture) -> Verdict:
             rest = set(partition.isr) - leaving
             needed = minima.value.get(partition.topic)
             if needed is None:
-                return unknown("NotObserved", f"min.insync.replicas of {partition.topic} is not known yet")
+                return unknown(NOT_OBSERVED, f"min.insync.replicas of {partition.topic} is not known yet")
             needed = min(needed, len(partition.replicas))
             if len(rest) < max(needed, 1):
                 name = f"{partition.topic}-{partition.index}"
-                return wait("WouldLoseInSyncReplicas",
+                return wait(WOULD_LOSE_IN_SYNC_REPLICAS,
                             f"{name} would have too few replicas in sync without {', '.join(picture.batch)}",
                             subject=name, observed=f"{len(rest)} left in sync, seen by broker {witness}",
                             threshold=f"min.insync.replicas {needed}", unblocks="its other replicas come back in sync")
@@ -70,14 +73,14 @@ def check_all_in_sync(picture: Picture) -> Verdict:
             missing = sorted(set(first.replicas) - set(first.isr))
             name = f"{first.topic}-{first.index}"
             leaders = ", ".join(map(str, sorted({each.leader for each in lagging if each.leader >= 0}))) or "none"
-            return wait("OutOfSync", f"{name}: replicas {missing} are out of sync, as broker {witness} sees it",
+            return wait(OUT_OF_SYNC, f"{name}: replicas {missing} are out of sync, as broker {witness} sees it",
                         subject=name, observed=f"{len(lagging)} partitions, leaders {leaders}", threshold="0 partitions",
                         unblocks="the replicas catch up (one that has, and is not taken back: see the runbook)")
     return passed("all replicas in sync, as seen by the other brokers")
 
 
 DEAF_SECONDS = 60.0
-"""A controller tells a broker that has started of the others within seconds (docs/runbooks/BrokerDeaf.md)."""
+"""A controller tells a broker that has started of the others within seconds (docs/runbooks/brokers.md#brokerdeaf)."""
 
 
 def _up_for(picture: Picture, broker_id: int) -> float:
@@ -94,14 +97,14 @@ def check_brokers_see_each_other(picture: Picture) -> Verdict:
     for broker_id in sorted(expected):
         view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(view, Known) and view.untold and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
-            return wait("BrokerDeaf", f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
+            return wait(BROKER_DEAF, f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
                         " reaches it at its listener between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
                         threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a login, a store, a name"
                         " that they lack); it can all be taken back: desiredState: RolledBack")
         if not isinstance(view, Known):
-            return wait("BrokerSilent", view.why, subject=f"broker {broker_id}", unblocks="the broker answers")
+            return wait(BROKER_SILENT, view.why, subject=f"broker {broker_id}", unblocks="the broker answers")
         if missing := expected - set(view.value.brokers):
-            return wait("BrokerFenced", f"broker {broker_id} does not list brokers {sorted(missing)} as alive",
+            return wait(BROKER_FENCED, f"broker {broker_id} does not list brokers {sorted(missing)} as alive",
                         subject=f"broker {min(missing)}", unblocks="they are alive again for every broker")
     return passed("every broker lists every broker")
 

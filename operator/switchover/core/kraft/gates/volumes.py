@@ -12,6 +12,8 @@ from switchover.core.kraft.gates.quorum import check_quorum_up
 from switchover.core.kraft.gates.replicas import check_all_in_sync
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
+from switchover.reasons.walk import NOT_OBSERVED
 
 SETTLING = ("Preflight", "ProvisionControllers")
 """Steps in which no node depends on the controllers' volumes; on the way back they are removed there."""
@@ -21,18 +23,18 @@ CAUGHT_UP_SECONDS = 60.0
 
 def check_volumes_kept(picture: Picture) -> Verdict:
     if not isinstance(picture.facts.kubernetes, Known):
-        return unknown("NotObserved", picture.facts.kubernetes.why)
+        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
     replaced = _replaced(picture)
     if not replaced:
         return passed("every node has the volumes that it had")
     lost = _controllers_among(picture, replaced)
     name, (before, now) = next(iter(replaced.items()))
     if _is_majority(picture, lost):
-        return fail("QuorumVolumesLost", f"the volumes of {', '.join(lost)} are not the ones on record: the majority of the"
+        return fail(QUORUM_VOLUMES_LOST, f"the volumes of {', '.join(lost)} are not the ones on record: the majority of the"
                     " controllers has lost the metadata log", subject=lost[0], observed=", ".join(replaced[lost[0]][1]),
                     threshold=", ".join(replaced[lost[0]][0]),
                     unblocks="delete no other volume and restart no broker; the runbook has the offline ways")
-    return wait("VolumeReplaced", f"{name} runs on another volume than the one on record: its data is gone from it",
+    return wait(VOLUME_REPLACED, f"{name} runs on another volume than the one on record: its data is gone from it",
                 subject=name, observed=", ".join(now) or "none", threshold=", ".join(before),
                 unblocks=f"{name} catches up from the other nodes; find out who deleted the claim")
 

@@ -13,6 +13,21 @@ from switchover.core.kraft.facts import KubernetesState, Workload
 from switchover.core.kraft.gates.read import samples
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.workloads import (
+    CONTAINER_MISSING,
+    NODE_CORDONED,
+    NOT_IN_GIT,
+    OLD_IMAGE,
+    ORIGINAL_MISSING,
+    OWN_TEMPLATE,
+    REPLICAS_CHANGED,
+    REVERTED_BY_GITOPS,
+    STATEFUL_SET_MISSING,
+    TEMPLATE_NOT_BROUGHT,
+    TEMPLATE_NOT_HELD,
+    WOULD_RESTART,
+)
 
 
 def check_template_is_ours(picture: Picture) -> Verdict:
@@ -20,7 +35,7 @@ def check_template_is_ours(picture: Picture) -> Verdict:
     (docs/facts/kubernetes.md#an-unchanged-apply-makes-a-hybrid)."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for name, brokers in picture.broker_sets.items():
         workload = state.value.brokers.get(name)
         if workload is None:
@@ -39,7 +54,7 @@ def _new_image(picture: Picture, name: str) -> str:
 
 
 def _missing(name: str) -> Verdict:
-    return fail("StatefulSetMissing", f"StatefulSet {name} does not exist", subject=name,
+    return fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist", subject=name,
                 unblocks="create it again as it was")
 
 
@@ -47,7 +62,7 @@ def original_missing(picture: Picture, name: str) -> Verdict:
     """Without what the StatefulSet was before, neither the way back nor HandOver can give it back."""
     kept = names.original(name, picture.position.attempt)
     subject = f"ControllerRevision {kept}"
-    return fail("OriginalMissing", f"{subject} is gone, which kept StatefulSet {name} as it was before the"
+    return fail(ORIGINAL_MISSING, f"{subject} is gone, which kept StatefulSet {name} as it was before the"
                 " migration: nothing more is moved, since it could not be given back", subject=subject,
                 unblocks="make it again from a backup, or from the StatefulSet's own history as the runbook shows")
 
@@ -56,7 +71,7 @@ def check_originals_kept(picture: Picture) -> Verdict:
     """Before the update strategies are given back: what they were is known."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for name, workload in state.value.brokers.items():
         if workload is not None and workload.claimed_by == picture.uid and state.value.originals.get(name) is None:
             return original_missing(picture, name)
@@ -82,7 +97,7 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
                     """ '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'""")
     if {"volumes", "mounts", "image"} & {*changed}:
         cure.append(f"{kubectl} rollout undo statefulset {name}")
-    return fail("RevertedByGitOps", f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
+    return fail(REVERTED_BY_GITOPS, f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
                 subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
                 unblocks="; then ".join(cure))
 
@@ -91,12 +106,12 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
     """The nodes are the ones on record: a pod that came since has no file, one that went takes its replicas or vote away."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     sets = {name: (workload, len(picture.pods_of(name))) for name, workload in state.value.brokers.items()}
     sets[picture.spec.controllers.name] = state.value.controllers, len(picture.controllers)
     for name, (workload, expected) in sets.items():
         if workload is not None and workload.replicas != expected:
-            return fail("ReplicasChanged", f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
+            return fail(REPLICAS_CHANGED, f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
                         observed=workload.replicas, threshold=expected,
                         unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {expected}")
     return passed("the number of nodes is as on record")
@@ -106,11 +121,11 @@ def check_nodes_schedulable(picture: Picture) -> Verdict:
     """No batch starts while a node that carries a broker is cordoned."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for workload in state.value.brokers.values():
         for pod in workload.pods.values() if workload is not None else ():
             if pod.cordoned:
-                return wait("NodeCordoned", f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
+                return wait(NODE_CORDONED, f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
                             unblocks=f"kubectl uncordon {pod.node}")
     unseen = any(pod.cordoned is None for each in state.value.brokers.values() if each for pod in each.pods.values())
     return passed("we may not read nodes" if unseen else "no node of a broker is cordoned")
@@ -121,13 +136,13 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
     (docs/facts/kubernetes.md#the-update-strategy)."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for name, workload in state.value.brokers.items():
         if workload is None:
             return _missing(name)
         for pod in workload.pods.values():
             if pod.revision != workload.update_revision:
-                return wait("WouldRestart", f"{pod.name} does not have the update revision: Kubernetes would restart it"
+                return wait(WOULD_RESTART, f"{pod.name} does not have the update revision: Kubernetes would restart it"
                             f"{_who_wrote(workload)}", subject=pod.name, observed=pod.revision,
                             threshold=workload.update_revision, unblocks=_back_to(picture, workload, pod.revision))
     return passed("no pod would restart")
@@ -157,7 +172,7 @@ def check_users_template_can_be(picture: Picture) -> Verdict:
     """What brokers on KRaft would start with is not what they had on ZooKeeper, and no pod is replaced but by us."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     for name, workload in state.value.brokers.items():
         if workload is None:
             return _missing(name)
@@ -167,11 +182,11 @@ def check_users_template_can_be(picture: Picture) -> Verdict:
                 workload, brokers, state.value.originals.get(name)):
             return _reverted(picture, workload, changed)
         if _new_image(picture, name) and _has_the_image_of(workload, brokers, state.value.originals.get(name)):
-            return wait("OldImage", f"the template of StatefulSet {name} has the image of before the upgrade: its brokers"
+            return wait(OLD_IMAGE, f"the template of StatefulSet {name} has the image of before the upgrade: its brokers"
                         " would start an older Kafka", subject=f"StatefulSet {name}", threshold=_new_image(picture, name),
                         unblocks="apply it with an image of Kafka 3.9")
         if workload.update_strategy.get("type") != "OnDelete":
-            return wait("TemplateNotHeld", f"StatefulSet {name} replaces pods by itself", subject=name,
+            return wait(TEMPLATE_NOT_HELD, f"StatefulSet {name} replaces pods by itself", subject=name,
                         unblocks="Switchover sets OnDelete again within seconds")
     return passed("each template is ours, or one of the user's own")
 
@@ -188,7 +203,7 @@ def check_only_ours_would_restart(picture: Picture) -> Verdict:
     """Every pod has the update revision; or each template is one that the user has brought, to which they are rolled."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     if picture.own_configuration:
         return _missing_template(picture, state.value) or passed("the brokers are rolled to their new templates")
     found = check_no_pod_would_restart(picture)
@@ -217,7 +232,7 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
             return _missing(name)
         brokers = picture.broker_sets[name]
         if not template.is_brought(workload, brokers, state.originals.get(name)):
-            return wait("TemplateNotBrought", f"the template of StatefulSet {name} is the one of before the migration, which"
+            return wait(TEMPLATE_NOT_BROUGHT, f"the template of StatefulSet {name} is the one of before the migration, which"
                         " says ZooKeeper: it has nothing yet to which its brokers could be rolled", subject=name,
                         unblocks="give the chart's values or the manifest what `switchover export` prints, and apply it;"
                                  " where the configuration is a file of its own, change an annotation of the template, too"
@@ -225,7 +240,7 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
         try:
             container_of(workload.template, brokers)
         except ContainerMissing as why:
-            return fail("ContainerMissing", f"StatefulSet {name}: {why}", subject=name, unblocks="correct the template")
+            return fail(CONTAINER_MISSING, f"StatefulSet {name}: {why}", subject=name, unblocks="correct the template")
     return None
 
 
@@ -233,10 +248,10 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
     """Somebody's manifest has what runs: the next apply of it takes no file away from a broker."""
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        return unknown("NotObserved", state.why)
+        return unknown(NOT_OBSERVED, state.why)
     if picture.own_configuration:
         return _missing_template(picture, state.value) or wait(
-            "OwnTemplate", f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
+            OWN_TEMPLATE, f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
             " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
             " canary first, and must come back on KRaft", subject=next(iter(state.value.brokers)),
             unblocks="see that its configuration says what `switchover export` prints, then approve HandOver"
@@ -245,12 +260,12 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
         if workload is None:
             return _missing(name)
         if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
-            return wait("OwnTemplate", f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
+            return wait(OWN_TEMPLATE, f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
                         " was replaced yet", subject=name,
                         unblocks="where its configuration says what `switchover export` prints:"
                                  f" {_to_own_configuration(picture)}{_and_keep(picture, state.value)}")
         if not workload.applied_by:
-            return wait("NotInGit", f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
+            return wait(NOT_IN_GIT, f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
                         " the next apply of the old one would take the brokers' edits away", subject=name,
                         unblocks="put what `switchover export` prints into Git and apply it; where no tool applies this"
                                  " StatefulSet, or one that leaves no trace (Helm 3), approve HandOver instead")

@@ -6,6 +6,7 @@ from switchover.core.gate import Unseen, Verdict, unknown, warn
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, zookeeper
 from switchover.core.observed import Known
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 
 APART_SECONDS = 5.0
 
@@ -14,7 +15,7 @@ def find_clocks_apart(picture: Picture) -> Iterator[Verdict]:
     """No gate compares clocks of two machines; a person who reads their times does."""
     ahead = picture.facts.examination.ahead
     if not isinstance(ahead, Known):
-        raise Unseen(unknown("KubernetesUnknown", ahead.why, subject="the API server's clock"))
+        raise Unseen(unknown(KUBERNETES_UNKNOWN, ahead.why, subject="the API server's clock"))
     if abs(ahead.value) > APART_SECONDS:
         yield _apart("the operator's clock", ahead.value, f"the API server's clock is {_told(ahead.value)} the operator's:"
                      " windows open, and the status tells times, by the operator's")

@@ -8,6 +8,22 @@ from switchover.core.kraft.own_addresses import at_their_pods
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import broker_workloads, check, kubernetes, pods, several, topics, zookeeper
 from switchover.core.observed import Known, Unknown
+from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
+from switchover.reasons.preflight_cluster import (
+    ADDRESSES_CHANGE,
+    BROKERS_NOT_IDENTIFIED,
+    DEAD_BROKER_IN_ASSIGNMENT,
+    MALFORMED_NODE,
+    NODE_ID_TAKEN,
+    PENDING_DELETES,
+    REASSIGNING,
+    TOPIC_CANNOT_SPARE_A_BROKER,
+    TOPIC_WITHOUT_ID,
+    TOPICS_HIDDEN,
+    TOPICS_SHARE_AN_ID,
+)
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def check_brokers_identified(picture: Picture) -> Verdict:
@@ -18,7 +34,7 @@ def check_brokers_identified(picture: Picture) -> Verdict:
         return unseen.verdict
     found = picture.broker_pods()
     if not isinstance(found, Known):
-        return wait("BrokersNotIdentified", found.why, subject="/brokers/ids", unblocks="every broker is registered again")
+        return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids", unblocks="every broker is registered again")
     return passed("every pod is known as a broker")
 
 
@@ -33,16 +49,16 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
     kubernetes(picture)
     found = picture.broker_pods()
     if not isinstance(found, Known):
-        yield wait("BrokersNotIdentified", found.why, subject="/brokers/ids",
+        yield wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids",
                    unblocks="every pod advertises a listener under a host name that begins with its own name, or tells at"
                             " its own address which broker it is")
         return
     known = set(found.value.values())
     for stranger in sorted(set(state.brokers) - known):
-        yield fail("UnknownBroker", f"broker {stranger} is registered but is no pod of spec.brokers",
+        yield fail(UNKNOWN_BROKER, f"broker {stranger} is registered but is no pod of spec.brokers",
                    subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
     for shared in sorted(known & set(picture.controllers.values())):
-        yield fail("NodeIdTaken", f"controller id {shared} is a broker's id", subject=f"broker {shared}",
+        yield fail(NODE_ID_TAKEN, f"controller id {shared} is a broker's id", subject=f"broker {shared}",
                    unblocks="choose another spec.controllers.firstNodeId")
     dead = [
         f"{name}-{partition} is assigned to broker {broker}"
@@ -51,7 +67,7 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
         for broker in sorted(set(replicas) - known)
     ]
     if dead:
-        yield fail("DeadBrokerInAssignment", f"{several(dead)}, which does not live: the migration would wait for it for"
+        yield fail(DEAD_BROKER_IN_ASSIGNMENT, f"{several(dead)}, which does not live: the migration would wait for it for"
                    " ever", subject=dead[0].split()[0], observed=f"{len(dead)} replicas",
                    threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to living brokers")
 
@@ -60,7 +76,7 @@ def _views(picture: Picture) -> list[BrokerView]:
     """What the brokers that answer tell of the cluster."""
     views = [view.value for view in picture.facts.views.values() if isinstance(view, Known)]
     if not views:
-        raise Unseen(unknown("BrokerSilent", "no broker tells where the brokers are, and what there is", subject="brokers"))
+        raise Unseen(unknown(BROKER_SILENT, "no broker tells where the brokers are, and what there is", subject="brokers"))
     return views
 
 
@@ -71,7 +87,7 @@ def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
         return
     told = {broker_id: address for view in _views(picture) for broker_id, address in view.brokers.items()}
     for name in sorted(at_their_pods(told, pods(picture), broker_workloads(kubernetes(picture)).values())):
-        yield fail("AddressesChange", f"brokers of StatefulSet {name} advertise their pods' addresses at"
+        yield fail(ADDRESSES_CHANGE, f"brokers of StatefulSet {name} advertise their pods' addresses at"
                    f" {picture.spec.kafka.bootstrap_servers}: each new pod has another one, and Secret {secret.name} goes"
                    " only to servers that it names", subject=f"StatefulSet {name}",
                    unblocks="give in spec.kafka.bootstrapServers a listener that advertises host names")
@@ -80,10 +96,10 @@ def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
 def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
     found = topics(picture)
     for malformed in found.malformed:
-        yield fail("MalformedNode", malformed, subject=malformed.split(":")[0],
+        yield fail(MALFORMED_NODE, malformed, subject=malformed.split(":")[0],
                    unblocks="repair or delete that node in ZooKeeper")
     if nameless := sorted(name for name, topic in found.topics.items() if topic.topic_id is None):
-        yield fail("TopicWithoutId", f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
+        yield fail(TOPIC_WITHOUT_ID, f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
                    subject=several(nameless),
                    unblocks="let the ZooKeeper controller move once (restart its broker): it writes ids")
     named: dict[str, list[str]] = {}
@@ -91,15 +107,15 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
         named.setdefault(topic.topic_id or "", []).append(name)
     for topic_id, alike in sorted(named.items()):
         if topic_id and len(alike) > 1:
-            yield fail("TopicsShareAnId", f"topics {several(alike)} have the same topic_id in ZooKeeper: brokers on KRaft"
+            yield fail(TOPICS_SHARE_AN_ID, f"topics {several(alike)} have the same topic_id in ZooKeeper: brokers on KRaft"
                        " would know one of them, and set the data of the others aside", subject=several(alike),
                        observed=topic_id, threshold="an id for each topic", unblocks="keep one of them, and make the others"
                        " anew by Kafka's tools, as the runbook says")
     if found.pending_deletes:
-        yield wait("PendingDeletes", f"topics are being deleted: {several(found.pending_deletes)}",
+        yield wait(PENDING_DELETES, f"topics are being deleted: {several(found.pending_deletes)}",
                    subject="/admin/delete_topics", unblocks="the deletion ends")
     if found.reassigning:
-        yield wait("Reassigning", "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
+        yield wait(REASSIGNING, "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
                    unblocks="it ends")
     partitions = sum(len(topic.assignment) for topic in found.topics.values())
     yield info("MetadataSize", f"{len(found.topics)} topics with {partitions} partitions are to be copied",
@@ -113,7 +129,7 @@ def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
     hidden = sorted(name for name, topic in found.topics.items()
                     if name not in shown and topic.assignment and name not in found.pending_deletes)
     if hidden:
-        yield wait("TopicsHidden", f"no broker shows us {several(hidden)}, which ZooKeeper has", subject=several(hidden),
+        yield wait(TOPICS_HIDDEN, f"no broker shows us {several(hidden)}, which ZooKeeper has", subject=several(hidden),
                    observed=f"{len(hidden)} topics", unblocks="our user may DESCRIBE and DESCRIBE_CONFIGS every topic")
 
 
@@ -122,14 +138,14 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     brokers = sorted(pods(picture).values())
     minima = picture.facts.min_insync
     if not isinstance(minima, Known):
-        raise Unseen(unknown("NotObserved", minima.why))
+        raise Unseen(unknown(NOT_OBSERVED, minima.why))
     accepted = set(picture.spec.gates.accepted_topics)
     cannot_spare: dict[str, tuple[int, int]] = {}
     unheard: set[str] = set()
     for broker_id in brokers:
         view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(view, Known):
-            yield unknown("BrokerSilent", view.why, subject=f"broker {broker_id}")
+            yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
             continue
         behind = []
         for partition in view.value.partitions:
@@ -142,11 +158,11 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
                 cannot_spare[partition.topic] = len(partition.replicas), max(1, needed)
         if behind:
             named = several(f"{partition.topic}-{partition.index}" for partition in behind)
-            yield wait("OutOfSync", f"{named}: replicas out of sync, as broker {broker_id} sees it", subject=named,
+            yield wait(OUT_OF_SYNC, f"{named}: replicas out of sync, as broker {broker_id} sees it", subject=named,
                        observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
                        unblocks="the replicas catch up")
     if unheard:
-        yield unknown("NotObserved", f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
+        yield unknown(NOT_OBSERVED, f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
                       subject=several(sorted(unheard)))
     for (replicas, needed), alike in sorted(_by_value(cannot_spare).items()):
         told = f"{replicas} replicas and {needed} needed in sync: it stands still whenever one of its brokers restarts"
@@ -154,7 +170,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
             yield warn("TopicStandsStill", f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
                        subject=several(known))
         if refused := [topic for topic in alike if topic not in accepted]:
-            yield fail("TopicCannotSpareABroker", f"topic {several(refused, 20)} has {told}", subject=several(refused),
+            yield fail(TOPIC_CANNOT_SPARE_A_BROKER, f"topic {several(refused, 20)} has {told}", subject=several(refused),
                        observed=f"{replicas} replicas", threshold=f"more than {needed}",
                        unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics")
 

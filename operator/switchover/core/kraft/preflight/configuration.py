@@ -7,6 +7,8 @@ from switchover.core.kraft import modes
 from switchover.core.kraft.door.edits import MARKER
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import Configured, check, configured, several
+from switchover.reasons.brokers import DOOR_STILL_THERE
+from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENER_NAME_TAKEN, MIGRATION_ALREADY_CONFIGURED
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 TAKEN_BY_CONTROLLERS = (
@@ -24,17 +26,17 @@ def find_contradictions(picture: Picture) -> Iterator[Verdict]:
     for found in configured(picture):
         subject = f"broker {found.broker_id}"
         if found.has("process.roles"):
-            yield fail("AlreadyKRaft", f"{subject} has process.roles: it does not run on ZooKeeper", subject=subject,
+            yield fail(ALREADY_KRAFT, f"{subject} has process.roles: it does not run on ZooKeeper", subject=subject,
                        observed=found.keys.get("process.roles", ""), unblocks="nothing to migrate")
         if found.has(modes.MIGRATION_FLAG) or found.has("controller.quorum.voters"):
-            yield fail("MigrationAlreadyConfigured", f"{subject} already has settings of a migration begun by hand",
+            yield fail(MIGRATION_ALREADY_CONFIGURED, f"{subject} already has settings of a migration begun by hand",
                        subject=subject,
                        unblocks=f"remove {modes.MIGRATION_FLAG} and controller.* from its configuration, and restart it")
         if listener in {item.partition("://")[0].strip() for item in found.keys.get("listeners", "").split(",")}:
-            yield fail("ListenerNameTaken", f"{subject} has a listener {listener} of its own", subject=subject,
+            yield fail(LISTENER_NAME_TAKEN, f"{subject} has a listener {listener} of its own", subject=subject,
                        unblocks="choose another spec.controllers.listener.name")
         if marked := [name for name in found.hidden if name.startswith(MARKER)]:
-            yield fail("DoorStillThere", f"{subject} was started through the door of an earlier attempt ({marked[0]})",
+            yield fail(DOOR_STILL_THERE, f"{subject} was started through the door of an earlier attempt ({marked[0]})",
                        subject=subject, unblocks="restart it by its own template")
 
 

@@ -8,6 +8,9 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, several, zookeeper
 from switchover.core.observed import Known
 from switchover.metadata.passwords import ENCODER_SECRET, SECRET_NOT_KNOWN
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.preflight_cluster import CLUSTER_IDS_DIFFER, ENCODER_SECRET_MISSING, MALFORMED_NODE
+from switchover.reasons.rollback import BROKER_SILENT
 
 LOW_EPOCH = 50
 """Raft epochs rise with every election; in a long migration they pass a low /controller_epoch (KAFKA-20488)."""
@@ -19,10 +22,10 @@ TOPICS = "/brokers/topics/"
 def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
     modes = picture.facts.examination.zookeeper_modes
     if not modes:
-        raise Unseen(unknown("ZooKeeperUnknown", "no ZooKeeper server was asked for its mode"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "no ZooKeeper server was asked for its mode"))
     for server, mode in sorted(modes.items()):
         if not isinstance(mode, Known) and not mode.refused:     # one that tells nobody is no trouble
-            yield unknown("ZooKeeperUnknown", mode.why, subject=f"ZooKeeper server {server}")
+            yield unknown(ZOOKEEPER_UNKNOWN, mode.why, subject=f"ZooKeeper server {server}")
     alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
     if alone:
         yield warn("SingleZooKeeper", f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
@@ -40,15 +43,15 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
     """
     malformed = picture.facts.examination.malformed
     if not isinstance(malformed, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", malformed.why, subject="ZooKeeper's metadata"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, malformed.why, subject="ZooKeeper's metadata"))
     found = {path: why for path, why in malformed.value.items() if not path.startswith(TOPICS)}
     for path, why in sorted(found.items())[:MALFORMED_TOLD]:
         if SECRET_NOT_KNOWN in why:
-            yield fail("EncoderSecretMissing", f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
+            yield fail(ENCODER_SECRET_MISSING, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
                        unblocks=f"put the brokers' {ENCODER_SECRET} into the Secret of spec.zookeeper.credentialsRef, under"
                        " that name; leave the node as it is")
             continue
-        yield fail("MalformedNode", f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
+        yield fail(MALFORMED_NODE, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
                    unblocks="repair or delete that node in ZooKeeper, by Kafka's tools where they still can")
 
 
@@ -56,12 +59,12 @@ def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
     """The brokers that we ask and the ZooKeeper that we ask are of one cluster."""
     expected = zookeeper(picture).cluster_id
     if not picture.facts.views:
-        raise Unseen(unknown("BrokerSilent", "no broker was asked for its cluster"))
+        raise Unseen(unknown(BROKER_SILENT, "no broker was asked for its cluster"))
     for broker_id, view in sorted(picture.facts.views.items()):
         if not isinstance(view, Known):
-            yield unknown("BrokerSilent", view.why, subject=f"broker {broker_id}")
+            yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
         elif _differs(view.value, expected):
-            yield fail("ClusterIdsDiffer", f"broker {broker_id} is of cluster {view.value.cluster_id}, ZooKeeper of"
+            yield fail(CLUSTER_IDS_DIFFER, f"broker {broker_id} is of cluster {view.value.cluster_id}, ZooKeeper of"
                        f" {expected}", subject=f"broker {broker_id}", observed=view.value.cluster_id, threshold=expected,
                        unblocks="correct spec.zookeeper.connect (with its chroot) or spec.kafka.bootstrapServers")
 

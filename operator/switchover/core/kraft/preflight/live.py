@@ -7,6 +7,18 @@ from switchover.core.kraft import modes
 from switchover.core.kraft.picture import Picture, is_older
 from switchover.core.kraft.preflight.reading import check, examined, image_of, pods, several, workloads, zookeeper
 from switchover.core.observed import Known, Unknown
+from switchover.reasons.controllers import SETTINGS_UNKNOWN
+from switchover.reasons.preflight_cluster import (
+    GENERATED_BROKER_ID,
+    JBOD_NEEDS_NEWER_PROTOCOL,
+    LOG_DIR_OFFLINE,
+    NOT_IN_ZOOKEEPER_MODE,
+    PROTOCOL_VERSION_UNSUPPORTED,
+    PROTOCOL_VERSIONS_DIFFER,
+    UPGRADE_CHANGES_NOTHING,
+)
+from switchover.reasons.preflight_group import WRONG_KAFKA_VERSION
+from switchover.reasons.rollback import BROKER_SILENT
 
 RELEASES = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
 """Whose newest Fetch it is (KIP-595, 516, 903 and 951)."""
@@ -20,16 +32,16 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
     for name, broker_id in sorted(pods(picture).items()):
         answer = picture.facts.answers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(answer, Known):
-            yield unknown("BrokerSilent", answer.why, subject=name)
+            yield unknown(BROKER_SILENT, answer.why, subject=name)
             continue
         if picture.mode(broker_id) != Known("A", answer.at):
-            yield fail("NotInZooKeeperMode", f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
+            yield fail(NOT_IN_ZOOKEEPER_MODE, f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
                        unblocks="all brokers must run on ZooKeeper, without the migration flag")
         elif is_older(answer.value):
             yield from _old_release(picture, name, broker_id, answer.value.api_keys)
         settings = picture.facts.broker_settings.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(settings, Known):
-            yield unknown("SettingsUnknown", settings.why, subject=name)
+            yield unknown(SETTINGS_UNKNOWN, settings.why, subject=name)
         else:
             protocols[broker_id] = settings.value.get(modes.PROTOCOL_VERSION, "")
     yield from _protocol_trouble(picture, protocols)
@@ -40,12 +52,12 @@ def _old_release(picture: Picture, name: str, broker_id: int, keys: Mapping[int,
     fetch = keys.get(modes.FETCH, 0)
     release = f"Fetch v{fetch}, Kafka {RELEASES.get(fetch, 'before 2.7')}"
     if not picture.new_image:
-        yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
+        yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
                    " ZooKeeper", subject=name, observed=release, threshold=f"Fetch v{modes.FETCH_OF_3_9}, Kafka 3.9",
                    unblocks="set spec.upgrade.image to an image of Kafka 3.9 with the same layout, and Switchover rolls the"
                    f" brokers to it first; or do it yourself: {_upgrade(picture, name, broker_id)}")
     elif keys.get(modes.LEADER_AND_ISR, 0) < modes.LEADER_AND_ISR_OF_3_4:
-        yield fail("WrongKafkaVersion", f"broker {broker_id} ({name}) is older than Kafka 3.4, the oldest that spec.upgrade"
+        yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.4, the oldest that spec.upgrade"
                    " brings to 3.9", subject=name, observed=release, threshold="Kafka 3.4",
                    unblocks=_upgrade(picture, name, broker_id))
     else:
@@ -56,7 +68,7 @@ def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
     own = name.rpartition("-")[0]
     present = next(image_of(brokers, workload) for each, brokers, workload in workloads(picture) if each == own)
     if present == picture.new_image:
-        yield fail("UpgradeChangesNothing", f"spec.upgrade.image is the image that {name} runs, and that is older than Kafka"
+        yield fail(UPGRADE_CHANGES_NOTHING, f"spec.upgrade.image is the image that {name} runs, and that is older than Kafka"
                    " 3.9", subject="spec.upgrade.image", observed=release, threshold="Kafka 3.9",
                    unblocks="name an image of Kafka 3.9")
         return
@@ -84,7 +96,7 @@ def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterato
     different = sorted(set(releases.values()))
     if len(different) > 1:
         odd = min(releases, key=lambda broker_id: sum(version == releases[broker_id] for version in releases.values()))
-        yield fail("ProtocolVersionsDiffer", "the brokers do not have the same inter.broker.protocol.version",
+        yield fail(PROTOCOL_VERSIONS_DIFFER, "the brokers do not have the same inter.broker.protocol.version",
                    subject=f"broker {odd}", observed=", ".join(f"{k}: {v}" for k, v in sorted(releases.items())),
                    threshold="one version", unblocks="set the same inter.broker.protocol.version on every broker")
     if too_old := [version for version in different if version not in modes.METADATA_LEVELS]:
@@ -93,7 +105,7 @@ def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterato
     for version in sorted({version for version in protocols.values() if "-" in version}):
         final = FINAL_PROTOCOLS.get(version.split("-")[0], version)
         if version != final:
-            yield fail("ProtocolVersionUnsupported", f"inter.broker.protocol.version {version} is not the last one of its"
+            yield fail(PROTOCOL_VERSION_UNSUPPORTED, f"inter.broker.protocol.version {version} is not the last one of its"
                        " release: the controllers would refuse such a broker", subject=modes.PROTOCOL_VERSION,
                        observed=version, threshold=final, unblocks=f"set it to {version.split('-')[0]} on every broker")
 
@@ -105,7 +117,7 @@ def _too_old(picture: Picture, version: str) -> Verdict:
                     f" {modes.RAISED}; a rollback takes it back", subject=modes.PROTOCOL_VERSION, observed=version,
                     threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                     cure="nothing to do, or raise it yourself before the migration begins")
-    return fail("ProtocolVersionUnsupported", f"a migration needs {modes.PROTOCOL_VERSION} 3.6 or newer, and Switchover"
+    return fail(PROTOCOL_VERSION_UNSUPPORTED, f"a migration needs {modes.PROTOCOL_VERSION} 3.6 or newer, and Switchover"
                 f" raises it only from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
                 observed=version, threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                 unblocks=f"raise it to {modes.RAISED} on every broker")
@@ -116,7 +128,7 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
     generated = [broker_id for broker_id, told in examined(picture)
                  if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))]
     if generated:
-        yield fail("GeneratedBrokerId", f"Kafka generated the id of broker {several(generated)}, which a migration refuses",
+        yield fail(GENERATED_BROKER_ID, f"Kafka generated the id of broker {several(generated)}, which a migration refuses",
                    subject=f"broker {several(generated)}", observed="broker.id is not set",
                    unblocks="give each broker the id that it has explicitly, as broker.id, and restart it")
     elif zookeeper(picture).generated_ids:
@@ -129,7 +141,7 @@ def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
     several_dirs = []
     for broker_id, told in examined(picture):
         if offline := [directory.path for directory in told.log_directories if directory.offline]:
-            yield fail("LogDirOffline", f"log directory {several(offline)} of broker {broker_id} is offline",
+            yield fail(LOG_DIR_OFFLINE, f"log directory {several(offline)} of broker {broker_id} is offline",
                        subject=f"broker {broker_id}", observed=several(offline), threshold="none offline",
                        unblocks="repair or replace the disk and restart the broker, or take the directory out of log.dirs")
         if len(told.log_directories) > 1:
@@ -138,7 +150,7 @@ def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
         settings = picture.facts.broker_settings.get(broker_id)
         release = settings.value.get(modes.PROTOCOL_VERSION, "").split("-")[0] if isinstance(settings, Known) else ""
         if release in modes.METADATA_LEVELS and release < JBOD_FROM:
-            yield fail("JbodNeedsNewerProtocol", f"broker {broker_id} has several log directories, which KRaft knows from"
+            yield fail(JBOD_NEEDS_NEWER_PROTOCOL, f"broker {broker_id} has several log directories, which KRaft knows from"
                        f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
                        threshold=JBOD_FROM, unblocks="raise inter.broker.protocol.version to 3.9 on every broker")
 

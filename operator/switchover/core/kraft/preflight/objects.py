@@ -12,6 +12,18 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, configured, examined, image_of, kubernetes, several, workloads
 from switchover.core.observed import Known, Unknown
 from switchover.core.selectors import selects
+from switchover.reasons.preflight_cluster import (
+    BROKER_DATA_IS_VOLATILE,
+    BUDGET_ALLOWS_NOTHING,
+    CLUSTER_IS_TAKEN,
+    PODS_NOT_READY,
+    SEVERAL_BUDGETS,
+    START_NOT_SUPPORTED,
+    STORAGE_CLASS_MISSING,
+)
+from switchover.reasons.preflight_group import CHANGE_REFUSED, CHANGE_UNDONE, CLAIMED_BY_ANOTHER
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING
 
 STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.DOTALL)
 
@@ -21,21 +33,21 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
     for name in picture.broker_sets:
         workload = state.brokers.get(name)
         if workload is None:
-            yield fail("StatefulSetMissing", f"StatefulSet {name} does not exist in namespace {picture.namespace}",
+            yield fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist in namespace {picture.namespace}",
                        subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].name, or create it")
             continue
         try:
             container_of(workload.template, picture.broker_sets[name])
         except ContainerMissing as why:
-            yield fail("ContainerMissing", f"StatefulSet {name}: {why}", subject=f"StatefulSet {name}",
+            yield fail(CONTAINER_MISSING, f"StatefulSet {name}: {why}", subject=f"StatefulSet {name}",
                        unblocks="set spec.brokers[].container to the one that runs Kafka")
         if workload.claimed_by not in ("", picture.uid):
-            yield fail("ClaimedByAnother", f"StatefulSet {name} is claimed by the migration with uid"
+            yield fail(CLAIMED_BY_ANOTHER, f"StatefulSet {name} is claimed by the migration with uid"
                        f" {workload.claimed_by}", subject=f"StatefulSet {name}",
                        unblocks=f"finish that migration; if it is gone, remove the annotation {names.CLAIM}")
         if len(workload.pods) != workload.replicas or not all(pod.ready for pod in workload.pods.values()):
             ready = sum(pod.ready for pod in workload.pods.values())
-            yield wait("PodsNotReady", f"not every pod of StatefulSet {name} is ready", subject=f"StatefulSet {name}",
+            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready", subject=f"StatefulSet {name}",
                        observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
 
 
@@ -49,7 +61,7 @@ def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
         script, subject = layout_of(container, brokers).script, f"StatefulSet {name}"
         words = " ".join(map(str, (*(container.get("command") or ()), *(container.get("args") or ()))))
         if brokers.start is None and STARTED_BY_ITSELF.search(words):
-            yield fail("StartNotSupported", f"container {container['name']} of {subject} starts kafka.Kafka by itself, not"
+            yield fail(START_NOT_SUPPORTED, f"container {container['name']} of {subject} starts kafka.Kafka by itself, not"
                        " by Kafka's start script", subject=subject, observed="kafka.Kafka", threshold=script,
                        unblocks=f"start Kafka by {script} in the container's command")
         else:
@@ -97,7 +109,7 @@ def find_another_migration(picture: Picture) -> Iterator[Verdict]:
     """The Lease of this Kafka cluster is held by this migration: two of them would disrupt it together."""
     holder = kubernetes(picture).lease_holder
     if holder and not holder.startswith(f"{picture.uid}/"):
-        yield fail("ClusterIsTaken", "another migration holds the Lease of this Kafka cluster", subject="Lease",
+        yield fail(CLUSTER_IS_TAKEN, "another migration holds the Lease of this Kafka cluster", subject="Lease",
                    observed=holder, threshold=picture.uid, unblocks="finish or delete the other migration")
 
 
@@ -114,11 +126,11 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
     for name, _, workload in workloads(picture):
         subject = f"StatefulSet {name}"
         if len(workload.budgets) > 1:
-            yield fail("SeveralBudgets", f"the pods of StatefulSet {name} have more than one PodDisruptionBudget"
+            yield fail(SEVERAL_BUDGETS, f"the pods of StatefulSet {name} have more than one PodDisruptionBudget"
                        f" ({several(workload.budgets)}): Kubernetes refuses to evict such a pod", subject=subject,
                        observed=len(workload.budgets), threshold=1, unblocks="delete all of them but one")
         for budget in workload.strict_budgets:
-            yield fail("BudgetAllowsNothing", f"PodDisruptionBudget {budget} allows no disruption even while every pod of"
+            yield fail(BUDGET_ALLOWS_NOTHING, f"PodDisruptionBudget {budget} allows no disruption even while every pod of"
                        f" {subject} is healthy: no broker could be evicted", subject=f"PodDisruptionBudget {budget}",
                        unblocks="set its maxUnavailable to 1, without minAvailable")
         if not workload.budgets:
@@ -140,7 +152,7 @@ def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
         expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
         patch = json.dumps({"spec": {"selector": {"matchExpressions": expressions}}})
         subject = f"PodDisruptionBudget {budget}"
-        yield fail("SeveralBudgets", f"{subject} would select the controllers, beside the one that the migration makes for"
+        yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers, beside the one that the migration makes for"
                    " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
                    unblocks=f"kubectl --namespace {picture.namespace} patch poddisruptionbudget {budget} --type merge"
                    f" --patch '{patch}'")
@@ -155,7 +167,7 @@ def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
         name = f"StatefulSet {workload}"
         if kind in ("", "emptyDir"):
             where = "the container's own file system" if not kind else "an emptyDir"
-            yield fail("BrokerDataIsVolatile", f"{directory} of {name} lies on {where}: each eviction loses the broker's"
+            yield fail(BROKER_DATA_IS_VOLATILE, f"{directory} of {name} lies on {where}: each eviction loses the broker's"
                        " replicas", subject=name, observed=kind, threshold="persistentVolumeClaim",
                        unblocks="move log.dirs to a volume from a claim")
         elif kind == "hostPath":
@@ -170,16 +182,16 @@ def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
     classes = examined.storage_classes
     if isinstance(classes, Known):
         if wanted and wanted not in classes.value.existing:
-            yield fail("StorageClassMissing", f"storage class {wanted} of the controllers does not exist", subject=wanted,
+            yield fail(STORAGE_CLASS_MISSING, f"storage class {wanted} of the controllers does not exist", subject=wanted,
                        observed=several(sorted(classes.value.existing)) or "none", threshold=wanted,
                        unblocks="correct spec.controllers.storage.storageClassName, or create it")
         elif wanted is None and not classes.value.default:
-            yield fail("StorageClassMissing", "no storage class is the default, and spec.controllers.storage names none",
+            yield fail(STORAGE_CLASS_MISSING, "no storage class is the default, and spec.controllers.storage names none",
                        subject="storage class", observed=several(sorted(classes.value.existing)) or "none",
                        unblocks="name one in spec.controllers.storage.storageClassName")
         return
     if not classes.refused:
-        raise Unseen(unknown("NotObserved", classes.why, subject="storage classes"))
+        raise Unseen(unknown(NOT_OBSERVED, classes.why, subject="storage classes"))
     used = examined.classes_in_use
     if not (isinstance(used, Known) and wanted in used.value):
         there = several(sorted(used.value)) if isinstance(used, Known) and used.value else "none"
@@ -197,14 +209,14 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
         subject = f"StatefulSet {name}"
         if not isinstance(change, Known):
             if change.refused:
-                yield fail("ChangeRefused", f"the one change that the migration makes to {subject} is refused: {change.why}",
+                yield fail(CHANGE_REFUSED, f"the one change that the migration makes to {subject} is refused: {change.why}",
                            subject=subject, unblocks="have the policy or webhook allow it for Switchover's account")
             else:
-                yield unknown("NotObserved", change.why, subject=subject)
+                yield unknown(NOT_OBSERVED, change.why, subject=subject)
             continue
         changed = replace(workload, template=change.value.template, update_strategy=change.value.update_strategy)
         if undone := template.changed_back(changed, brokers, picture.new_image):
-            yield fail("ChangeUndone", f"admission undoes the change of {several(undone)} that the migration makes to"
+            yield fail(CHANGE_UNDONE, f"admission undoes the change of {several(undone)} that the migration makes to"
                        f" {subject}", subject=subject, observed=several(undone),
                        unblocks="have the mutating webhook leave that StatefulSet alone")
 

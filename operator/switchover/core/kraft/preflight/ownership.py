@@ -7,6 +7,7 @@ from switchover.core.gate import Verdict, fail, info, warn
 from switchover.core.kraft.facts import Workload
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, workloads
+from switchover.reasons.preflight_cluster import GITOPS_CONFLICT, OWNED_BY_ANOTHER_OPERATOR
 
 AUTOSCALER = "kube-controller-manager"
 """The manager that a HorizontalPodAutoscaler, also KEDA's, leaves on the scale subresource."""
@@ -16,7 +17,7 @@ def find_other_owners(picture: Picture) -> Iterator[Verdict]:
     for name, _, workload in workloads(picture):
         subject = f"StatefulSet {name}"
         if workload.owner:
-            yield fail("OwnedByAnotherOperator", f"StatefulSet {name} is kept by {workload.owner}, whose operator would put"
+            yield fail(OWNED_BY_ANOTHER_OPERATOR, f"StatefulSet {name} is kept by {workload.owner}, whose operator would put"
                        " every change of ours back", subject=subject, observed=workload.owner,
                        unblocks="let that operator migrate it, or take the StatefulSet out of its hands")
         if any(manager.subresource == "scale" and manager.name == AUTOSCALER for manager in workload.managers):
@@ -49,7 +50,7 @@ def _tool(workload: Workload, namespace: str) -> Iterator[Verdict]:
         yield info("GitOpsTolerates", f"{tool} owns StatefulSet {name}, and a mark on it says to leave it alone",
                    subject=subject, observed=tool.name)
     elif tool.name == gitops.FLUX:
-        yield fail("GitOpsConflict", f"{tool} owns StatefulSet {name} and would put mount, volume and update strategy back"
+        yield fail(GITOPS_CONFLICT, f"{tool} owns StatefulSet {name} and would put mount, volume and update strategy back"
                    " with its next reconciliation", subject=subject, observed=tool.name, unblocks=tool.tolerate)
     elif tool.reverts:
         yield warn("GitOpsOwned", f"{tool} owns StatefulSet {name}; unless told otherwise it puts mount, volume and update"

@@ -10,6 +10,11 @@ from switchover.core.kraft.examination import BrokerExamination
 from switchover.core.kraft.facts import KubernetesState, Workload, ZooKeeperState, ZooKeeperTopics
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
 
 NAMED = 5
 """How many culprits of one kind a finding names; it counts the others."""
@@ -31,21 +36,21 @@ def several(culprits: Iterable[object], at_most: int = NAMED) -> str:
 def kubernetes(picture: Picture) -> KubernetesState:
     state = picture.facts.kubernetes
     if not isinstance(state, Known):
-        raise Unseen(unknown("KubernetesUnknown", state.why, subject="Kubernetes"))
+        raise Unseen(unknown(KUBERNETES_UNKNOWN, state.why, subject="Kubernetes"))
     return state.value
 
 
 def zookeeper(picture: Picture) -> ZooKeeperState:
     state = picture.facts.zookeeper
     if not isinstance(state, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", state.why, subject="ZooKeeper"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper"))
     return state.value
 
 
 def topics(picture: Picture) -> ZooKeeperTopics:
     found = picture.facts.zookeeper_topics
     if not isinstance(found, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", found.why, subject="ZooKeeper"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, found.why, subject="ZooKeeper"))
     return found.value
 
 
@@ -53,7 +58,7 @@ def pods(picture: Picture) -> Mapping[str, int]:
     """Pod name -> broker id."""
     found = picture.broker_pods()
     if not isinstance(found, Known):
-        raise Unseen(unknown("BrokersNotIdentified", found.why))
+        raise Unseen(unknown(BROKERS_NOT_IDENTIFIED, found.why))
     return found.value
 
 
@@ -62,7 +67,7 @@ def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
     for broker_id in sorted(pods(picture).values()):
         told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(told, Known):
-            raise Unseen(unknown("BrokerSilent", told.why, subject=f"broker {broker_id}"))
+            raise Unseen(unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}"))
         yield broker_id, told.value
 
 
@@ -77,7 +82,7 @@ def workloads(picture: Picture) -> Iterator[tuple[str, BrokerSet, Workload]]:
     for name, brokers in picture.broker_sets.items():
         workload = state.brokers.get(name)
         if workload is None:
-            raise Unseen(unknown("NotObserved", f"StatefulSet {name} does not exist", subject=name))
+            raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name} does not exist", subject=name))
         yield name, brokers, workload
 
 
@@ -110,7 +115,7 @@ def configured(picture: Picture) -> Iterator[Configured]:
         try:
             container = container_of(workload.template, spec)
         except ContainerMissing as why:
-            raise Unseen(unknown("NotObserved", f"StatefulSet {name}: {why}", subject=name)) from None
+            raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name}: {why}", subject=name)) from None
         for pod, broker_id in sorted(brokers.items(), key=lambda item: item[1]):
             if pod.rpartition("-")[0] == name:
                 found = told[broker_id]

@@ -11,19 +11,22 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, kubernetes, workloads, zookeeper
 from switchover.core.kraft.rehearsal import job_name
 from switchover.core.observed import Known
+from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE
+from switchover.reasons.rollback import NO_CONTROLLER
+from switchover.reasons.walk import NOT_OBSERVED
 
 
 def find_znodes(picture: Picture) -> Iterator[Verdict]:
     state = zookeeper(picture)
     if state.migration is not None:
         told = "it is empty (KAFKA-19480)" if state.migration.empty else f"its offset is {state.migration.offset}"
-        yield fail("Residue", f"/migration exists in ZooKeeper, {told}: something is left of an earlier attempt",
+        yield fail(RESIDUE, f"/migration exists in ZooKeeper, {told}: something is left of an earlier attempt",
                    subject="/migration", unblocks="make sure that no KRaft controller runs, then delete /migration")
     if state.controller is None:
-        yield wait("NoController", "/controller does not exist: no broker is the controller", subject="/controller",
+        yield wait(NO_CONTROLLER, "/controller does not exist: no broker is the controller", subject="/controller",
                    unblocks="a broker becomes the controller")
     elif not state.controller.ephemeral:
-        yield fail("Residue", "/controller is not ephemeral: KRaft controllers claimed it in an earlier attempt",
+        yield fail(RESIDUE, "/controller is not ephemeral: KRaft controllers claimed it in an earlier attempt",
                    subject="/controller", observed=f"node {state.controller.node_id}",
                    unblocks="make sure that no KRaft controller runs, then delete /controller")
 
@@ -31,22 +34,22 @@ def find_znodes(picture: Picture) -> Iterator[Verdict]:
 def find_objects(picture: Picture) -> Iterator[Verdict]:
     state, name = kubernetes(picture), picture.spec.controllers.name
     if state.controllers is not None:
-        yield fail("Residue", f"StatefulSet {name} exists already", subject=f"StatefulSet {name}",
+        yield fail(RESIDUE, f"StatefulSet {name} exists already", subject=f"StatefulSet {name}",
                    unblocks="delete it with its volume claims, or choose another spec.controllers.name")
     if state.controller_claims:
-        yield fail("Residue", "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
+        yield fail(RESIDUE, "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
                    subject=f"claim {state.controller_claims[0]}",
                    unblocks=f"delete the claims {', '.join(state.controller_claims)}")
     reserved = picture.facts.examination.objects
     if not isinstance(reserved, Known):
-        raise Unseen(unknown("NotObserved", reserved.why, subject="objects with the controllers' names"))
+        raise Unseen(unknown(NOT_OBSERVED, reserved.why, subject="objects with the controllers' names"))
     own = {*(f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets), f"Job {job_name(picture.name)}"}
     for found, manager in sorted(reserved.value.items()):
         if found not in own:
-            yield fail("Residue", f"{found} exists already", subject=found,
+            yield fail(RESIDUE, f"{found} exists already", subject=found,
                        unblocks="delete it, or choose another spec.controllers.name")
         elif manager != names.MANAGER:
-            yield fail("NameTaken", f"{found} exists and is not Switchover's, which would write over it or have it replaced",
+            yield fail(NAME_TAKEN, f"{found} exists and is not Switchover's, which would write over it or have it replaced",
                        subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,
                        unblocks="rename or delete it")
 

@@ -6,6 +6,12 @@ from switchover.core.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, several
 from switchover.core.observed import Known, Observed
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
+from switchover.reasons.preflight_cluster import KAFKA_RIGHT_MISSING
+from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
 
 CLUSTER_OPERATIONS = ("DESCRIBE", "DESCRIBE_CONFIGS", "CLUSTER_ACTION")
 """On the cluster: quorum and log directories; settings; the metadata log (KafkaApis, ControllerApis)."""
@@ -28,21 +34,21 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
         **{f"group {name}": samples for name, samples in facts.groups.items()},
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):
-        raise Unseen(unknown("NotObserved", "nothing could be read yet"))
+        raise Unseen(unknown(NOT_OBSERVED, "nothing could be read yet"))
     refused: dict[str, list[str]] = {}
     for subject, reading in readings.items():
         if not isinstance(reading, Known) and reading.refused:
             refused.setdefault(reading.why, []).append(subject)
     for why, subjects in refused.items():
-        yield fail("ReadingRefused", why, subject=several(subjects), unblocks="give what the message asks for")
+        yield fail(READING_REFUSED, why, subject=several(subjects), unblocks="give what the message asks for")
 
 
 def find_missing_kubernetes_rights(picture: Picture) -> Iterator[Verdict]:
     missing = picture.facts.examination.missing_rights
     if not isinstance(missing, Known):
-        raise Unseen(unknown("NotObserved", missing.why, subject="our rights in Kubernetes"))
+        raise Unseen(unknown(NOT_OBSERVED, missing.why, subject="our rights in Kubernetes"))
     if missing.value:
-        yield fail("KubernetesRightMissing", f"this account may not {several(missing.value, 20)}",
+        yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {several(missing.value, 20)}",
                    subject=several(missing.value), observed=f"{len(missing.value)} rights are missing",
                    unblocks="install the chart's Role and RoleBinding in this namespace as they are; where its rbac.secrets"
                             " names any Secrets, name those of `write` that are missing")
@@ -50,12 +56,12 @@ def find_missing_kubernetes_rights(picture: Picture) -> Iterator[Verdict]:
 
 def find_missing_kafka_rights(picture: Picture) -> Iterator[Verdict]:
     if not picture.facts.examination.brokers:
-        raise Unseen(unknown("BrokerSilent", "no broker was asked what our user may do"))
+        raise Unseen(unknown(BROKER_SILENT, "no broker was asked what our user may do"))
     for broker_id, told in sorted(picture.facts.examination.brokers.items()):
         if not isinstance(told, Known):
-            yield unknown("BrokerSilent", told.why, subject=f"broker {broker_id}")
+            yield unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}")
         elif missing := [name for name in CLUSTER_OPERATIONS if name not in told.value.operations]:
-            yield fail("KafkaRightMissing", f"on broker {broker_id} our user may not {' or '.join(missing)} on the cluster",
+            yield fail(KAFKA_RIGHT_MISSING, f"on broker {broker_id} our user may not {' or '.join(missing)} on the cluster",
                        subject=f"broker {broker_id}", observed=", ".join(sorted(told.value.operations)) or "nothing",
                        threshold=", ".join(CLUSTER_OPERATIONS),
                        unblocks="make it a super user: until the copy the controllers know no ACLs, but super.users alone")
@@ -65,7 +71,7 @@ def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
     """Without these the way back from a claim would end half-way."""
     rights = picture.facts.examination.zookeeper_rights
     if not isinstance(rights, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", rights.why, subject="our rights in ZooKeeper"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, rights.why, subject="our rights in ZooKeeper"))
     for path, needed in NEEDED_ON.items():
         if needed in rights.value.granted.get(path, ()):
             continue
@@ -76,7 +82,7 @@ def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
             yield warn("ZooKeeperRightUnsure", f"{told}, unless an entry of scheme {several(schemes)} means us",
                        subject=path, observed=observed, threshold=needed, cure=cure)
         else:
-            yield fail("ZooKeeperRightMissing", told, subject=path, observed=observed, threshold=needed, unblocks=cure)
+            yield fail(ZOOKEEPER_RIGHT_MISSING, told, subject=path, observed=observed, threshold=needed, unblocks=cure)
 
 
 CHECKS = (

@@ -11,6 +11,13 @@ from switchover.core.kraft.listener import ScramRefused
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, configured, examined, kubernetes, several
 from switchover.core.observed import Known
+from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
+from switchover.reasons.preflight_cluster import (
+    CERTIFICATE_LACKS_NAMES,
+    CONTROLLERS_NOT_AUTHORIZED,
+    SCRAM_ON_CONTROLLERS,
+    WEAKER_CONTROLLERS,
+)
 
 
 def _secret(picture: Picture) -> str:
@@ -22,32 +29,32 @@ def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
     own, subject = picture.spec.controllers.listener, _secret(picture)
     credentials = kubernetes(picture).listener_credentials
     if isinstance(credentials, str):
-        yield fail("ListenerCredentialsUnusable", credentials, subject=subject,
+        yield fail(LISTENER_CREDENTIALS_UNUSABLE, credentials, subject=subject,
                    unblocks="create it, or correct spec.controllers.listener.credentialsRef")
         return
     try:
         if own.credentials_ref is not None:         # before a word is told of a Secret that is for something else
             servers = allowed_servers(own.credentials_ref.name, picture.namespace, credentials, KAFKA)
             if why_not := servers.why_not(controllers.addresses(picture.spec, picture.namespace).values()):
-                yield fail("ListenerCredentialsUnusable", why_not, subject=subject, unblocks="run that command")
+                yield fail(LISTENER_CREDENTIALS_UNUSABLE, why_not, subject=subject, unblocks="run that command")
                 return
         settings = listener.node_settings(own, credentials)
         check_encrypted(listener.client_properties(own, credentials), picture.spec.accepted_risks)
         if chain := credentials.get("ssl.keystore.certificate.chain") if own.security_protocol.endswith("SSL") else None:
             certificates.check_usable(chain, picture.now)
     except ScramRefused as why:
-        yield fail("ScramOnControllers", f"{subject}: {why}", subject=subject, observed=credentials["sasl.mechanism"],
+        yield fail(SCRAM_ON_CONTROLLERS, f"{subject}: {why}", subject=subject, observed=credentials["sasl.mechanism"],
                    threshold="PLAIN", unblocks="use PLAIN or client certificates on the controllers' listener; the brokers'"
                    " own listeners may keep SCRAM")
         return
     except Unusable as why:
-        yield fail("ListenerCredentialsUnusable", f"{subject}: {why}", subject=subject,
+        yield fail(LISTENER_CREDENTIALS_UNUSABLE, f"{subject}: {why}", subject=subject,
                    unblocks="correct that key of the Secret")
         return
     if chain and settings.get(_identification(own.name), "https"):
         hosts = [address.host for address in controllers.addresses(picture.spec, picture.namespace).values()]
         if missing := [host for host in hosts if not certificates.is_valid_for(chain, host)]:
-            yield fail("CertificateLacksNames", f"the certificate in {subject} does not name {several(missing)}: nodes would"
+            yield fail(CERTIFICATE_LACKS_NAMES, f"the certificate in {subject} does not name {several(missing)}: nodes would"
                        " not trust each other", subject=subject, observed=several(certificates.names(chain)),
                        threshold=f"*.{hosts[0].partition('.')[2]}",
                        unblocks="issue it for the names of all controllers' pods, as a wildcard or one by one")
@@ -84,7 +91,7 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     else:
         # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
         add = "" if principal == principals.ANONYMOUS else f"add {who} to super.users on every broker, or "
-        yield fail("ControllersNotAuthorized", f"{subject} has an authorizer and no super.users: {who}, as whom the nodes"
+        yield fail(CONTROLLERS_NOT_AUTHORIZED, f"{subject} has an authorizer and no super.users: {who}, as whom the nodes"
                    " meet on the controllers' listener, is none, and no broker could register",
                    subject="super.users", observed="not set", threshold=who,
                    unblocks=f"{add}secure the controllers' listener with credentials of a super user")
@@ -99,7 +106,7 @@ def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
     for broker_id, told in examined(picture):
         protocol, client_auth = _between_brokers(told.static_settings)
         if protocol not in {*SecurityProtocol}:
-            raise Unseen(unknown("SettingsUnknown", f"broker {broker_id} does not tell the security protocol of its"
+            raise Unseen(unknown(SETTINGS_UNKNOWN, f"broker {broker_id} does not tell the security protocol of its"
                                  " inter-broker listener", subject=f"broker {broker_id}"))
         if missing := _protection(protocol, client_auth) - ours:
             lacking[protocol] = missing
@@ -110,7 +117,7 @@ def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
         if accepted:
             yield warn("WeakerControllers", message, subject=subject, observed=own, threshold=protocol, cure=cure)
         else:
-            yield fail("WeakerControllers", message, subject=subject, observed=own, threshold=protocol,
+            yield fail(WEAKER_CONTROLLERS, message, subject=subject, observed=own, threshold=protocol,
                        unblocks=f"{cure}, or accept it by name: spec.acceptedRisks: [{AcceptedRisk.WEAKER_CONTROLLERS}]")
 
 

@@ -8,6 +8,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, kubernetes
 from switchover.core.windows import first_fit
 from switchover.core.within_window import START_SECONDS
+from switchover.reasons.walk import NO_WINDOW_FITS
 
 
 def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
@@ -22,7 +23,7 @@ def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
         return
     needed = longest.seconds + START_SECONDS
     if first_fit(windows, picture.now, needed) is None:
-        yield fail("NoWindowFits", f"{longest.step} needs {needed:.0f} s in one piece, and no window is open for so long",
+        yield fail(NO_WINDOW_FITS, f"{longest.step} needs {needed:.0f} s in one piece, and no window is open for so long",
                    subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s",
                    unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
 

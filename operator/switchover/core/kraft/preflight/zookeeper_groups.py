@@ -7,6 +7,7 @@ from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check
 from switchover.core.observed import Known
 from switchover.core.zookeeper_groups import ZooKeeperGroup
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 
 GROUPS_TOLD = 20
 
@@ -35,13 +36,13 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     """Warnings: there is time to move them until MoveBrokers, and a gate there."""
     groups = picture.facts.zookeeper_groups
     if not isinstance(groups, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", groups.why, subject="/consumers"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, groups.why, subject="/consumers"))
     for name, group in sorted(groups.value.items())[:GROUPS_TOLD]:
         yield warn("ZooKeeperGroup", f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
                    observed=f"{len(groups.value)} such groups", cure=cure(picture, name))
     idle = picture.facts.examination.idle_groups
     if not isinstance(idle, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", idle.why, subject="/consumers"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, idle.why, subject="/consumers"))
     window = picture.spec.gates.idle_group_seconds
     late = {name: picture.now - at for name, at in idle.value.commits.items()
             if picture.now - at <= window and name not in groups.value}

@@ -6,17 +6,18 @@ from switchover.api.consumer_group_migration import ContainerChange
 from switchover.core.gate import Verdict, fail, info
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.preflight.reading import check
+from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_IS_REPLACED
 
 
 def find_wrong_changes(picture: Picture) -> Iterator[Verdict]:
     for workload in picture.spec.workloads:
         if picture.replaces and workload.bridge is None:
-            yield fail("BridgeMissing", f"workload {workload.name} has no bridge: between old consumers and KafkaConsumers"
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge: between old consumers and KafkaConsumers"
                        " there must be migration-enabled ones", subject=workload.name,
                        unblocks="add a bridge: an image of the application on switchover[consumer]; or set"
                                 " spec.coordination.replace to Nothing where its pods are migration-enabled already")
         if not picture.replaces and (workload.bridge is not None or workload.template != ContainerChange()):
-            yield fail("NothingIsReplaced", f"workload {workload.name} has a change, and spec.coordination.replace is"
+            yield fail(NOTHING_IS_REPLACED, f"workload {workload.name} has a change, and spec.coordination.replace is"
                                             " Nothing",
                        subject=workload.name, unblocks="give it an empty template ({}) and no bridge, or replace All")
 

@@ -14,6 +14,24 @@ from switchover.core.groups.gates.read import samples
 from switchover.core.groups.picture import ORIGINAL, Picture
 from switchover.core.groups.preflight.reading import check
 from switchover.core.observed import Known
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.coordination import (
+    ALREADY_MOVED,
+    ASSIGNMENT_AMBIGUOUS,
+    ASSIGNMENT_NOT_UNDERSTOOD,
+    ASSIGNMENT_UNCLEAR,
+    ASSIGNOR_NOT_EAGER,
+    GROUP_EMPTY,
+    GROUP_TYPE_UNSUPPORTED,
+    KAFKA_CONSUMER_TOO_EARLY,
+    MALFORMED_REGISTRATION,
+    NOT_MIGRATION_ENABLED,
+    NOTHING_TO_CHANGE,
+    PATTERN_DIFFERS,
+    PATTERN_ESCAPED,
+    ZOOKEEPER_RIGHT_MISSING,
+)
+from switchover.reasons.members import GROUP_NOT_STABLE
 
 EAGER = ("range", "roundrobin")
 """What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
@@ -30,7 +48,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     members = members_in(picture)
     first = picture.consumer(ORIGINAL)
     for consumer_id, words, way in members.malformed:
-        yield fail("MalformedRegistration", words, subject=consumer_id, unblocks=way)
+        yield fail(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
     if first is Consumer.KAFKA:
         yield from _of_kafka(members)
     else:
@@ -40,48 +58,48 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
 def _of_zookeeper(picture: Picture, members: Members, first: Consumer | None) -> Iterator[Verdict]:
     group, world = members.kafka.name, members.world
     if not world.registrations and not world.malformed:
-        yield fail("GroupEmpty", f"no consumer of group {group} is registered below /consumers/{group}/ids", subject=group,
+        yield fail(GROUP_EMPTY, f"no consumer of group {group} is registered below /consumers/{group}/ids", subject=group,
                    observed=0, threshold="its members", unblocks="check spec.group, and that spec.zookeeper.connect has the"
                    " chroot that the consumers have; a group without members needs no migration: start the new pods")
         return
     if kafka := members.kafka_consumers:
-        yield fail("KafkaConsumerTooEarly", f"{kafka[0].client_id} at {kafka[0].host} is a member of Kafka's group {group},"
+        yield fail(KAFKA_CONSUMER_TOO_EARLY, f"{kafka[0].client_id} at {kafka[0].host} is a member of Kafka's group {group},"
                    " which old consumers know nothing of: each side owns every partition", subject=kafka[0].client_id,
                    observed=len(kafka), threshold=0, unblocks="stop it, or give it another group.id")
     others = sorted(members.enabled) if first is Consumer.OLD else world.old
     if others and first is Consumer.OLD:
-        yield fail("AlreadyMoved", f"{others[0]} is migration-enabled already", subject=others[0], observed=len(others),
+        yield fail(ALREADY_MOVED, f"{others[0]} is migration-enabled already", subject=others[0], observed=len(others),
                    threshold=0, unblocks="take them back first; or, if all are, set spec.coordination.replace to Nothing")
     elif others:
-        yield fail("NotMigrationEnabled", f"{others[0]} knows nothing of the migration, and nothing is to be replaced",
+        yield fail(NOT_MIGRATION_ENABLED, f"{others[0]} knows nothing of the migration, and nothing is to be replaced",
                    subject=others[0], observed=len(others), threshold=0,
                    unblocks="set spec.coordination.replace to All, with a bridge for every workload")
     wanted = Mode.KAFKA if picture.spec.coordination is not None and picture.spec.coordination.to == "Kafka" \
         else Mode.ZOOKEEPER
     if first is Consumer.ENABLED and (world.mode or Mode.ZOOKEEPER) is wanted:
-        yield fail("NothingToChange", f"the mode of group {group} is {wanted} already", subject=group, observed=wanted,
+        yield fail(NOTHING_TO_CHANGE, f"the mode of group {group} is {wanted} already", subject=group, observed=wanted,
                    unblocks="nothing to do: delete this migration")
 
 
 def _of_kafka(members: Members) -> Iterator[Verdict]:
     found, world = members.kafka, members.world
     if there := sorted({*world.registrations, *world.malformed, *members.enabled}):
-        yield fail("AlreadyMoved", f"{there[0]} is registered in ZooKeeper, where the group should have KafkaConsumers"
+        yield fail(ALREADY_MOVED, f"{there[0]} is registered in ZooKeeper, where the group should have KafkaConsumers"
                                    " alone",
                    subject=there[0], observed=len(there), threshold=0, unblocks="stop it")
     if not found.members:
-        yield fail("GroupEmpty", f"group {found.name} has no members in Kafka", subject=found.name, observed=found.state,
+        yield fail(GROUP_EMPTY, f"group {found.name} has no members in Kafka", subject=found.name, observed=found.state,
                    threshold=GroupState.STABLE, unblocks="check spec.group; a group without members needs no migration")
         return
     if found.type is not GroupType.CLASSIC:
-        yield fail("GroupTypeUnsupported", f"group {found.name} is of type {found.type}: migration-enabled consumers are"
+        yield fail(GROUP_TYPE_UNSUPPORTED, f"group {found.name} is of type {found.type}: migration-enabled consumers are"
                    " classic members", subject=found.name, observed=found.type, threshold=GroupType.CLASSIC,
                    unblocks="migrate it to the classic protocol first (spec.protocol.to: Classic)")
     elif found.state is not GroupState.STABLE:
-        yield wait("GroupNotStable", f"group {found.name} is {found.state}", subject=found.name, observed=found.state,
+        yield wait(GROUP_NOT_STABLE, f"group {found.name} is {found.state}", subject=found.name, observed=found.state,
                    threshold=GroupState.STABLE, unblocks="it settles")
     elif found.assignor not in EAGER:
-        yield fail("AssignorNotEager", f"group {found.name} uses {found.assignor}: migration-enabled consumers offer"
+        yield fail(ASSIGNOR_NOT_EAGER, f"group {found.name} uses {found.assignor}: migration-enabled consumers offer"
                    f" {' and '.join(EAGER)}", subject=found.assignor, observed=found.assignor, threshold=" or ".join(EAGER),
                    unblocks="migrate it to range first (spec.assignmentStrategy)")
 
@@ -92,11 +110,11 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
             continue
         pattern = next(iter(told.subscription), "")
         if "\\\\" in pattern:
-            yield fail("PatternEscaped", f"{consumer_id} subscribes by {pattern}: consumers of 1.0.1 and newer write a"
+            yield fail(PATTERN_ESCAPED, f"{consumer_id} subscribes by {pattern}: consumers of 1.0.1 and newer write a"
                        " backslash twice, and so match no topic (KAFKA-5631)", subject=consumer_id, observed=pattern,
                        unblocks="write the pattern without backslashes: [.] for a dot")
         elif differs_in_java(pattern):
-            yield fail("PatternDiffers", f"{consumer_id} subscribes by {pattern}: Java and Python may not match the same"
+            yield fail(PATTERN_DIFFERS, f"{consumer_id} subscribes by {pattern}: Java and Python may not match the same"
                        " topics by it, and members that disagree own nothing", subject=consumer_id, observed=pattern,
                        threshold="letters, digits, . _ - | * + ? []"
                                  " ()", unblocks="subscribe by name, or by a simpler pattern")
@@ -112,14 +130,14 @@ def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
         return
     agreeing = members.agreeing(told.assignment_strategy)
     if not agreeing:
-        yield wait("AssignmentNotUnderstood", f"who owns what in group {picture.spec.group} is not what"
+        yield wait(ASSIGNMENT_NOT_UNDERSTOOD, f"who owns what in group {picture.spec.group} is not what"
                    f" {told.assignment_strategy or 'any strategy of the old consumer'} makes of its members",
                    subject=picture.spec.group, observed=f"{len(members.world.owners)} owner nodes",
                    threshold=told.assignment_strategy or ", ".join(VARIANTS),
                    unblocks="the group settles; if it stays so: a consumer that gave up (restart it), members of different"
                             " strategies, of ≤ 0.11 and ≥ 1.0 with roundrobin, or a client that is not the Java one")
     elif len(agreeing) > 1:
-        yield fail("AssignmentUnclear", f"who owns what in group {picture.spec.group} is the same by {', '.join(agreeing)}",
+        yield fail(ASSIGNMENT_UNCLEAR, f"who owns what in group {picture.spec.group} is the same by {', '.join(agreeing)}",
                    subject=picture.spec.group, observed=", ".join(agreeing), threshold="one of them",
                    unblocks="name the members' strategy in spec.coordination.assignmentStrategy: Range unless they set"
                             " partition.assignment.strategy")
@@ -138,7 +156,7 @@ def _ambiguous(members: Members, told: str | None) -> Verdict | None:
             if told in (None, name):
                 members.world.intended(*variant)
     except Ambiguous as error:
-        return fail("AssignmentAmbiguous", f"roundrobin of group {members.kafka.name}: {error}", subject=members.kafka.name,
+        return fail(ASSIGNMENT_AMBIGUOUS, f"roundrobin of group {members.kafka.name}: {error}", subject=members.kafka.name,
                     unblocks="set partition.assignment.strategy to range on every old consumer")
     except Malformed:
         return None                                                   # a finding of its own
@@ -156,9 +174,9 @@ def find_different_subscriptions(picture: Picture) -> Iterator[Verdict]:
 def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
     missing = picture.facts.missing_zookeeper_rights
     if not isinstance(missing, Known):
-        raise Unseen(unknown("ZooKeeperUnknown", missing.why, subject=picture.spec.group))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, missing.why, subject=picture.spec.group))
     if missing.value:
-        yield fail("ZooKeeperRightMissing", f"our credentials for ZooKeeper lack {', '.join(missing.value[:5])}",
+        yield fail(ZOOKEEPER_RIGHT_MISSING, f"our credentials for ZooKeeper lack {', '.join(missing.value[:5])}",
                    subject=picture.spec.group, observed=f"{len(missing.value)} missing",
                    threshold="to write the mode znode and remove guards",
                    unblocks="give spec.zookeeper.credentialsRef a user that has them, or change the nodes' ACLs")

@@ -8,6 +8,16 @@ from switchover.core.groups.coordination.read import stores_of
 from switchover.core.groups.facts import StoreSample
 from switchover.core.groups.picture import ORIGINAL, Picture
 from switchover.core.groups.preflight.reading import check
+from switchover.reasons.coordination import (
+    KAFKA_OFFSETS_AHEAD,
+    NO_COMMIT_SEEN,
+    OFFSET_OUTSIDE_LOG,
+    OFFSETS_IN_BOTH,
+    OFFSETS_IN_KAFKA_ONLY,
+    STORES_WATCHED,
+    ZOOKEEPER_OFFSETS_AHEAD,
+)
+from switchover.reasons.members import OFFSETS_UNKNOWN
 
 
 def stores_in(picture: Picture) -> Sequence[StoreSample]:
@@ -34,25 +44,25 @@ def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
     group, wanted = picture.spec.group, picture.spec.gates.quiet_seconds
     stores = _watched(picture)
     if not stores:
-        raise Unseen(unknown("OffsetsUnknown", "no offset was read in this step yet", subject=group))
+        raise Unseen(unknown(OFFSETS_UNKNOWN, "no offset was read in this step yet", subject=group))
     watched = stores[-1].at - stores[0].at
     in_zookeeper, in_kafka = _moves(stores, "zookeeper"), _moves(stores, "kafka")
     if in_kafka and in_zookeeper:
-        yield fail("OffsetsInBoth", f"members of group {group} commit to Kafka and to ZooKeeper (offsets.storage=kafka with"
+        yield fail(OFFSETS_IN_BOTH, f"members of group {group} commit to Kafka and to ZooKeeper (offsets.storage=kafka with"
                    " dual.commit.enabled): both commits would fail, silently, as soon as a migration-enabled member joins",
                    subject=group, observed="both stores move", threshold="ZooKeeper's alone",
                    unblocks="set offsets.storage=zookeeper on every member: no offset in ZooKeeper is behind")
     elif in_kafka:
-        yield fail("OffsetsInKafkaOnly", f"members of group {group} commit to Kafka alone (offsets.storage=kafka,"
+        yield fail(OFFSETS_IN_KAFKA_ONLY, f"members of group {group} commit to Kafka alone (offsets.storage=kafka,"
                    " dual.commit.enabled=false)", subject=group, observed="Kafka's store moves",
                    threshold="ZooKeeper's alone",
                    unblocks="in this order: dual.commit.enabled=true on every member; wait until this says OffsetsInBoth;"
                             " then offsets.storage=zookeeper on every member. Straight to zookeeper they would begin anew")
     elif watched < wanted:
-        yield wait("StoresWatched", f"which store the members of group {group} commit to is watched", subject=group,
+        yield wait(STORES_WATCHED, f"which store the members of group {group} commit to is watched", subject=group,
                    observed=f"{watched:.0f} s", threshold=f"{wanted} s", unblocks="nothing to do: it ends by itself")
     elif not in_zookeeper and not _idle(stores[-1]):
-        yield wait("NoCommitSeen", f"members of group {group} have committed nothing in {watched:.0f} s although there are"
+        yield wait(NO_COMMIT_SEEN, f"members of group {group} have committed nothing in {watched:.0f} s although there are"
                    " records", subject=group, observed="no store moves", threshold="ZooKeeper's alone",
                    unblocks="they consume and commit; with auto.commit.interval.ms above 60 s raise gates.quietSeconds")
 
@@ -73,18 +83,18 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
         for store, committed, previous in (("ZooKeeper", found.zookeeper, before.zookeeper),
                                            ("Kafka", found.kafka, before.kafka)):
             if (previous is not None and previous > found.end) or (committed is not None and committed < before.start):
-                yield fail("OffsetOutsideLog", f"the offset of {partition} in {store} lies outside of its log",
+                yield fail(OFFSET_OUTSIDE_LOG, f"the offset of {partition} in {store} lies outside of its log",
                            subject=str(partition), observed=committed, threshold=f"{found.start} to {found.end}",
                            unblocks="a topic that was made anew, or a group that fell behind its retention: set or delete"
                                     f" the offset in {store} while nobody consumes")
         if left_over and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
-            yield fail("KafkaOffsetsAhead", f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
+            yield fail(KAFKA_OFFSETS_AHEAD, f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
                        " them would be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
                        unblocks="delete the group's offsets in Kafka now, while it has no member there:"
                                 f" kafka-consumer-groups.sh --delete-offsets --group {picture.spec.group} --topic"
                                 f" {partition.topic}")
         if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
-            yield fail("ZooKeeperOffsetsAhead", f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
+            yield fail(ZOOKEEPER_OFFSETS_AHEAD, f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
                        " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
                        unblocks=f"delete the znodes below /consumers/{picture.spec.group}/offsets/{partition.topic}")
 

@@ -1,0 +1,26 @@
+"""Verdicts for tests of what carries them, by the reason's name alone, which may be one that only tests give."""
+
+from typing import Any
+
+from switchover.core import gate
+from switchover.core.gate import Verdict
+from switchover.reasons import REASONS
+from switchover.reasons.reason import Reason, Subject, Urgency
+
+SUBJECT = Subject("tests", "Of tests", "switchover status NAME")
+
+
+def made(name: str) -> Reason:
+    return REASONS.get(name) or Reason(SUBJECT, name, Urgency.LOOK, "It is a test's.")
+
+
+def wait(reason: str, message: str, **words: Any) -> Verdict:
+    return gate.wait(made(reason), message, **words)
+
+
+def fail(reason: str, message: str, **words: Any) -> Verdict:
+    return gate.fail(made(reason), message, **words)
+
+
+def unknown(reason: str, message: str, **words: Any) -> Verdict:
+    return gate.unknown(made(reason), message, **words)
