@@ -189,7 +189,8 @@ def test_every_reason_leads_to_its_runbook():
 
 
 def test_runbooks_are_linked_below_the_address_that_the_operator_was_told():
-    waiting = waiting_of(judged(Lag=(wait("GroupLag", "behind"), NOW, False), Quorum=(wait("NoController", "none"), NOW, False)))
+    waiting = waiting_of(judged(
+        Lag=(wait("GroupLag", "behind"), NOW, False), Quorum=(wait("NoController", "none"), NOW, False)))
     written = KafkaMigrationStatus(waiting_for=waiting).manifest()
     assert [each["runbookURL"] for each in linked(written, "https://git.example.com/docs")["waitingFor"]] == [
         "https://git.example.com/docs/runbooks/lag.md#grouplag", "https://git.example.com/docs/runbooks/rollback.md#nocontroller"]

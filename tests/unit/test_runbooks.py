@@ -94,8 +94,8 @@ def test_a_reason_names_others_that_there_are() -> None:
 
 def test_on_a_terminal_a_link_is_the_name() -> None:
     told = explained(Reason(WALK, "Late", Urgency.LOOK, "See [GroupLag], [the lag][LagUnhealthy] and `a[0]`.", do="Wait."))
-    assert told == (f"# Late\n\nUrgency: {Urgency.LOOK}.\n\nSee GroupLag, the lag (LagUnhealthy) and `a[0]`.\n\n**Do**: Wait."
-                    "\n\n```\nswitchover status NAME\n```")
+    assert told == (f"# Late\n\nUrgency: {Urgency.LOOK}.\n\nSee GroupLag, the lag (LagUnhealthy) and `a[0]`.\n\n"
+                    "**Do**: Wait.\n\n```\nswitchover status NAME\n```")
 
 
 def listed(lines: Iterable[str]) -> list[str]:
