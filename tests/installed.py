@@ -20,10 +20,11 @@ class Installation:
     programs: Path
     directory: Path
 
-    def run(self, program: str, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, program: str, *arguments: str, stdin: str = "", **environment: str,
+            ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             (self.programs / program, *arguments), cwd=self.directory, env={"HOME": str(self.directory)} | environment,
-            capture_output=True, text=True, check=False)
+            input=stdin, capture_output=True, text=True, check=False)
 
 
 def built_wheel(directory: Path) -> Path:

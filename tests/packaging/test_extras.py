@@ -1,7 +1,9 @@
 """The wheel in environments of its own, with one extra each and nothing but locked packages: every command, every module."""
 
 import inspect
+import json
 import re
+import subprocess
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -69,12 +71,36 @@ def option(parameter: inspect.Parameter) -> Sequence[str]:
     return (f"--{parameter.name.replace('_', '-')}",) if is_option else ()
 
 
+EACH_COMMAND = """
+import contextlib, json, os, sys
+from switchover.cli.entry import main
+
+with contextlib.suppress(ImportError):
+    import switchover.cli.main
+for arguments in json.load(sys.stdin):
+    with open("stdout", "w+") as stdout, open("stderr", "w+") as stderr:
+        if (child := os.fork()) == 0:
+            os.dup2(stdout.fileno(), 1)
+            os.dup2(stderr.fileno(), 2)
+            sys.argv = ["switchover", *arguments]
+            main()
+            sys.exit()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        stdout.seek(0), stderr.seek(0)
+        print(json.dumps([status, stdout.read(), stderr.read()]))
+"""
+"""What the program does with each list of arguments, by line; what all commands import is imported once."""
+
+
 def test_every_command_works_or_says_which_extra_it_needs(installation: Installation) -> None:
     """It works: it did what it does, or it refused what it was given in words."""
     config = installation.directory / "pipeline.yaml"
     config.write_text("cluster: demo\nstore: /data\n")
-    for command, *arguments in invocations(config):
-        done = installation.run("switchover", command, *arguments)
+    commands = list(invocations(config))
+    did = installation.run("python", "-c", EACH_COMMAND, stdin=json.dumps(commands))
+    assert did.returncode == 0, did.stderr
+    for (command, *_), line in zip(commands, did.stdout.splitlines(), strict=True):
+        done = subprocess.CompletedProcess(command, *json.loads(line))
         extra = OF_COMMAND.get(command, "cli")
         needs = f"switchover {command} needs switchover[{extra}]: pip install 'switchover[{extra}]' "
         assert done.returncode in (0, 2), done
