@@ -209,6 +209,7 @@ async def everything(server: ApiServer) -> None:
         await asyncio.sleep(0.2)
     assert found is not None
     first, second = (found.pods[name] for name in sorted(found.pods))
+    await workloads.patch("v1", "Pod", first.name, [{"op": "test", "path": "/metadata/uid", "value": first.uid}])
     await workloads.evict(first.name, first.uid)
     await workloads.delete_pod(second.name, second.uid)
     await workloads.volume_claims({"app": "kafka"})

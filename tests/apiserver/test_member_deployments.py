@@ -18,7 +18,7 @@ from switchover.adapters.api_server import ApiServer
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.core.effects import Patch
-from switchover.core.groups import change
+from switchover.core.groups import autoscalers, change
 from switchover.core.groups import deployment as recipe
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.ports import Fenced
@@ -37,6 +37,8 @@ class Roll:
     most: int = TOTAL
     uids: set[str] = field(default_factory=set)
     """Of every pod that was ever seen."""
+    worth: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """Of each pod, as slots.py has it of the group; without it Kubernetes chooses."""
 
     async def look(self) -> MemberWorkload:
         found = await read(self.workloads)
@@ -60,11 +62,11 @@ class Roll:
         """As many pods of the template, and back at rest."""
         for _ in Patience(30).looks():
             found = await self.look()
-            effect = recipe.roll(found, moved, joined=True, in_place=in_place)
-            if effect is None and recipe.is_moved(found, moved) and (found.paused or not rest):
+            effects = recipe.roll(found, moved, joined=True, in_place=in_place, worth=self.worth)
+            if not effects and recipe.is_moved(found, moved) and (found.paused or not rest):
                 return found
-            if effect is not None:
-                with suppress(Fenced):
+            with suppress(Fenced):
+                for effect in effects:
                     await perform(self.workloads, effect)
             await asyncio.sleep(0.02)
         raise AssertionError(f"never {moved} moved: {await self.look()}")
@@ -75,7 +77,8 @@ class Roll:
             return (await self.look()).caught_up
 
         await until(caught_up, "its controller has acted on the last change")
-        await perform(self.workloads, recipe.roll(await self.look(), moved, joined=True, in_place=False))
+        for effect in recipe.roll(await self.look(), moved, joined=True, in_place=False, worth={}):
+            await perform(self.workloads, effect)
 
     async def restore(self) -> MemberWorkload:
         kept = change.original_manifest(self.original, "uid", 1, {})["data"]
@@ -228,7 +231,7 @@ async def test_no_change_goes_over_a_hold_that_somebody_took_off(roll: Roll) -> 
     before = await roll.move(2)
     path = roll.server.path("apps/v1", "Deployment", "orders")
     await roll.server.json_patch(path, [{"op": "replace", "path": "/spec/minReadySeconds", "value": 0}])
-    for stale in (recipe.roll(before, 4, joined=True, in_place=False),
+    for stale in (*recipe.roll(before, 4, joined=True, in_place=False, worth={}),
                   change.write(before, "app", roll.original.template, "as it was", *recipe.holding(before))):
         with pytest.raises(Fenced):
             await perform(roll.workloads, stale)
@@ -246,3 +249,117 @@ async def test_under_recreate_its_pods_go_batch_by_batch_as_well(server: ApiServ
     assert (after.update_strategy, after.min_ready) == ({"type": "Recreate"}, 3)
     assert (await roll.stands()).pods.keys() == end.pods.keys()
     assert roll.fewest == TOTAL
+
+
+async def test_the_pods_that_are_worth_the_least_leave_first_there_and_back(roll: Roll) -> None:
+    """All six run on one node and are of one age, and are named in an order that is none of theirs."""
+    names = sorted((await roll.look()).pods)
+    there = [names[each] for each in (4, 1, 5, 0, 3, 2)]
+    roll.worth = {name: (float(place), 10) for place, name in enumerate(there)}
+    await roll.write(wanted(roll))
+    for moved in (2, 4):
+        found = await roll.move(moved)
+        assert {*there[:moved]} == {*there} - found.pods.keys()
+    new = sorted(found.pods.keys() - {*there})
+    back = [new[each] for each in (2, 0, 3, 1)]
+    roll.worth |= {name: (0.0, place) for place, name in enumerate(back)}
+    await roll.write(roll.original.template)
+    found = await roll.move(4)
+    assert {*back[:2]} == {*back} - found.pods.keys()
+    assert not any(pod.cost for pod in found.pods.values()), "nobody who stays is marked"
+    await roll.move(6)
+    await roll.restore()
+
+
+async def test_marks_of_a_batch_that_is_turned_round_before_it_falls_are_taken_off(roll: Roll) -> None:
+    roll.worth = {name: (float(place), 1) for place, name in enumerate(sorted((await roll.look()).pods))}
+    await roll.write(wanted(roll))
+    marked: list[str] = []
+    for _ in Patience(30).looks():
+        found = await roll.look()
+        marked = [name for name, pod in found.pods.items() if pod.cost]
+        if marked:
+            break
+        with suppress(Fenced):
+            for effect in recipe.roll(found, 2, joined=True, in_place=False, worth=roll.worth):
+                await perform(roll.workloads, effect)
+        await asyncio.sleep(0.02)
+    assert sorted(marked) == sorted(roll.worth)[:2]
+    await roll.write(roll.original.template)
+    await roll.move(6, rest=False)
+    after = await roll.restore()
+    assert {*roll.worth} == {*after.pods}
+    assert not any(pod.cost for pod in after.pods.values())
+
+
+@pytest.mark.parametrize(("surge", "unavailable"), [("25%", "25%"), ("100%", "50%")])
+async def test_a_strategy_alone_that_somebody_sets_at_rest_is_set_again_and_no_pod_that_moved_is_lost(
+    roll: Roll, surge: str, unavailable: str
+) -> None:
+    await roll.write(wanted(roll))
+    await roll.move(2)
+    path = roll.server.path("apps/v1", "Deployment", "orders")
+    await roll.server.json_patch(path, [{"op": "replace", "path": "/spec/strategy/rollingUpdate",
+                                          "value": {"maxSurge": surge, "maxUnavailable": unavailable}}])
+
+    async def shared_out() -> bool:
+        found = await roll.look()
+        return found.caught_up and sum(found.sizes.values()) > TOTAL and len(found.pods) == sum(found.sizes.values())
+
+    await until(shared_out, "its surge is shared out among the ReplicaSets")
+    reset = await roll.look()
+    assert recipe.is_held(reset)
+    assert not recipe.is_shaped(reset)
+    assert recipe.roll(reset, 4, joined=True, in_place=False, worth={}) == (), "nothing before it is set again"
+    await perform(roll.workloads, recipe.hold_again(reset))
+    again = await roll.stands(1)
+    assert recipe.is_shaped(again)
+    assert again.sizes == reset.sizes, "no pod comes or goes for it"
+    await roll.move(4, rest=False)
+    await roll.move(6)
+    await roll.restore()
+    assert roll.fewest == TOTAL
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+async def test_a_deployment_that_keeps_no_old_replicasets_goes_there_and_back(
+    server: ApiServer, apply: Callable[..., None], limit: int
+) -> None:
+    workloads = KubernetesWorkloads(server, WallClock())
+    apply(deployment(TOTAL, revisionHistoryLimit=limit))
+    roll = Roll(server, workloads, await up(server, workloads))
+    await roll.write(wanted(roll))
+    for moved in (2, 6):
+        await roll.move(moved)
+    await roll.write(roll.original.template)
+    for back in (2, 6):
+        await roll.move(back)
+    after = await roll.restore()
+    assert (roll.revisions(after), roll.fewest, len(roll.uids)) == ((TOTAL, 0), TOTAL, 3 * TOTAL)
+
+
+async def test_an_autoscaler_that_is_woken_in_the_middle_keeps_the_shares_and_the_batches_go_on_once_it_is_put_right(
+    roll: Roll, apply: Callable[..., None], kubectl: Callable[..., Any], namespace: str
+) -> None:
+    """A real HorizontalPodAutoscaler, which needs no metrics to enforce its bounds; KEDA scales by one of its own."""
+    await roll.write(wanted(roll))
+    await roll.move(2)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "orders"}
+    apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "orders"},
+           "spec": {"scaleTargetRef": target, "minReplicas": 9, "maxReplicas": 9}})
+
+    async def scaled(count: int) -> bool:
+        found = await roll.look()
+        return found.caught_up and len(found.pods) == sum(found.sizes.values()) == count == found.replicas
+
+    await until(lambda: scaled(9), "woken, it scaled the Deployment", 60)
+    assert roll.revisions(await roll.look()) == (6, 3)
+    [woken] = (await roll.look()).autoscalers
+    await perform(roll.workloads, autoscalers.pause(woken))
+    kubectl("-n", namespace, "scale", "deployment/orders", "--replicas", str(TOTAL))
+    await until(lambda: scaled(TOTAL), "it has as many pods as by the record")
+    assert roll.revisions(await roll.stands()) == (4, 2), "and the autoscaler leaves it alone"
+    await roll.move(4)
+    await roll.move(6)
+    after = await roll.restore()
+    assert (roll.revisions(after), roll.fewest) == ((0, TOTAL), TOTAL)

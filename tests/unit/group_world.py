@@ -15,6 +15,7 @@ from switchover.core import names
 from switchover.core.effects import Apply, Create, DeletePod, Effect, Evict, Patch
 from switchover.core.groups.autoscalers import HPA
 from switchover.core.groups.facts import MemberProtocol
+from switchover.core.groups.leaving import COST
 from switchover.core.groups.stateful_set import partition_of
 from switchover.core.groups.workloads import Autoscaler, MemberPod, MemberWorkload
 from switchover.lag.group import TopicPartition
@@ -41,6 +42,7 @@ class Pod:
     ends: float | None = None
     restarts: int = 0
     member_id: str = ""
+    annotations: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -118,6 +120,10 @@ class World:
             case Patch(_, kind, name, operations, _, _) if kind == HPA:
                 assert self.autoscaler is not None
                 self.autoscaler = _patched(self.autoscaler, operations)
+            case Patch(_, "Pod", name, operations, _, _):
+                pod = next(each.pods[name] for each in self.workloads.values() if name in each.pods)
+                made = {"metadata": {"uid": pod.uid, "resourceVersion": "1", "annotations": pod.annotations}}
+                pod.annotations = _patched(made, operations)["metadata"]["annotations"]
             case Patch(_, kind, name, operations, _, subresource):
                 workload = self.workloads[name]
                 assert workload.made["kind"] == kind
@@ -198,8 +204,8 @@ class World:
         controller.tick(workload.spec, workload.revision)
         for revision, wanted in controller.sizes.items():
             current = [pod for pod in workload.alive if pod.revision == revision]
-            newest = sorted(current, key=lambda each: (not each.ready, each.born), reverse=True)
-            for pod in newest[: max(0, len(current) - wanted)]:
+            first = sorted(current, key=lambda each: (each.ready, int(each.annotations.get(COST, "0")), -each.born))
+            for pod in first[: max(0, len(current) - wanted)]:
                 self._end(pod)
             for _ in range(wanted - len(current)):
                 workload.count += 1
@@ -286,7 +292,8 @@ class World:
         return MemberPod(name=pod.name, uid=pod.uid, ips=frozenset({pod.ip}), node="node-0", ready=pod.ready,
                          terminating=pod.ends is not None, revision=pod.revision,
                          restarts=pod.restarts, trouble="CrashLoopBackOff" if crashes else "",
-                         started_at=None if crashes else pod.born)
+                         started_at=None if crashes else pod.born, resource_version="1", annotated=bool(pod.annotations),
+                         cost=pod.annotations.get(COST, ""))
 
 
 def _patched(made: dict[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -468,9 +468,10 @@ TAKEN: dict[str, dict[str, Any]] = {
 }
 
 
-def take_off(walk: Walk, taken: str) -> None:
+def write_over(walk: Walk, fields: dict[str, Any]) -> None:
+    """Fields of the Deployment's spec; None takes one out."""
     spec = walk.world.workloads["orders"].spec
-    for key, each in TAKEN[taken].items():
+    for key, each in fields.items():
         spec.pop(key, None)
         if each is not None:
             spec[key] = each
@@ -482,12 +483,34 @@ def test_a_deployment_is_held_again_also_while_a_step_waits_for_its_approval():
     walk.until(lambda: walk.position.step == "Rollout")
     for _ in range(3):
         walk.step()
-    take_off(walk, "all of it")
-    for _ in range(5):
+    write_over(walk, TAKEN["all of it"])
+    assert walk.step().judged["WorkloadsAreOurs"].verdict.reason == "DeploymentNotHeld", "told before the step is open, too"
+    for _ in range(4):
         walk.step()
     world = walk.world.workloads["orders"]
     assert world.spec["minReadySeconds"] == HOLD_SECONDS
     assert sum(pod.client["GROUP_PROTOCOL"] == "classic" for pod in world.alive) >= 1, "held again within a pass"
+
+
+OWN = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}}
+RESET = {"a strategy of shares": OWN, "shares, and no pause": {**OWN, "paused": None},
+         "Recreate": {"strategy": {"type": "Recreate"}},
+         "both numbers": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}}}
+
+
+@pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle"])
+@pytest.mark.parametrize("taken", RESET)
+def test_whoever_sets_the_strategy_alone_is_told_and_it_is_set_again(step, taken):
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
+        walk.position.batch is not None and walk.position.batch.proven)))
+    write_over(walk, RESET[taken])
+    decision = walk.step()
+    verdict = decision.judged["WorkloadsAreOurs"].verdict
+    assert verdict.reason == "StrategyReset"
+    assert verdict.observed.startswith(RESET[taken]["strategy"]["type"])
+    assert sorted(map(bool, walk.world.workloads["orders"].spec["strategy"]["rollingUpdate"].values())) == [False, True]
+    check_there(walk.until(), "Deployment")
 
 
 @pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle"])
@@ -496,7 +519,7 @@ def test_whoever_takes_the_hold_off_is_told_and_it_is_held_again(step, taken):
     walk = PLANS["Deployment"]()
     walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
         walk.position.batch is not None and walk.position.batch.proven)))
-    take_off(walk, taken)
+    write_over(walk, TAKEN[taken])
     decision = walk.step()
     assert decision.judged["WorkloadsAreOurs"].verdict.reason == "DeploymentNotHeld"
     assert walk.world.workloads["orders"].spec["minReadySeconds"] == HOLD_SECONDS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchover.core.groups import change, deployment
+from switchover.core.groups import change, deployment, leaving
 from switchover.core.groups.change import Unsupported
 from switchover.core.groups.workloads import MemberWorkload
 from unit.consumers import after, manifest, pod, pods, workload
@@ -18,6 +18,7 @@ from unit.deployment_controller import Controller
 
 OLD, NEW = "old", "new"
 HELD = deployment.HOLD_SECONDS
+WORTH = {f"{revision}-{born}": (float(born * 7 % 5), born) for revision in (OLD, NEW) for born in range(200)}
 
 
 def spec(surge: int | str, unavailable: int | str, **more: Any) -> dict[str, Any]:
@@ -37,8 +38,12 @@ class Paper:
         self.asked, self.floor = 0, 0
         self.made = manifest(replicas=total)
         self.made["spec"] |= {**spec("25%", "25%"), "replicas": total, "progressDeadlineSeconds": 600}
-        self.kept = change.original_manifest(self.seen(), "uid", 1, {})["data"]
         self.fewest, self.risen = total, 0
+        self.names: dict[str, list[str]] = {}
+        self.born = 0
+        self.marks: dict[str, dict[str, str]] = {}
+        self.left: list[str] = []
+        self.kept = change.original_manifest(self.seen(), "uid", 1, {})["data"]
         self.settle()
 
     def settle(self, ticks: int = 6) -> None:
@@ -51,12 +56,26 @@ class Paper:
             stay = min(self.floor, self.made["spec"]["replicas"] - self.asked)
             assert total - risen >= stay, "a predecessor left too early"
             self.risen = risen
+            self._choose()
+
+    def _choose(self) -> None:
+        """As ReplicaSets do: of each the lowest cost leaves first, then the youngest."""
+        for revision, size in self.controller.sizes.items():
+            here = self.names.setdefault(revision, [])
+            for _ in range(len(here) - size):
+                gone = min(reversed(here), key=lambda name: int(self.marks.get(name, {}).get(leaving.COST, "0")))
+                here.remove(gone)
+                self.left.append(gone)
+            while len(here) < size:
+                self.born += 1
+                here.append(f"{revision}-{self.born}")
 
     def seen(self) -> MemberWorkload:
         here = self.made["spec"]
         sizes = {revision: size for revision, size in self.controller.sizes.items() if size}
         newest = self.controller.sets.get(self.revision)
-        every = [pod(f"{revision}-{number}", revision) for revision, size in sizes.items() for number in range(size)]
+        every = [pod(name, revision, annotated=name in self.marks, cost=self.marks.get(name, {}).get(leaving.COST, ""))
+                 for revision, names in self.names.items() for name in names]
         available = 0 if newest is None else newest.available if newest.min_ready == here.get(
             "minReadySeconds", 0) else newest.size
         return workload(
@@ -64,8 +83,15 @@ class Paper:
             available=available, paused=here.get("paused", False), min_ready=here.get("minReadySeconds", 0),
             deadline=here.get("progressDeadlineSeconds"), update_strategy=deepcopy(here["strategy"]))
 
-    def perform(self, effect: Any, ticks: int = 6) -> None:
-        self.made = after(self.made, effect)
+    def perform(self, *effects: Any, ticks: int = 6) -> None:
+        for effect in effects:
+            if effect.kind == "Pod":
+                own = {"annotations": self.marks[effect.name]} if effect.name in self.marks else {}
+                here = {"metadata": {"uid": f"uid-{effect.name}", "resourceVersion": "", **own}}
+                found: Any = jsonpatch.apply_patch(here, [dict(each) for each in effect.operations])
+                self.marks[effect.name] = found["metadata"]["annotations"]
+            else:
+                self.made = after(self.made, effect)
         self.settle(ticks)
 
     def write(self, revision: str, ticks: int = 6) -> None:
@@ -83,11 +109,11 @@ class Paper:
     def moved(self, count: int, *, in_place: bool = False, ticks: int = 6) -> None:
         self.asked = max(self.asked, count)
         for _ in range(12):
-            effect = deployment.roll(self.seen(), count, joined=True, in_place=in_place)
-            if effect is None and deployment.is_moved(self.seen(), count):
+            effects = deployment.roll(self.seen(), count, joined=True, in_place=in_place, worth=WORTH)
+            if not effects and deployment.is_moved(self.seen(), count):
                 return
-            if effect is not None:
-                self.perform(effect, ticks)
+            if effects:
+                self.perform(*effects, ticks=ticks)
             else:
                 self.settle(1)
         raise AssertionError(f"never {count} moved: {self.controller.sizes} {self.made['spec']['strategy']}")
@@ -145,9 +171,10 @@ def test_batches_of_any_size_and_turns_anywhere_end_as_they_should(total, seed, 
             paper.write(goal, dice.randint(0, 3))
             continue
         done = min(total, done + dice.randint(1, total))
-        if dice.random() < .3 and (effect := deployment.roll(paper.seen(), done, joined=True, in_place=in_place)):
+        effects = deployment.roll(paper.seen(), done, joined=True, in_place=in_place, worth=WORTH)
+        if dice.random() < .3 and effects:
             paper.asked = max(paper.asked, done)
-            paper.perform(effect, dice.randint(0, 2))            # and is turned round, or dies, before it is done
+            paper.perform(*effects, ticks=dice.randint(0, 2))            # and is turned round, or dies, before it is done
         else:
             paper.moved(done, in_place=in_place, ticks=dice.randint(0, 6))
     paper.moved(total, in_place=in_place)
@@ -176,45 +203,108 @@ def test_nothing_falls_before_its_controller_has_counted_under_the_hold():
     paper.moved(2)
     paper.write(OLD, ticks=0)
     early = replace(paper.seen(), available=4)
-    assert deployment.roll(early, 4, joined=True, in_place=True) is None
-    assert deployment.roll(replace(early, available=0), 6, joined=True, in_place=True) is not None
+    assert deployment.roll(early, 4, joined=True, in_place=True, worth=WORTH) == ()
+    assert deployment.roll(replace(early, available=0), 6, joined=True, in_place=True, worth=WORTH)
 
 
 def test_pods_that_found_no_room_beside_the_others_start_in_their_place():
     """The rise was tried before spec.rollout.surge was set: its ReplicaSet wants pods that a quota forbids."""
     paper = Paper()
     paper.write(NEW)
-    paper.perform(deployment.roll(paper.seen(), 2, joined=True, in_place=False))
+    paper.perform(*deployment.roll(paper.seen(), 2, joined=True, in_place=False, worth=WORTH))
     without = replace(paper.seen(), pods={name: each for name, each in paper.seen().pods.items() if each.revision == OLD})
-    effect = deployment.roll(without, 2, joined=True, in_place=True)
+    [effect] = deployment.roll(without, 2, joined=True, in_place=True, worth={})
     assert str(effect) == "patch Deployment orders: 2 of 6 pods to its template"
-    assert deployment.roll(without, 2, joined=True, in_place=False) is None
+    assert deployment.roll(without, 2, joined=True, in_place=False, worth=WORTH) == ()
 
 
 def test_no_pod_leaves_before_whoever_follows_takes_part():
     paper = Paper()
     paper.write(NEW)
-    rise = deployment.roll(paper.seen(), 2, joined=True, in_place=False)
-    paper.perform(rise)
+    paper.perform(*deployment.roll(paper.seen(), 2, joined=True, in_place=False, worth=WORTH))
     assert paper.controller.sizes == {OLD: 6, NEW: 2}
-    assert deployment.roll(paper.seen(), 2, joined=False, in_place=False) is None
+    assert deployment.roll(paper.seen(), 2, joined=False, in_place=False, worth=WORTH) == ()
     ill = replace(paper.seen(), pods={name: replace(each, ready=each.revision == OLD)
                                       for name, each in paper.seen().pods.items()})
-    assert deployment.roll(ill, 2, joined=True, in_place=False) is None
+    assert deployment.roll(ill, 2, joined=True, in_place=False, worth=WORTH) == ()
 
 
 def test_whoever_takes_the_hold_off_fences_what_was_decided_before():
     paper = Paper()
     paper.write(NEW)
     paper.moved(2)
-    effect = deployment.roll(paper.seen(), 4, joined=True, in_place=False)
+    [effect] = deployment.roll(paper.seen(), 4, joined=True, in_place=False, worth=WORTH)
     paper.made["spec"]["minReadySeconds"] = 0
     with pytest.raises(jsonpatch.JsonPatchTestFailed):
         after(paper.made, effect)
-    assert deployment.roll(paper.seen(), 4, joined=True, in_place=False) is None, "not before it is held again"
+    assert deployment.roll(paper.seen(), 4, joined=True, in_place=False, worth=WORTH) == (), "not before it is held again"
     paper.perform(deployment.hold_again(paper.seen()))
     paper.moved(4)
     assert paper.controller.sizes == {OLD: 2, NEW: 4}
+
+
+# --- who leaves first ---------------------------------------------------------------------------------------------------
+
+
+def worth_the_least(names: Any) -> list[str]:
+    return sorted(names, key=WORTH.__getitem__)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_those_leave_first_whose_partitions_are_worth_the_least_there_and_back(in_place):
+    paper = Paper()
+    there = worth_the_least(paper.names[OLD])
+    paper.write(NEW)
+    paper.moved(2, in_place=in_place)
+    assert {*paper.left} == {*there[:2]}
+    paper.moved(4, in_place=in_place)
+    assert {*paper.left} == {*there[:4]}
+    back = worth_the_least(paper.names[NEW])
+    paper.write(OLD)
+    paper.moved(3, in_place=in_place)
+    assert {*paper.left} == {*there[:4], back[0]}
+    assert not any(pod.cost for pod in paper.seen().pods.values()), "nobody who stays is marked"
+
+
+def test_whoever_was_marked_and_stays_is_marked_no_longer():
+    paper = Paper()
+    paper.write(NEW)
+    for _ in range(2):                                          # the rise, and the marks
+        paper.perform(*deployment.roll(paper.seen(), 2, joined=True, in_place=False, worth=WORTH))
+    marked = [name for name, each in paper.seen().pods.items() if leaving.is_marked(each)]
+    assert marked == sorted(worth_the_least(paper.names[OLD])[:2])
+    paper.write(OLD)
+    paper.moved(6)
+    assert not any(pod.cost for pod in paper.seen().pods.values())
+    assert not {*marked} & {*paper.left}
+
+
+def test_those_that_are_not_ready_leave_anyway_and_are_not_chosen_beside():
+    paper = Paper()
+    paper.write(NEW)
+    paper.perform(*deployment.roll(paper.seen(), 2, joined=True, in_place=False, worth=WORTH))
+    seen = paper.seen()
+    ill = worth_the_least(paper.names[OLD])[-1]
+    seen = replace(seen, pods={**seen.pods, ill: replace(seen.pods[ill], ready=False)})
+    [mark] = deployment.roll(seen, 2, joined=True, in_place=False, worth=WORTH)
+    assert (mark.kind, mark.name) == ("Pod", worth_the_least(paper.names[OLD])[0])
+
+
+@pytest.mark.parametrize("costs", [{"old-1": "5"}, {"old-1": "-2147483647", "old-3": ""}])
+def test_whoever_has_costs_of_his_own_chooses_himself(costs):
+    paper = Paper()
+    paper.marks = {name: {leaving.COST: cost} if cost else {} for name, cost in costs.items()}
+    paper.write(NEW)
+    paper.moved(4)
+    assert paper.marks == {name: {leaving.COST: cost} if cost else {} for name, cost in costs.items()}
+
+
+def test_where_nobody_can_tell_what_they_are_worth_kubernetes_chooses():
+    paper = Paper()
+    paper.write(NEW)
+    paper.perform(*deployment.roll(paper.seen(), 2, joined=True, in_place=False, worth={}))
+    [fall] = deployment.roll(paper.seen(), 2, joined=True, in_place=False, worth={"old-1": (0.0, 1)})
+    assert fall.kind == "Deployment"
 
 
 # --- what cannot be rolled ----------------------------------------------------------------------------------------------

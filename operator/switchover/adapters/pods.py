@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from switchover.core.addresses import canonical
+from switchover.core.groups.leaving import COST
 from switchover.core.groups.workloads import MemberPod
 from switchover.core.jobs import JobRun, JobState
 from switchover.core.kraft import disks, reach
@@ -56,7 +57,7 @@ def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
     """A pod of the API as a fact about a group's members."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
-    labels = metadata.get("labels") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return MemberPod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -68,6 +69,9 @@ def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
         restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
         trouble=_trouble(status, conditions),
         started_at=_started_at(status),
+        resource_version=metadata.get("resourceVersion", ""),
+        annotated=bool(annotations),
+        cost=annotations.get(COST, ""),
     )
 
 

@@ -42,7 +42,7 @@ GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("core.strimzi.io", "strimzipodsets"): ("get",),
     ("apps", "controllerrevisions"): ("get", "create", "patch"),
     ("batch", "jobs"): ("get", "create"),
-    ("", "pods"): ("list", "delete"),
+    ("", "pods"): ("list", "patch", "delete"),
     ("", "pods/eviction"): ("create",),
     ("", "persistentvolumeclaims"): ("list",),
     ("", "configmaps"): ("get",),

@@ -214,8 +214,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(step.rests_on, picture):
         judge.all_open(told, picture)
         return at, (), ""
-    if effects := keeps(picture):
-        judge.all_open(told, picture)
+    if effects := keeps(picture):                      # what others undid is told by the gates of the open step
+        judge.all_open((*told, *leg.watch) if at.opened is None else told, picture)
         return at, effects, ""
     if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
         return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"

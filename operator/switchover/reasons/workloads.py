@@ -164,6 +164,22 @@ TEMPLATE_NOT_BROUGHT = Reason(
        "ServiceAccount. The command in `unblocks` names those, and has Helm keep them when an upgrade does not "
        "render them any more. With another tool, prune none of them.")
 
+STRATEGY_RESET = Reason(
+    SUBJECT, "StrategyReset", Urgency.NOW,
+    meaning="Somebody set the `strategy` of a Deployment whose pods are being moved, and left it held. Held, a "
+            "Deployment starts as many pods as its `maxSurge` says and lets as many go as its `maxUnavailable` says: "
+            "the sum of the two is how many were moved beside the batch, at most. While it is paused no pod leaves "
+            "for it; of another `maxSurge` a share of pods of each template starts. Switchover sets the strategy "
+            "again in the same pass, and moves no pod until it is set.",
+    look="The message names who wrote it last, and `observed` what it was. `kubectl get deployment NAME --output "
+         "yaml --show-managed-fields`; `kubectl describe deployment NAME | grep ReplicaSet`.",
+    do="Stop what sets it again and again: run what `unblocks` gives, or leave `strategy`, `minReadySeconds`, "
+       "`progressDeadlineSeconds` and `paused` out of the manifest ([which "
+       "fields](../gitops.md#a-deployment-of-consumers-meanwhile)). HandOver and the rollback give them their own "
+       "values again. Pods that are too many go with the next batch. Those that Kubernetes has moved on its own are "
+       "of this migration's template, and are judged with the next batch; if the group is ill, `switchover rollback "
+       "cgmig/NAME`.")
+
 TEMPLATE_NOT_HELD = Reason(
     SUBJECT, "TemplateNotHeld", Urgency.NOW,
     meaning="Brokers are to be rolled to a template of the user's own, one by one, and the StatefulSet has an "

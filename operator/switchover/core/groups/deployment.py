@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from switchover.core.effects import Patch
+from switchover.core.groups import leaving
 from switchover.core.groups.change import Unsupported, as_read, patch, unchanged
 from switchover.core.groups.workloads import MemberWorkload
 
@@ -66,6 +67,12 @@ def _host_ports(pod: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def is_held(workload: MemberWorkload) -> bool:
     """No pod of the template counts as available, however long it runs."""
     return workload.min_ready == HOLD_SECONDS
+
+
+def is_shaped(workload: MemberWorkload) -> bool:
+    """Whether its strategy is one of this migration's: pods rise, or their predecessors fall, by numbers and never both."""
+    shape = (workload.update_strategy.get("rollingUpdate") or {}).values()
+    return all(isinstance(each, int) for each in shape) and sorted(map(bool, shape)) == [False, True]
 
 
 def earlier(workload: MemberWorkload) -> int:
@@ -118,44 +125,62 @@ def holding(workload: MemberWorkload) -> Operations:
 
 
 def hold_again(workload: MemberWorkload) -> Patch:
-    """After somebody has taken the hold off: nobody leaves from now on."""
-    again = _seconds() if workload.paused else _shape(workload, surge=max(1, _surplus(workload)), unavailable=0)
+    """After somebody has taken the hold off, or given it another strategy: nobody leaves from now on.
+
+    A paused one stays so. Of its strategy only as much is said as leaves it the pods that it has: what would not would be
+    shared out among the ReplicaSets.
+    """
+    surplus = _surplus(workload)
+    if not workload.paused:
+        again = _shape(workload, surge=max(1, surplus), unavailable=0)
+    elif is_shaped(workload):
+        again = _seconds()
+    else:
+        again = _shape(workload, surge=surplus, unavailable=int(not surplus), paused=True)
     return patch(workload, [unchanged(workload), *again], "no pod replaced for now")
 
 
-def roll(workload: MemberWorkload, moved: int, *, joined: bool, in_place: bool) -> Patch | None:
-    """The next change that makes `moved` pods be of the template as it is now; None while something is awaited, or nothing
+def roll(workload: MemberWorkload, moved: int, *, joined: bool, in_place: bool, worth: leaving.Worth) -> tuple[Patch, ...]:
+    """The next changes that make `moved` pods be of the template as it is now; none while something is awaited, or nothing
     is left to do.
 
-    `joined`: the pods of the template that are Ready take part in the group, so that their predecessors may leave.
+    `joined`: the pods of the template that are Ready take part in the group, so that their predecessors may leave: first
+    those that are `worth` the least.
     """
-    if not (workload.caught_up and is_held(workload)):
-        return None
+    if not (workload.caught_up and is_held(workload) and is_shaped(workload)):
+        return ()
     total = workload.replicas
+    have_left = earlier(workload) <= total - moved and len(_predecessors(workload)) <= total - moved
+    if spared := leaving.spared(workload, all_left=have_left):
+        return spared
     if in_place and (risen(workload) < moved or earlier(workload) > total - moved):
-        return _fall(workload, moved)
+        return _fall(workload, moved, worth)
     if risen(workload) < moved:
         rise = max(1, moved - (total - earlier(workload)))
         return _reshaped(workload, rise, 0, f"{moved} of {total} pods of its template started")
     if len(workload.ready()) < moved or not joined:
-        return None
+        return ()
     if earlier(workload) > total - moved:
-        return _fall(workload, moved)
-    at_rest = risen(workload) == moved and len(_predecessors(workload)) <= total - moved
+        return _fall(workload, moved, worth)
+    at_rest = risen(workload) == moved and have_left
     if workload.paused or not at_rest:                  # a pause with too many pods would take some of them away
-        return None
-    return patch(workload, [unchanged(workload), _still_held(), _paused()], "no pod replaced for now")
+        return ()
+    if _surge(workload):                                # and one with a surge that is not used up would add some
+        return _fall(workload, moved, worth)
+    return (patch(workload, [unchanged(workload), _still_held(), _paused()], "no pod replaced for now"),)
 
 
-def fall(workload: MemberWorkload, moved: int) -> Patch | None:
-    """The predecessors of `moved` pods leave, Ready or not; None where they have, or while it is too early."""
-    return None if earlier(workload) <= workload.replicas - moved else _fall(workload, moved)
+def fall(workload: MemberWorkload, moved: int) -> tuple[Patch, ...]:
+    """The predecessors of `moved` pods leave, Ready or not; nothing where they have, or while it is too early."""
+    return () if earlier(workload) <= workload.replicas - moved else _fall(workload, moved, {})
 
 
-def _fall(workload: MemberWorkload, moved: int) -> Patch | None:
+def _fall(workload: MemberWorkload, moved: int, worth: leaving.Worth) -> tuple[Patch, ...]:
     if workload.available:                              # what counts as available would let others fall in its place
-        return None
-    return _reshaped(workload, 0, moved, f"{moved} of {workload.replicas} pods to its template")
+        return ()
+    leave = earlier(workload) - (workload.replicas - moved)
+    return leaving.chosen(workload, leave, worth) or _reshaped(
+        workload, 0, moved, f"{moved} of {workload.replicas} pods to its template")
 
 
 def restore(workload: MemberWorkload, kept: Mapping[str, Any]) -> Patch:
@@ -185,11 +210,15 @@ def _surplus(workload: MemberWorkload) -> int:
     return max(0, sum(workload.sizes.values()) - workload.replicas)
 
 
-def _reshaped(workload: MemberWorkload, surge: int, unavailable: int, purpose: str) -> Patch | None:
+def _surge(workload: MemberWorkload) -> int:
+    return int(workload.update_strategy["rollingUpdate"]["maxSurge"])
+
+
+def _reshaped(workload: MemberWorkload, surge: int, unavailable: int, purpose: str) -> tuple[Patch, ...]:
     if workload.update_strategy == _strategy(surge, unavailable) and not workload.paused:
-        return None
+        return ()
     operations = [unchanged(workload), _still_held(), *_shape(workload, surge=surge, unavailable=unavailable)]
-    return patch(workload, operations, purpose)
+    return (patch(workload, operations, purpose),)
 
 
 def _shape(workload: MemberWorkload, *, surge: int, unavailable: int, paused: bool = False) -> Operations:

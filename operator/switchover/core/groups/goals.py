@@ -8,7 +8,7 @@ from switchover.api.status import Direction
 from switchover.core import names
 from switchover.core.effects import Apply, Effect
 from switchover.core.gate import Verdict, passed, unknown, wait
-from switchover.core.groups import autoscalers, change, deployment, stateful_set
+from switchover.core.groups import autoscalers, change, deployment, leaving, stateful_set
 from switchover.core.groups.picture import ORIGINAL, TARGET, Fleet, Picture
 from switchover.core.groups.replicas import scale
 from switchover.core.groups.workloads import MemberWorkload
@@ -65,14 +65,26 @@ def kept(picture: Picture) -> tuple[Effect, ...]:
 
 
 def held(picture: Picture) -> tuple[Effect, ...]:
-    """Each Deployment whose template or pods are not as they were is held: nobody leaves, whoever took that off."""
+    """Each Deployment whose template or pods are not as they were is held, by a strategy of this migration's: nobody leaves,
+    whoever changed that.
+    """
     return tuple(deployment.hold_again(source) for workload, source in _sources(picture)
-                 if source.claimed_by == picture.uid and is_let_go(picture, workload, source))
+                 if source.claimed_by == picture.uid and (
+                     is_let_go(picture, workload, source) or is_reset(picture, workload, source)))
 
 
 def is_let_go(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
     """A Deployment that is in the middle, and whose own settings would roll it on."""
-    if workload.kind is not WorkloadKind.DEPLOYMENT or deployment.is_held(source) or source.replicas == 0:
+    return _in_the_middle(picture, workload, source) and not deployment.is_held(source)
+
+
+def is_reset(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
+    """One that is in the middle and held, and whose strategy would let other pods rise or fall than the batch's."""
+    return _in_the_middle(picture, workload, source) and deployment.is_held(source) and not deployment.is_shaped(source)
+
+
+def _in_the_middle(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
+    if workload.kind is not WorkloadKind.DEPLOYMENT or source.replicas == 0:
         return False
     if picture.template(workload.name, ORIGINAL) is None or not picture.rolls:
         return False
@@ -80,7 +92,9 @@ def is_let_go(picture: Picture, workload: Workload, source: MemberWorkload) -> b
 
 
 def release(picture: Picture) -> tuple[Effect, ...]:
-    """Workloads roll by their own settings, autoscalers are as they were, and the claims are taken off: in this order."""
+    """No pod is marked, workloads roll by their own settings, autoscalers are as they were, and the claims are taken off: in
+    this order.
+    """
     fleet = _fleet(picture)
     effects: list[Effect] = []
     for workload, source in _sources(picture):
@@ -93,7 +107,9 @@ def release(picture: Picture) -> tuple[Effect, ...]:
             continue
         resumed = [again for each in source.autoscalers if autoscalers.is_kept(each, kept)
                    and (again := autoscalers.resume(each, kept["autoscalers"][str(each)])) is not None]
-        if not _rolls_by_itself(source, kept):
+        if spared := leaving.spared(source):
+            effects += spared
+        elif not _rolls_by_itself(source, kept):
             effects += _own_settings(source, kept)
         elif resumed:
             effects += resumed

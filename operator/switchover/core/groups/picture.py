@@ -36,6 +36,7 @@ from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.core.policy import NOTHING_MORE, Policy
 from switchover.core.position import Position
 from switchover.lag.baseline import WeeklyBaseline
+from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
@@ -250,6 +251,15 @@ class Picture:
         """With coordination: the members of Kafka's group in a pod that ZooKeeper does not know."""
         found = self.members.value.kafka_consumers if isinstance(self.members, Known) else ()
         return [member for member in self.members_of(pod) if member in found]
+
+    def owned_by(self, pod: MemberPod) -> frozenset[TopicPartition]:
+        """The partitions of whatever consumes in a pod; none while nobody tells whose they are."""
+        if self.spec.coordination is None:
+            return frozenset().union(*(member.assigned for member in self.members_of(pod)))
+        if not isinstance(self.members, Known):
+            return frozenset()
+        names = {*self.members.value.by_pod.get(pod.name, ()), *(each.member_id for each in self.kafka_consumers_of(pod))}
+        return frozenset(each for each, owners in self.members.value.owners.items() if names & {*owners})
 
     def strangers(self) -> tuple[Member, ...]:
         """Members that run in no pod of the managed workloads. A static one that has left runs nowhere."""

@@ -1,18 +1,20 @@
 """Slots in a rollout: how each is seen and assigned, how many go together, and in which order."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.core.effects import DeletePod, Effect, Evict
-from switchover.core.groups import deployment, stateful_set
+from switchover.core.groups import deployment, leaving, stateful_set
 from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
 from switchover.core.rollout import BatchSize, Sight
+from switchover.lag.group import TopicPartition
 
 
 def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:
@@ -124,15 +126,29 @@ def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
         return
     if workload.kind is WorkloadKind.STATEFUL_SET:
         yield from _by_partition(picture, workload.name, source.value)
-    elif picture.live_mode(workload.name) == picture.moved_to and (effect := deployment.roll(
+    elif picture.live_mode(workload.name) == picture.moved_to:
+        yield from deployment.roll(
             source.value, picture.assigned(workload.name, picture.moved_to), joined=_have_joined(picture, source.value),
-            in_place=picture.in_place)) is not None:
-        yield effect
+            in_place=picture.in_place, worth=_worth(picture, source.value))
 
 
 def _have_joined(picture: Picture, source: MemberWorkload) -> bool:
     pods = (source.pods[name] for name in source.ready())
     return all(picture.takes_part(pod, picture.moved_to) for pod in pods)
+
+
+def _worth(picture: Picture, source: MemberWorkload) -> leaving.Worth:
+    """What each pod's partitions had not committed, summed up over all sweeps that are known, and how many they are. One on
+    which nobody has committed counts for more than any. Nothing while the coordinator tells of no partition whose it is.
+    """
+    owned = {pod.name: picture.owned_by(pod) for pod in source.pods.values()}
+    if not isinstance(picture.facts.samples, Known) or not any(owned.values()):
+        return {}
+    waiting: dict[TopicPartition, float] = defaultdict(float)
+    for sample in picture.facts.samples.value:
+        for partition, (committed, end) in sample.offsets.items():
+            waiting[partition] += math.inf if committed is None and end else end - (committed or 0)
+    return {pod: (sum(waiting[each] for each in partitions), len(partitions)) for pod, partitions in owned.items()}
 
 
 def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterator[Effect]:

@@ -27,6 +27,9 @@ class MemberPod:
     restarts: int                     # of all its containers
     trouble: str
     started_at: float | None          # seconds since the epoch; None while a container does not run
+    resource_version: str = ""
+    annotated: bool = False           # it has any annotation at all
+    cost: str = ""                    # its annotation by which a Deployment's controller chooses who leaves (leaving.py)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,6 @@ def _stopped(picture: Picture) -> tuple[Effect, ...]:
             continue
         if picture.live_mode(workload.name) != ORIGINAL:
             effects += goals.template(ORIGINAL)(picture)
-        elif (left := deployment.fall(source.value, source.value.replicas)) is not None:
-            effects.append(left)
+        else:
+            effects += deployment.fall(source.value, source.value.replicas)
     return tuple(effects)

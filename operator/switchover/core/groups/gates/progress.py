@@ -44,8 +44,7 @@ def check_progressed(picture: Picture) -> Verdict:
         return group
     if isinstance(fleet, Verdict):
         return fleet
-    owned = {pod.name: frozenset().union(*(member.assigned for member in picture.members_of(pod)))
-             for _, mode, pod in picture.pods() if mode == picture.moved_to}
+    owned = {pod.name: picture.owned_by(pod) for _, mode, pod in picture.pods() if mode == picture.moved_to}
     return progressed(found, group.epoch, owned)
 
 

@@ -17,6 +17,7 @@ from switchover.reasons.workloads import (
     NOT_RELEASED,
     REPLICAS_CHANGED,
     REVERTED_BY_GITOPS,
+    STRATEGY_RESET,
     WORKLOAD_MISSING,
 )
 
@@ -36,6 +37,8 @@ def check_ours(picture: Picture) -> Verdict:
             return _reverted(picture, source.value, tuple(f"{field} of {workload.container}" for field in change.FIELDS))
         if goals.is_let_go(picture, workload, source.value):
             return _let_go(picture, source.value)
+        if goals.is_reset(picture, workload, source.value):
+            return _reset(picture, source.value)
         if source.value.replicas != (total := len(picture.slots(workload.name))):
             return _not_as_many(picture, source.value, total)
         for each in source.value.autoscalers:
@@ -80,6 +83,16 @@ def _let_go(picture: Picture, source: MemberWorkload) -> Verdict:
     return wait(DEPLOYMENT_NOT_HELD, f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
                 " all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
                 threshold=deployment.HOLD_SECONDS,
+                unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
+
+
+def _reset(picture: Picture, source: MemberWorkload) -> Verdict:
+    """It is given back in the same pass, where the batch goes on from."""
+    who, stop = _written_by(picture, source, ("strategy",))
+    shape = source.update_strategy.get("rollingUpdate") or {}
+    told = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
+    return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods beside the batch could rise or fall by it, so it"
+                " is set again", subject=source.name, observed=told, threshold="maxSurge or maxUnavailable, the other 0",
                 unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
 
 
