@@ -1,7 +1,9 @@
 """12 members on 60 partitions change their protocol by a plain rolling update, and by Switchover in batches of two and of
-four; then a migration is rolled back with six of them moved: all in one run.
+four, from members that hand over partitions one by one, and rolled back with six of them moved: all in one run, or those
+named.
 
-python -m demo_groups.measure (what it printed is in docs/measurements.md). Needs what `make images-groups` builds.
+python -m demo_groups.measure two four cooperative back (what it printed is in docs/measurements.md). Needs what
+`make images-groups` builds.
 """
 
 import json
@@ -9,8 +11,9 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,27 +45,39 @@ class Roll:
     rebalances: int
 
 
-def main() -> int:
-    """0 when the oracle finds no fault in all of it."""
+def main(wanted: Sequence[str]) -> int:
+    """0 when the oracle finds no fault in all of it. Interrupted, it judges the rolls that have ended."""
+    if unknown := {*wanted} - {"two", "four", "cooperative", "back"}:
+        print(f"measure: no such roll: {', '.join(unknown)}", file=sys.stderr)
+        return 2
     screen = Screen(Console())
     cluster = bring_up(images=world.images())
     world.remove(cluster)
     world.deploy(cluster, screen.say, world.LARGE)
     migration.install_operator(cluster)
     time.sleep(CALM_SECONDS)
+
     def told(story: stories.Story, *each: Callable[[Mapping[str, Any]], None]) -> None:
         follow(cluster, story, screen.say, *each)
 
-    rolls = [
-        _measured(cluster, "plain, to consumer", lambda: _plain(cluster, "consumer")),
-        _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
-        _measured(cluster, "Switchover, batches of 2", lambda: told(stories.PROTOCOL_UPGRADE)),
-        _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
-        _measured(cluster, "Switchover, batches of 4", lambda: told(_upgrade("byfours", 4))),
-        _measured(cluster, "plain, to classic", lambda: _plain(cluster, "classic")),
-        _measured(cluster, "Switchover, rolled back with 6 moved", lambda: told(
-            replace(_upgrade("rolledback", 4), end="RolledBack"), _turn(cluster, 6))),
-    ]
+    by_file = _upgrade("rolledback", 4)
+    back = replace(by_file, end="RolledBack", spec={**by_file.spec, "workloads": [stories.BY_FILE]})
+    moves: Mapping[str, tuple[str, str, Callable[[], None]]] = {
+        "two": ("Switchover, batches of 2", "", lambda: told(stories.PROTOCOL_UPGRADE)),
+        "four": ("Switchover, batches of 4", "", lambda: told(_upgrade("byfours", 4))),
+        "cooperative": ("Switchover, batches of 4, from cooperative-sticky", "cooperative-sticky",
+                        lambda: told(_upgrade("fromcooperative", 4))),
+        "back": ("Switchover, by a file, rolled back with 6 moved", "", lambda: told(back, _turn(cluster, 6))),
+    }
+    rolls = list[Roll]()
+    try:
+        rolls.append(_measured(cluster, "plain, to consumer", lambda: _plain(cluster, "consumer")))
+        for name, assignor, move in (moves[each] for each in wanted or moves):
+            rolls.append(_measured(cluster, f"plain, to classic {assignor}".rstrip(), partial(
+                _plain, cluster, "classic", assignor)))
+            rolls.append(_measured(cluster, name, move))
+    except KeyboardInterrupt:
+        screen.say("interrupted: the rolls that have ended are judged")
     world.stop_traffic(cluster)
     histories.collect(cluster, DIRECTORY)
     report = histories.judge(DIRECTORY, GROUP, PARTITIONS)
@@ -84,8 +99,9 @@ def main() -> int:
 def _upgrade(name: str, pods: int) -> stories.Story:
     """The demo's, in batches of so many after its canary of two."""
     rollout = {"steps": [{"pods": 2, "bakeSeconds": 10}, {"pods": pods, "bakeSeconds": 5}]}
+    change = stories.workload(GROUP, {"GROUP_PROTOCOL": "consumer", "ASSIGNOR": ""})
     upgrade = stories.PROTOCOL_UPGRADE
-    return replace(upgrade, name=name, spec={**upgrade.spec, "rollout": rollout})
+    return replace(upgrade, name=name, spec={**upgrade.spec, "rollout": rollout, "workloads": [change]})
 
 
 def _turn(cluster: Cluster, moved: int) -> Callable[[Mapping[str, Any]], None]:
@@ -108,11 +124,11 @@ def _measured(cluster: Cluster, name: str, roll: Callable[[], object]) -> Roll:
     return Roll(name, start, time.time(), sum(len(REBALANCED.findall(log)) for log in logged))
 
 
-def _plain(cluster: Cluster, protocol: str) -> None:
+def _plain(cluster: Cluster, protocol: str, assignor: str = "") -> None:
     """What anybody would do without us: a quarter more pods and a quarter fewer, judged by Ready alone."""
-    cluster.kubectl("set", "env", f"deployment/{GROUP}", f"GROUP_PROTOCOL={protocol}")
+    cluster.kubectl("set", "env", f"deployment/{GROUP}", f"GROUP_PROTOCOL={protocol}", f"ASSIGNOR={assignor}")
     cluster.kubectl("rollout", "status", f"deployment/{GROUP}", timeout=300)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -52,6 +52,9 @@ def workload(name: str, template: Mapping[str, str], bridge: Mapping[str, str] |
     return item
 
 
+BY_FILE = {"name": "orders", "kind": "Deployment", "container": "member", "template": {
+    "patch": "spec: {volumes: [{name: settings, configMap: {name: orders-settings-consumer}}]}"}}
+"""An item of spec.workloads by which another ConfigMap is mounted, whose file says the protocol."""
 STALLED_CANARY = Story(
     "stalledCanary", "a canary with a bad build, which stalls on one partition", "orders",
     {"protocol": {"to": "Consumer"}, **TURNS_BACK,

@@ -7,7 +7,10 @@ import pytest
 from demo_groups import histories, stories
 from demo_groups.follow import Told, is_over
 from demo_groups.summary import NAMES, Summary
+from member.settings import Settings, in_force
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.consumer_group_migration import ContainerChange as Change
+from switchover.core.groups.change import changed
 from unit.group_story import Story
 
 EVERY = (stories.PROTOCOL_UPGRADE, stories.REFUSED_CANARY, stories.STALLED_CANARY, stories.ASSIGNMENT_STRATEGY,
@@ -19,6 +22,21 @@ def test_a_story_is_a_resource_that_the_models_take(story):
     migration = ConsumerGroupMigration.model_validate(story.manifest())
     assert migration.spec.group == migration.spec.workloads[0].name
     assert ("Canary" in migration.spec.holds) is (story.before_canary is not None)
+
+
+def test_the_file_that_a_patch_mounts_counts_before_the_variables(tmp_path):
+    change = Change.model_validate(stories.BY_FILE["template"])
+    template = {"spec": {"containers": [{"name": "member"}], "volumes": [
+        {"name": "settings", "configMap": {"name": "orders-settings", "optional": True}}]}}
+    assert changed(template, "member", change)["spec"]["volumes"][0]["configMap"]["name"] == "orders-settings-consumer"
+    environment = {"GROUP_PROTOCOL": "classic", "GROUP": "orders", "SETTINGS": str(tmp_path / "settings")}
+    assert Settings.of(in_force(environment)).protocol == "classic", "a file that need not be there"
+    (tmp_path / "settings").write_text("GROUP_PROTOCOL=consumer\n\n")
+    settings = Settings.of(in_force(environment))
+    assert (settings.protocol, settings.group) == ("consumer", "orders")
+    (tmp_path / "settings").write_text("GROUP_PROTOCOL consumer\n")
+    with pytest.raises(ValueError, match="not NAME=value: 'GROUP_PROTOCOL consumer'"):
+        in_force(environment)
 
 
 def test_the_summary_has_every_story_of_the_demo():

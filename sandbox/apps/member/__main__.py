@@ -10,11 +10,11 @@ from confluent_kafka import Consumer
 
 from history.recorder import Recorder, opened
 from member.membership import Membership, OutOfTheGroup
-from member.settings import Settings
+from member.settings import Settings, in_force
 
 
 def main() -> int:
-    settings = Settings.of(os.environ)
+    settings = Settings.of(in_force(os.environ))
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

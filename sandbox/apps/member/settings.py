@@ -1,12 +1,27 @@
-"""The settings of a member, from its environment."""
+"""The settings of a member, from its environment and from a file that counts before it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaError
 
 from member.faults import Faults
+
+
+def in_force(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables, and before them those that the file named by SETTINGS has, one a line, NAME=value; it need not exist.
+
+    Raises ValueError for a line that is neither that nor empty.
+    """
+    named = environment.get("SETTINGS")
+    if not named or not (file := Path(named)).exists():
+        return environment
+    pairs = [line.partition("=") for line in file.read_text().splitlines() if line.strip()]
+    if wrong := [name for name, separator, _ in pairs if not separator]:
+        raise ValueError(f"{named}: not NAME=value: {wrong[0]!r}")
+    return {**environment, **{name.strip(): value.strip() for name, _, value in pairs}}
 
 
 @dataclass(frozen=True, slots=True)
