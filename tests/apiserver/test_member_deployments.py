@@ -363,3 +363,44 @@ async def test_an_autoscaler_that_is_woken_in_the_middle_keeps_the_shares_and_th
     await roll.move(6)
     after = await roll.restore()
     assert (roll.revisions(after), roll.fewest) == ((0, TOTAL), TOTAL)
+
+
+async def test_pods_that_a_drain_evicts_come_back_in_their_own_revision_and_the_batch_goes_on(roll: Roll) -> None:
+    """At rest, in the middle of a rise, and one that was chosen to leave."""
+    async def evicted(*names: str) -> None:
+        here = (await roll.look()).pods
+        for name in names:
+            await roll.workloads.evict(name, here[name].uid)
+
+        async def again() -> bool:
+            found = await roll.look()
+            ready = [name for name, pod in found.pods.items() if pod.ready]
+            return not {*names} & {*found.pods} and len(ready) == sum(found.sizes.values())
+
+        await until(again, f"others are Ready in place of {', '.join(names)}")
+
+    def of(found: MemberWorkload, own: bool) -> list[str]:
+        return sorted(name for name, pod in found.pods.items() if (pod.revision == roll.original.update_revision) is own)
+
+    await roll.write(wanted(roll))
+    there = await roll.move(2)
+    await evicted(*of(there, True)[:2], of(there, False)[0])
+    assert roll.revisions(await roll.stands(1)) == (4, 2)
+    await roll.rise(4)
+    for _ in Patience(30).looks():
+        risen = await roll.look()
+        if len(of(risen, False)) == 4 and len(risen.ready()) == 4:
+            break
+        await asyncio.sleep(0.1)
+    await evicted(of(risen, True)[0], of(risen, False)[0])
+    assert roll.revisions(await roll.stands(1)) == (4, 4)
+    chosen = of(await roll.look(), True)
+    roll.worth = {name: (float(place), 1) for place, name in enumerate(chosen)}
+    for mark in recipe.roll(await roll.look(), 4, joined=True, in_place=False, worth=roll.worth):
+        await perform(roll.workloads, mark)
+    assert [name for name, pod in (await roll.look()).pods.items() if pod.cost] == chosen[:2]
+    await evicted(chosen[0])
+    assert roll.revisions(await roll.move(4)) == (2, 4)
+    await roll.move(6)
+    after = await roll.restore()
+    assert (roll.revisions(after), roll.most) == ((0, TOTAL), TOTAL + 2)
