@@ -373,6 +373,12 @@ def let_go(by: str) -> Callable[[Picture], Picture]:
     return with_source(min_ready=0, managers=(Manager(by, "Apply", "", NOW - 1, frozenset({"strategy"})),))
 
 
+def reset_by(by: str) -> Callable[[Picture], Picture]:
+    """Somebody gave it another strategy alone."""
+    return with_source(update_strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}},
+                       managers=(Manager(by, "Apply", "", NOW - 1, frozenset({"strategy"})),))
+
+
 KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-replicas": "3"})
 VPA = scaler(kind="VerticalPodAutoscaler", settings={})
 
@@ -559,6 +565,8 @@ FINDINGS = [
         FAIL, "RevertedByGitOps", "Deployment orders", "no helm upgrade of shop before HandOver, and then only with"),
     Finding("WorkloadsAreOurs", "its hold taken off", let_go("argocd-controller"), WAIT, "DeploymentNotHeld", "orders",
             "leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it"),
+    Finding("WorkloadsAreOurs", "another strategy, and still held", reset_by("argocd-controller"), WAIT, "StrategyReset",
+            "orders", "leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it"),
     Finding("WorkloadsAreOurs", "scaled away", with_source(replicas=3), FAIL, "ReplicasChanged", "orders",
             "kubectl --namespace shop scale deployment orders --replicas 6"),
     Finding("WorkloadsAreOurs", "scaled up, with old pods that nobody would move", with_source(replicas=7), FAIL,

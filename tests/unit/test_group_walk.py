@@ -492,8 +492,8 @@ def test_a_deployment_is_held_again_also_while_a_step_waits_for_its_approval():
     assert sum(pod.client["GROUP_PROTOCOL"] == "classic" for pod in world.alive) >= 1, "held again within a pass"
 
 
-OWN = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}}
-RESET = {"a strategy of shares": OWN, "shares, and no pause": {**OWN, "paused": None},
+SHARES = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}}
+RESET = {"a strategy of shares": SHARES, "shares, and no pause": {**SHARES, "paused": None},
          "Recreate": {"strategy": {"type": "Recreate"}},
          "both numbers": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}}}
 

@@ -1,18 +1,22 @@
 """Slots: which pod fills one, and how far the partition of a StatefulSet may go down."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from switchover.core.groups import slots, stateful_set
+from switchover.core.groups import leaving, slots, stateful_set
+from switchover.core.groups.facts import GroupSample
 from switchover.core.groups.picture import TARGET, Picture
 from switchover.core.groups.workloads import MemberPod
-from switchover.core.observed import Unknown
+from switchover.core.observed import Known, Unknown
 from switchover.core.rollout import Sight
 from unit.group_pictures import (
     BRIDGED,
     CLASSIC,
     NOW,
+    PARTITIONS,
+    PODS,
     mixed,
     moment,
     of_stateful_set,
@@ -88,10 +92,44 @@ def test_no_old_pod_of_a_deployment_leaves_while_the_new_ones_are_no_members():
     pods = {**here.pods, **old("orders-6", "10.0.1.6"), **old("orders-7", "10.0.1.7")}
     rising = with_source(pods=pods, sizes={earlier: 6, here.update_revision: 2}, paused=False,
                          update_strategy=surge)(mixed())
-    (effect,) = slots.assign(rising)
+    assert [str(mark) for mark in slots.assign(rising)] == [
+        f"patch Pod {name}: among the first to leave" for name in ("orders-6", "orders-7")], "they are no members yet"
+    marked = {name: replace(each, cost=leaving.FIRST) if name in ("orders-6", "orders-7") else each
+              for name, each in pods.items()}
+    (effect,) = slots.assign(with_source(pods=marked)(rising))
     assert str(effect) == "patch Deployment orders: 2 of 6 pods to its template"
     assert slots.assign(with_member(4, host="10.9.9.9")(rising)) == ()
     assert slots.assign(with_fact(rising, "group", Unknown("no answer"))) == ()
+
+
+def falling(behind: Mapping[int, int | None]) -> Picture:
+    """Two of the four old pods are to leave; what each partition of a pod, by its number, has not committed. None: nothing
+    was ever committed there.
+    """
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
+    here, earlier = source(mixed()), revision_of(template())
+    lags = {each: behind.get(each.partition % PODS, 0) for each in PARTITIONS}
+    offsets = {each: (None, 100) if lag is None else (100, 100 + lag) for each, lag in lags.items()}
+    sample = GroupSample(NOW, 1, offsets)
+    rising = with_source(sizes={earlier: 6, here.update_revision: 2}, paused=False, update_strategy=surge)(mixed())
+    return with_fact(rising, "samples", Known((sample, sample), NOW))
+
+
+@pytest.mark.parametrize(("behind", "chosen"), [
+    ({0: 5, 1: 1, 2: 9, 3: 0}, ["orders-3", "orders-1"]),
+    ({0: 5, 1: 1, 2: 9, 3: None}, ["orders-1", "orders-0"]),
+    ({0: 1, 1: 1, 2: 0, 3: 0}, ["orders-2", "orders-3"])])
+def test_those_are_chosen_whose_partitions_have_the_least_that_is_not_committed(behind, chosen):
+    assert [mark.name for mark in slots.assign(falling(behind))] == chosen
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda picture: with_fact(picture, "samples", Unknown("no answer")),
+    lambda picture: with_fact(picture, "group", Known(replace(picture.facts.group.value, members=tuple(
+        replace(each, assigned=frozenset()) for each in picture.facts.group.value.members)), NOW))])
+def test_while_nobody_can_tell_what_pods_are_worth_none_is_chosen(spoil):
+    (effect,) = slots.assign(spoil(falling({0: 5})))
+    assert effect.kind == "Deployment"
 
 
 # --- how many -----------------------------------------------------------------------------------------------------------
