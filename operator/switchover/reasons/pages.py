@@ -26,5 +26,11 @@ def pages() -> dict[str, str]:
 
 def explained(reason: Reason) -> str:
     """A reason without a page of its own, to be read on a terminal."""
-    return f"# {reason.name}\n\n" + REFERENCE.sub(
-        lambda found: found[1] if found[2] is None else f"{found[1]} ({found[2]})", reason.text)
+    return f"# {reason.name}\n\n{REFERENCE.sub(_by_name, reason.text)}"
+
+
+def _by_name(found: re.Match[str]) -> str:
+    words, name = found.groups()
+    if (name or words) not in REASONS:
+        return found[0]
+    return words if name is None else f"{words} ({name})"
