@@ -13,7 +13,17 @@ from apiserver.examples import REFUSED, Refused, Resource, documented, documente
 from switchover.api.conditions import ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
 from switchover.api.plan_preview import LINES_SHOWN, PlanPreview
-from switchover.api.status import AcceptedApproval, Finding, GateStreak, Progress, StepRecord, Transition, WaitingFor
+from switchover.api.status import (
+    AcceptedApproval,
+    Answer,
+    Evidence,
+    Finding,
+    GateStreak,
+    Progress,
+    StepRecord,
+    Transition,
+    WaitingFor,
+)
 
 GROUP, VERSION = "switchover.dev", "v1alpha1"
 PLURALS = {"KafkaMigration": "kafkamigrations", "ConsumerGroupMigration": "consumergroupmigrations"}
@@ -245,6 +255,9 @@ def test_a_status_of_the_largest_size_fits(resources):
         nodes=[{"name": f"kafka-{number}", "assigned": "B", "observed": "B"} for number in range(1000)],
         waiting_for=[full.waiting_for[0].evolve(message=text, unblocks=text)] * 20,
         history=[full.history[0].evolve(message=text)] * 50,
+        evidence=[Evidence(name=f"Step{number}", message=text, gates=[
+            Answer(name=f"Gate{gate}", time=NOW, verdict="Pass", message=text, observed=text, threshold=text)
+            for gate in range(64)]) for number in range(4)],
         findings=[full.findings[0].evolve(message=text, cure=text)] * 100,
     )
     assert len(resources.write_status(created, status.manifest())["status"]["nodes"]) == 1000

@@ -18,8 +18,10 @@ from switchover.core.kraft.on_record import nodes_of, records_of
 from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
 from switchover.core.status import (
+    ANSWERS_KEPT,
     HISTORY_KEPT,
     column_of,
+    evidence_of,
     findings_of,
     history_of,
     linked,
@@ -291,3 +293,47 @@ def test_a_pass_without_a_move_leaves_no_history():
 ], ids=lambda item: item if isinstance(item, str) else "")
 def test_history_names_places(at, place):
     assert history_of((), AT, at, "moved", NOW)[0].to == place
+
+
+# --- evidence -----------------------------------------------------------------------------------------------------------
+
+BEFORE, ENTERED = Position(step="Move", entered=NOW), Position(step="Finalize", entered=NOW)
+BEGUN = replace(ENTERED, opened=NOW + 20)
+FINAL = frozenset({"Finalize"})
+
+
+def passing(*gates: str, count: int = 0) -> dict[str, Judgement]:
+    names = (*gates, *(f"Gate{number}" for number in range(count)))
+    return {name: Judgement(name, passed(f"{name} says {'x' * 2000}"), Streak(Outcome.PASS, NOW - 60, 3), True, False)
+            for name in names}
+
+
+def test_what_the_gates_said_before_a_final_step_is_kept_of_its_entry_and_its_beginning():
+    entered = evidence_of((), BEFORE, ENTERED, passing("Soaked", "DualWrite"), FINAL, "Move done", NOW)
+    waits = evidence_of(entered, ENTERED, ENTERED, passing("DualWrite"), FINAL, "", NOW + 10)
+    assert waits == entered
+    (told,) = evidence_of(waits, ENTERED, BEGUN, passing("DualWrite", "AllKRaft"), FINAL, "Finalize begins", NOW + 20)
+    assert [(each.name, each.time.timestamp() - NOW) for each in told.gates] == [
+        ("DualWrite", 20), ("Soaked", 0), ("AllKRaft", 20)]
+    assert (entered[0].begin_time, told.begin_time.timestamp(), told.message) == (None, NOW + 20, "Finalize begins")
+    assert evidence_of((told,), BEGUN, BEGUN, passing("Finalized"), FINAL, "", NOW + 30) == (told,)
+
+
+def test_a_step_that_waits_again_has_no_beginning_in_the_evidence():
+    begun = evidence_of((), ENTERED, BEGUN, passing("DualWrite"), FINAL, "Finalize begins", NOW + 20)
+    (told,) = evidence_of(begun, BEGUN, ENTERED, passing("RecordHolds"), FINAL, "Finalize waits again", NOW + 30)
+    assert (told.begin_time, told.message) == (None, "")
+
+
+def test_a_step_that_can_be_taken_back_leaves_no_evidence_and_neither_does_the_way_back():
+    assert evidence_of((), BEFORE, ENTERED, passing("Soaked"), frozenset(), "Move done", NOW) == ()
+    back = replace(ENTERED, direction=Direction.BACKWARD)
+    assert evidence_of((), BEFORE, back, passing("Soaked"), FINAL, "", NOW) == ()
+
+
+def test_evidence_is_bounded():
+    status = KafkaMigrationStatus(evidence=evidence_of(
+        (), BEFORE, ENTERED, passing(count=ANSWERS_KEPT + 9), FINAL, "", NOW))
+    (told,) = KafkaMigrationStatus.model_validate(json.loads(json.dumps(status.manifest()))).evidence
+    assert len(told.gates) == ANSWERS_KEPT
+    assert {len(each.message) for each in told.gates} == {256}

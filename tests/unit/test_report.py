@@ -18,6 +18,7 @@ from switchover.cli.report import LISTS, Report, report_of
 from switchover.cli.report_page import LEAST, WIDTH, html, json_of, markdown, rows, split
 from switchover.cli.reporting import WRITERS, form_of, into_file
 from switchover.cli.timeline import Stage
+from switchover.core.kraft.plan import PLAN
 from switchover.ports import Refused
 from unit.told_walks import GIVEN, NAMES, SPENT, told_walk
 
@@ -59,27 +60,52 @@ def test_a_batch_tells_what_moved_when_it_was_proven_and_when_it_had_baked() -> 
     assert all(moved.start < each.start < each.proven < each.end <= moved.end for each in moved.batches)
 
 
-def test_the_evidence_of_what_cannot_be_taken_back_is_what_was_said_right_before() -> None:
-    (act,) = reported("cluster done").irreversible
-    assert (act.step, act.begun) == ("Finalize", True)
-    assert [each.message for each in act.evidence][1] == "Soak done"
-    assert act.evidence[-1].message == (
-        "Finalize begins; approved by alice@example.org (CHG-1182); backups skipped: a cluster on paper")
-    assert [each.step for each in act.approvals] == ["Finalize"]
+def test_the_evidence_of_what_cannot_be_taken_back_is_what_every_gate_said_before_it() -> None:
+    found = reported("cluster done")
+    finalize, *others = found.irreversible
+    assert [(each.step, each.begun) for each in found.irreversible] == [
+        ("Finalize", True), ("HandOver", True), ("ReleaseZooKeeper", True)]
+    assert finalize.move == "Finalize begins; approved by alice@example.org (CHG-1182); backups skipped: a cluster on paper"
+    answers = {each.gate: each for each in finalize.answers}
+    entry = {gate.name for step in PLAN.steps if step.name == "Finalize" for gate in step.forward.enter}
+    assert entry <= answers.keys()
+    assert {each.verdict for each in finalize.answers} == {"Pass"}
+    assert (answers["Soaked"].message, answers["DualWrite"].message) == ("soaked", "lag 0, 0.0 s old")
+    assert answers["Soaked"].time < answers["DualWrite"].time, "the one ended the step before, the other let this one begin"
+    assert [each.message for each in finalize.moves][1:] == ["Soak done", finalize.move]
+    assert [each.step for each in finalize.approvals] == ["Finalize"]
+    assert all(each.answers for each in others)
+    for text in (html(found), markdown(found)):
+        assert "leader 3001, epoch 7, all voters at the high watermark" in text
 
 
-def test_evidence_that_the_history_has_no_more_is_unknown() -> None:
+def test_evidence_outlasts_the_history() -> None:
     found = told_walk("cluster done")
     found.resource["status"]["history"] = found.resource["status"]["history"][-3:]
+    finalize, *_ = reported(found).irreversible
+    assert (finalize.begun, bool(finalize.answers), finalize.moves) == (True, True, ())
+    assert finalize.move.startswith("Finalize begins; approved by alice@example.org")
+
+
+@pytest.mark.parametrize("left", [[], [{"name": "Finalize"}], [{"name": "Finalize", "beginTime": "2027-01-15T10:42:06Z",
+                                                               "gates": "none"}], None], ids=repr)
+def test_evidence_that_an_older_operator_did_not_record_is_unknown_and_not_fine(left: Any) -> None:
+    found = told_walk("cluster done")
+    if left is None:
+        del found.resource["status"]["evidence"]
+    else:
+        found.resource["status"]["evidence"] = left
     (act,) = reported(found).irreversible
-    assert (act.begun, act.evidence) == (True, ())
-    assert "What the gates said right before it is Unknown" in html(reported(found))
+    assert (act.step, act.begun, act.answers) == ("Finalize", True, ())
+    for text in (html(reported(found)), markdown(reported(found))):
+        assert "What the gates said before it is Unknown: the status does not have it." in text
 
 
 def test_a_step_that_waits_again_has_not_begun_whatever_the_history_has() -> None:
     found = told_walk("cluster done")
     found.resource["status"]["rollback"] = {"available": True}
-    assert [(each.begun, each.evidence) for each in reported(found).irreversible] == [(False, ())]
+    found.resource["status"]["evidence"] = found.resource["status"]["evidence"][:1]
+    assert [(each.begun, each.moves, each.answers) for each in reported(found).irreversible] == [(False, (), ())]
 
 
 @pytest.mark.parametrize(("name", "step"), [("cluster held", "Finalize"), ("group held", "Rollout")])
@@ -101,8 +127,8 @@ def test_a_group_that_has_moved_tells_who_let_it() -> None:
     found = reported("group done")
     (rollout,) = (each for each in found.stages if each.step == "Rollout")
     assert rollout.said == "approved by alice@example.org (CHG-1182)"
-    assert [(each.step, each.begun, each.evidence[-1].message) for each in found.irreversible] == [
-        ("HandOver", True, "HandOver begins")]
+    assert [(each.step, each.begun, each.move) for each in found.irreversible] == [("HandOver", True, "HandOver begins")]
+    assert {"AllMoved", "Covered", "LagHealthy", "RecordHolds"} <= {each.gate for each in found.irreversible[0].answers}
     assert names(found.stages, backward=False) == [
         each["name"] for each in told_walk("group done").resource["status"]["steps"]]
 
@@ -325,13 +351,13 @@ def test_what_is_missing_is_unknown_and_no_other_figure(name: str) -> None:
     found = told_walk(name)
     for key in ("activeSeconds", "gateWaitSeconds", "humanWaitSeconds", "startTime"):
         del found.resource["status"]["progress"][key]
-    for key in ("planHash", "phase", "rollback", "conditions", "attempt"):
+    for key in ("planHash", "phase", "rollback", "conditions", "attempt", "evidence"):
         del found.resource["status"][key]
     report = reported(found)
     text = markdown(report)
     for line in ("* Plan: Unknown", "* Attempt: Unknown", "* Began: Unknown", "* Way back: Unknown", "| Active | Unknown |"):
         assert line in text
-    assert [(each.begun, bool(each.evidence)) for each in report.irreversible] == [(None, "done" in name)]
+    assert [(each.begun, bool(each.moves)) for each in report.irreversible] == [(None, "done" in name)]
     assert "Unknown whether it has begun" in text
 
 

@@ -72,6 +72,7 @@ def test_a_record_of_the_release_before_is_gone_on_from(name):
     mine = json.loads(json.dumps(status.manifest()))
     for part in ("nodes", "slots", "history", "steps", "attempt", "clusterId", "restarts"):
         assert mine.get(part) == raw["status"].get(part), part
+    assert (raw["status"].get("evidence"), mine["evidence"]) == (None, []), "it recorded none: nothing is made up"
 
 
 @each_kind

@@ -191,6 +191,38 @@ class Transition(Model):
     """The evidence."""
 
 
+class Answer(Model):
+    """What a gate answered at a moment."""
+
+    name: Name
+    """Name of the gate."""
+    time: Time
+    """When it was asked."""
+    verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)]
+    """Pass, Wait, Fail or Unknown."""
+    message: Annotated[str, Clipped(256)] = ""
+    """What was found."""
+    observed: Annotated[str, Clipped(128)] = ""
+    """The figure observed."""
+    threshold: Annotated[str, Clipped(128)] = ""
+    """The figure it must reach."""
+    since: Time | None = None
+    """Since when it had answered so."""
+
+
+class Evidence(Model):
+    """What the gates said before a step that cannot be taken back: when the step before it ended, and when it began."""
+
+    name: Annotated[str, Clipped(63)]
+    """The step."""
+    begin_time: Time | None = None
+    """When it began. Absent while it waits."""
+    message: Text = ""
+    """The move with which it began: by whom it was approved, and on which backups."""
+    gates: Annotated[tuple[Answer, ...], Field(max_length=64), Unique("name")] = ()
+    """The last answer of every gate that was asked at one of the two moments."""
+
+
 class Finding(Model):
     """Something that Preflight or the rehearsal found."""
 
@@ -242,6 +274,8 @@ class MigrationStatus(Model):
     """When each step ran."""
     history: Annotated[tuple[Transition, ...], Field(max_length=50)] = ()
     """The last 50 moves."""
+    evidence: Annotated[tuple[Evidence, ...], Field(max_length=4), Unique("name")] = ()
+    """What the gates said before each step that cannot be taken back."""
     findings: Annotated[tuple[Finding, ...], Field(max_length=100)] = ()
     """What Preflight and the rehearsal found."""
     conditions: Conditions = ()

@@ -18,7 +18,7 @@ from switchover.cli.tree import seconds
 from switchover.core.status import HISTORY_KEPT
 from switchover.ports import Refused
 
-LISTS = ("waitingFor", "approvals", "findings", "gates", "history")
+LISTS = ("waitingFor", "approvals", "findings", "gates", "history", "evidence")
 """Lists of the status that a report shows."""
 
 
@@ -87,13 +87,30 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a gate answered at a time, and since when it had answered so."""
+
+    gate: str
+    time: str
+    verdict: str
+    message: str
+    observed: str
+    threshold: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
 class Irreversible:
     """A step that cannot be taken back. `begun` is True, False, or None where the status does not tell."""
 
     step: str
     begun: bool | None
     approvals: tuple[Approval, ...]
-    evidence: tuple[Move, ...]
+    move: str
+    """With which it began: by whom it was approved, and on which backups."""
+    answers: tuple[Answer, ...]
+    """What every gate said before it began; empty where the status does not have it."""
+    moves: tuple[Move, ...]
     """The last moves before it began, and the one with which it began; empty where the history no longer has them."""
 
 
@@ -285,25 +302,39 @@ def _event(each: Mapping[str, Any]) -> Event:
 
 
 def _plan(found: Found, spec: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The steps that are held, and those that cannot be taken back; of a spec that cannot be read what is on record."""
+    """The steps that are held, and those that cannot be taken back: by the plan the one at which the way back is lost, and
+    all of which there is evidence; of a spec that cannot be read what is on record."""
     planned = mappings(mapping(status.get("plan")).get("steps"))
     held = {*texts(spec.get("holds")), *(text(each.get("name")) for each in planned if each.get("hold") is True)}
+    recorded = [text(each.get("name")) for each in mappings(status.get("evidence"))]
     try:
         steps = found.plan().steps
     except Refused:
         lost = text(mapping(status.get("rollback")).get("lostAtStep"))
-        return frozenset(held), (lost,) if lost else ()
+        return frozenset(held), tuple(dict.fromkeys(filter(None, (lost, *recorded))))
     return frozenset(held | {each.name for each in steps if each.hold}), tuple(
-        each.name for each in steps if each.irreversible)
+        each.name for each in steps if each.irreversible or each.name in recorded)
 
 
 def _irreversible(step: str, status: Mapping[str, Any], moves: Sequence[Move],
                   approvals: Sequence[Approval]) -> Irreversible:
     rollback = mapping(status.get("rollback"))
-    begun = True if rollback.get("lostAtStep") == step else False if rollback.get("available") is True else None
+    told = next((each for each in mappings(status.get("evidence")) if each.get("name") == step), None)
+    begun = None if told is None else bool(time(told.get("beginTime")))
+    if rollback.get("available") is True or rollback.get("lostAtStep") == step:
+        begun = rollback.get("available") is not True
     opened = max((index for index, move in enumerate(moves) if begins(move, step)), default=None)
-    evidence = () if opened is None or begun is False else tuple(moves[max(0, opened - 2): opened + 1])
-    return Irreversible(step, begun, tuple(each for each in approvals if each.step == step), evidence)
+    before = () if opened is None or begun is False else tuple(moves[max(0, opened - 2): opened + 1])
+    answers = () if told is None or begun is False else tuple(map(_answer, mappings(told.get("gates"))))
+    move = text(told.get("message")) if told is not None else ""
+    return Irreversible(step, begun, tuple(each for each in approvals if each.step == step),
+                        move or (before[-1].message if before else ""), answers, before)
+
+
+def _answer(each: Mapping[str, Any]) -> Answer:
+    gate, verdict, message, observed, threshold = (text(each.get(key)) for key in (
+        "name", "verdict", "message", "observed", "threshold"))
+    return Answer(gate, time(each.get("time")), verdict, message, observed, threshold, time(each.get("since")))
 
 
 def _with_people(stage: Stage, held: frozenset[str], approvals: Sequence[Approval]) -> Stage:

@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from switchover.cli.command import Output
 from switchover.cli.listing import document
-from switchover.cli.report import Line, Report
+from switchover.cli.report import Irreversible, Line, Report
 from switchover.cli.timeline import Batch, Stage
 from switchover.cli.tree import clock, seconds
 
@@ -201,7 +201,7 @@ def template(name: str) -> Template:
     """One of this package's, which escapes what it is given."""
     environment = Environment(loader=PackageLoader(__package__, ""), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(known=known, lasted=lasted, moment=moment, begun=begun_words, span=span)
+    environment.filters.update(known=known, lasted=lasted, moment=moment, begun=begun_words, said=said, span=span)
     return environment.get_template(name)
 
 
@@ -241,6 +241,14 @@ def tables(report: Report) -> dict[str, Table]:
     }
 
 
+def said(act: Irreversible) -> Table:
+    """What every gate said before a step that cannot be taken back. An operator of an earlier release recorded nothing."""
+    return Table(("Gate", "Verdict", "What", "Observed", "Needed", "At", "Since"), tuple(
+        (known(each.gate), known(each.verdict), each.message, each.observed, each.threshold, moment(each.time),
+         moment(each.since)) for each in act.answers),
+        f"What the gates said before it is {UNKNOWN}: the status does not have it.")
+
+
 # --- Markdown -----------------------------------------------------------------------------------------------------------
 
 
@@ -260,8 +268,10 @@ def _lines(report: Report) -> Iterator[str]:
         for each in report.waiting), f"{UNKNOWN}: the status does not have it." if "waitingFor" in report.untold else ""))
     yield from ("", "## What cannot be taken back")
     for act in report.irreversible:
-        yield from ("", f"**{_plain(act.step)}**: {begun_words(act.begun)}.", "")
-        yield from (f"* {moment(move.time)}: {_plain(known(move.message))}" for move in act.evidence)
+        yield from ("", f"**{_plain(act.step)}**: {begun_words(act.begun)}.{f' {_plain(act.move)}.' if act.move else ''}")
+        if act.begun is not False:
+            yield from _cells(said(act))
+            yield from ("", *(f"* {moment(move.time)}: {_plain(known(move.message))}" for move in act.moves))
     restarts = Table(("What", "Pods"), tuple((each.name, known(each.value)) for each in report.restarts))
     yield from _written("Restarts", restarts)
     for title, table in tables(report).items():
@@ -270,11 +280,17 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _written(title: str, table: Table) -> Iterator[str]:
     """A table under its title, or what is said instead."""
-    head = (f"| {' | '.join(table.names)} |", f"|{'---|' * len(table.names)}")
-    rows = (f"| {' | '.join(_plain(cell) for cell in row)} |" for row in table.cells)
-    text = (*head, *rows) if table.cells else tuple(filter(None, (table.empty,)))
-    if text:
-        yield from ("", f"## {title}", "", *text)
+    if text := tuple(_cells(table)):
+        yield from ("", f"## {title}", *text)
+
+
+def _cells(table: Table) -> Iterator[str]:
+    """A table, or what is said where there is nothing in it, if anything is."""
+    if table.cells:
+        yield from ("", f"| {' | '.join(table.names)} |", f"|{'---|' * len(table.names)}")
+        yield from (f"| {' | '.join(_plain(cell) for cell in row)} |" for row in table.cells)
+    elif table.empty:
+        yield from ("", table.empty)
 
 
 def _plain(text: str) -> str:

@@ -107,6 +107,11 @@ class Plan(Generic[P]):
         """The names of the steps, in their order."""
         return tuple(step.name for step in self.steps)
 
+    @property
+    def final(self) -> frozenset[str]:
+        """The names of the steps that cannot be taken back."""
+        return frozenset(step.name for step in self.steps if step.back is None)
+
     def index(self, name: str) -> int | None:
         """The place of a step, None for a name that is not in this plan."""
         return next((index for index, step in enumerate(self.steps) if step.name == name), None)

@@ -1,7 +1,7 @@
 """The part of the status that every migration has, folded in one place from what was decided in a pass."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -33,12 +33,13 @@ from switchover.core.position import Position
 class Outlook:
     """What only the plan itself can say of the position that was decided on.
 
-    `success` and `proof` are the words of Ready and Succeeded once it has succeeded. `lost` names the step at which the
-    way back was lost; `back_seconds` is how long it would take where it is there. There is none from a record that is not
-    `believed`.
+    `final` are the steps that cannot be taken back. `success` and `proof` are the words of Ready and Succeeded once it has
+    succeeded. `lost` names the step at which the way back was lost; `back_seconds` is how long it would take where it is
+    there. There is none from a record that is not `believed`.
     """
 
     steps: Sequence[str]
+    final: Collection[str]
     succeeded: bool
     success: str
     proof: str
@@ -92,6 +93,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "approvals": approvals,
         "steps": fold.steps_of(old.steps, before, at, now),
         "history": fold.history_of(old.history, before, at, note, now),
+        "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
         "findings": findings,
         "conditions": _conditions(migration, decision, outlook, waiting, findings, datetime.fromtimestamp(now, UTC)),
     }

@@ -1,12 +1,14 @@
 """Between the position that decisions rest on and the status that people read: one place to read it, one to fold it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from switchover.api.status import (
+    Answer,
     Direction,
+    Evidence,
     Finding,
     GateStreak,
     MigrationStatus,
@@ -25,6 +27,7 @@ from switchover.reasons.walk import MUST_HOLD
 
 WAITING_SHOWN = 20
 HISTORY_KEPT = 50
+ANSWERS_KEPT = 64
 DOCS = "docs"
 FINDINGS_KEPT = 100
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
@@ -218,6 +221,28 @@ def history_of(before: tuple[Transition, ...], old: Position, new: Position, not
     move = Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), reason="Moved",
                       message=note)
     return (*before, move)[-HISTORY_KEPT:]
+
+
+def evidence_of(before: tuple[Evidence, ...], old: Position, new: Position, judged: Mapping[str, Judgement],
+                final: Collection[str], note: str, now: float) -> tuple[Evidence, ...]:
+    """What the gates said before each step of `final`, those that cannot be taken back. It is kept from when the step before
+    it ends until it begins; one that waits again after all has not begun."""
+    entered, opened = new.step != old.step, new.opened is not None and old.opened is None
+    if new.step not in final or new.direction is Direction.BACKWARD or not (entered or opened or new.opened is None):
+        return before
+    known = next((item for item in before if item.name == new.step), Evidence(name=new.step))
+    gates = {} if entered else {item.name: item for item in known.gates}
+    if entered or opened:
+        gates |= {name: _answer(item, now) for name, item in sorted(judged.items())}
+    told = Evidence(name=new.step, begin_time=_time(new.opened), message=note if opened else "",
+                    gates=tuple(gates.values())[-ANSWERS_KEPT:])
+    return (*(item for item in before if item.name != new.step), told)
+
+
+def _answer(item: Judgement, now: float) -> Answer:
+    verdict = item.verdict
+    return Answer(name=item.gate, time=datetime.fromtimestamp(now, UTC), verdict=verdict.outcome, message=verdict.message,
+                  observed=verdict.observed, threshold=verdict.threshold, since=_time(item.streak.since))
 
 
 def _place(at: Position) -> str:

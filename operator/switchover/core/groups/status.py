@@ -46,7 +46,7 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
     done = record.has_succeeded(
         decision, migration.status, proven=at.direction is Direction.FORWARD and at.finished)
     outlook = Outlook(
-        steps=steps, succeeded=done,
+        steps=steps, final=plan.final, succeeded=done,
         success="every member of the group has moved", proof="the group is healthy with every member moved",
         lost=lost, believed=believed, can_go_back=believed and not lost and plan.can_go_back(at),
         back_seconds=BACK_SECONDS * moves_left(picture.at(at)))

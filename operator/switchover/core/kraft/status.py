@@ -84,7 +84,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     done = record.has_succeeded(
         decision, old, proven=at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE)
     outlook = Outlook(
-        steps=STEPS, succeeded=done, success="the cluster runs on KRaft",
+        steps=STEPS, final=PLAN.final, succeeded=done, success="the cluster runs on KRaft",
         proof="every controller is finalized and the metadata log says POST_MIGRATION",
         lost=lost, believed=believed, can_go_back=can_go_back,
         back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0)
