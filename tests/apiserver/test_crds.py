@@ -19,7 +19,9 @@ from switchover.api.status import (
     Evidence,
     Finding,
     GateStreak,
+    Measurements,
     Progress,
+    Series,
     StepRecord,
     Transition,
     WaitingFor,
@@ -258,6 +260,8 @@ def test_a_status_of_the_largest_size_fits(resources):
         evidence=[Evidence(name=f"Step{number}", message=text, gates=[
             Answer(name=f"Gate{gate}", time=NOW, verdict="Pass", message=text, observed=text, threshold=text)
             for gate in range(64)]) for number in range(4)],
+        measurements=Measurements(times=[NOW] * 384, series=[
+            Series(name=f"GroupLag/{number}", values=[2**53] * 384) for number in range(24)]),
         findings=[full.findings[0].evolve(message=text, cure=text)] * 100,
     )
     assert len(resources.write_status(created, status.manifest())["status"]["nodes"]) == 1000

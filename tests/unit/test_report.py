@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from switchover.cli.objects import KINDS, Found
 from switchover.cli.report import LISTS, Report, report_of
-from switchover.cli.report_page import LEAST, WIDTH, html, json_of, markdown, rows, split
+from switchover.cli.report_page import LEAST, PLOTS, WIDTH, html, json_of, markdown, plots, rows, split
 from switchover.cli.reporting import WRITERS, form_of, into_file
 from switchover.cli.timeline import Stage
 from switchover.core.kraft.plan import PLAN
@@ -176,6 +176,46 @@ def test_a_step_whose_approval_no_longer_counts_waits_again() -> None:
     assert [each.message[:19] for each in last.troubles] == ["Rollout waits again"]
 
 
+def test_what_was_measured_is_drawn_on_the_scale_of_the_timeline() -> None:
+    found = reported("group rolled back")
+    lag, gap = plots(found)
+    assert [each.title for each in (lag, gap)] == [
+        "Lag of the groups, records", "Gap: how long a partition with records had no commit, s"]
+    assert [(each.of, each.worst, each.last) for each in (*lag.curves, *gap.curves)] == [
+        ("orders", "450 records", "120 records"), ("orders", "6 s", "0 s")]
+    begins = {row.name: row.bars[0].x for row in rows(found) if not row.is_batch}
+    assert dict(lag.marks[:4]) == {x: name for name, x in list(begins.items())[:4]}
+    (line,) = lag.lines
+    assert [x for x, _ in line] == sorted(x for x, _ in line)
+    assert line[-1][0] <= WIDTH
+    page = html(found)
+    assert page.count('<svg class="plot"') == 2
+    assert "worst 450 records at 2026-11-18 11:08:48 UTC, last 120 records" in page
+    assert "| Lag of the groups, records | orders | 450 records | 2026-11-18 11:08:48 UTC | 120 records |" in markdown(found)
+
+
+def test_dual_write_and_restarts_of_a_cluster_are_drawn() -> None:
+    found = {each.title.split(",")[0]: each for each in plots(reported("cluster done"))}
+    assert list(found) == [title for title, _ in PLOTS.values()]
+    status = told_walk("cluster done").resource["status"]
+    (restarts,) = found["Pods put on record to be replaced"].curves
+    assert restarts.last == f"{status['brokerRestarts'] + status['controllerRestarts']} pods"
+    (behind,) = found["Dual write: records that ZooKeeper did not have"].lines
+    assert [None in {value for _, value in behind}, {value for _, value in behind} - {None}] == [True, {0}]
+
+
+def test_measurements_that_are_not_there_are_unknown_and_not_none() -> None:
+    found = told_walk("group done")
+    found.resource["status"]["measurements"] = {"times": [], "series": []}
+    empty = reported(found)
+    del found.resource["status"]["measurements"]
+    gone = reported(found)
+    for write in (html, markdown):
+        assert "Nothing was measured" in write(empty)
+        assert "Unknown: the status does not have them." in write(gone)
+        assert "Nothing was measured" not in write(gone)
+
+
 def test_a_second_attempt_begins_after_the_end_of_the_first() -> None:
     found = told_walk("group rolled back")
     found.resource["status"]["history"] += [
@@ -194,6 +234,10 @@ def test_events_are_told_in_their_order_and_so_is_that_they_could_not_be_read() 
 # --- the three forms ----------------------------------------------------------------------------------------------------
 
 
+SVG_STYLE = re.compile(r"(?:[a-z-]+: [\w#., '()%-]+(?:; )?)+")
+"""A style of a plot: names of properties, colours, fonts; no address."""
+
+
 class Page(HTMLParser):
     """The elements and attributes of a page, and its text."""
 
@@ -208,7 +252,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
+        self.attributes |= {name for name, value in attrs if name != "style" or not SVG_STYLE.fullmatch(value or "")}
+        self.links += [value or "" for name, value in attrs if name == "xlink:href"]
         self.ids |= {value or "" for name, value in attrs if name == "id"}
         self.links += [value or "" for name, value in attrs if name == "href"]
 
@@ -218,7 +263,8 @@ class Page(HTMLParser):
 
 ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3", "p", "br",
-    "span", "b", "a", "ul", "ol", "li", "div", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect"}
+    "span", "b", "a", "ul", "ol", "li", "div", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect",
+    "g", "path", "defs", "use", "text", "clippath"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -228,7 +274,7 @@ def test_a_page_stands_alone_and_its_parts_are_reached_by_keyboard(name: str) ->
     assert page.tags <= ELEMENTS, "no script, no picture, nothing from elsewhere"
     assert not [each for each in page.attributes if each.startswith("on") or each in ("src", "style")]
     assert not {each.removeprefix("#") for each in page.links} - page.ids
-    assert "url(" not in text
+    assert "url(" not in text.replace("url(#", ""), "but for a plot's own parts"
     assert "default-src 'none'" in text
     assert text.startswith("<!doctype html>")
 

@@ -223,6 +223,25 @@ class Evidence(Model):
     """The last answer of every gate that was asked at one of the two moments."""
 
 
+class Series(Model):
+    """One figure over time."""
+
+    name: Annotated[str, Clipped(320)]
+    """DualWriteLag (records), DualWriteAge (seconds), Restarts (pods put on record to be replaced, so far), and of a group
+    GroupLag/NAME (records) and GroupGap/NAME (seconds in which a partition with records had no commit)."""
+    values: Annotated[tuple[Annotated[int, Field(ge=-1, le=2**53)], ...], Field(max_length=384)] = ()
+    """Its value at each of the times; -1 where it could not be observed."""
+
+
+class Measurements(Model):
+    """What was measured at the same times, for the report; nothing is decided from it."""
+
+    times: Annotated[tuple[Time, ...], Field(max_length=384)] = ()
+    """When. Each value is the worst since the time before."""
+    series: Annotated[tuple[Series, ...], Field(max_length=24), Unique("name")] = ()
+    """The figures."""
+
+
 class Finding(Model):
     """Something that Preflight or the rehearsal found."""
 
@@ -276,6 +295,8 @@ class MigrationStatus(Model):
     """The last 50 moves."""
     evidence: Annotated[tuple[Evidence, ...], Field(max_length=4), Unique("name")] = ()
     """What the gates said before each step that cannot be taken back."""
+    measurements: Measurements = Measurements()
+    """Lag and gaps of the first ten groups that are named, dual write and restarts over time: sixteen times of each step."""
     findings: Annotated[tuple[Finding, ...], Field(max_length=100)] = ()
     """What Preflight and the rehearsal found."""
     conditions: Conditions = ()

@@ -115,6 +115,16 @@ class Irreversible:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """One figure over time, of a group or of the migration (""): (time, value), None where it could not be observed. A value
+    is the worst since the time before."""
+
+    figure: str
+    of: str
+    points: tuple[tuple[str, int | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A Kubernetes Event of the object."""
 
@@ -154,6 +164,8 @@ class Report:
     approvals: tuple[Approval, ...]
     findings: tuple[Finding, ...]
     gates: tuple[Gate, ...]
+    measured: tuple[Measured, ...] | None
+    """None where the status does not have it."""
     moves: tuple[Move, ...]
     events: tuple[Event, ...]
     notes: tuple[str, ...]
@@ -195,7 +207,8 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
                        for each in mappings(status.get("findings"))),
         gates=tuple(Gate(text(each.get("name")), text(each.get("verdict")), time(each.get("since")))
                     for each in mappings(status.get("gates"))),
-        moves=moves, events=told, notes=tuple(_notes(status, metadata, moves, clean(events))),
+        measured=_measured(status.get("measurements")), moves=moves, events=told,
+        notes=tuple(_notes(status, metadata, moves, clean(events))),
         untold=tuple(key for key in LISTS if not isinstance(status.get(key), list)))
 
 
@@ -296,6 +309,21 @@ def _waiting(each: Mapping[str, Any]) -> Waiting:
 def _event(each: Mapping[str, Any]) -> Event:
     return Event(time(each.get("lastTimestamp")) or time(each.get("eventTime")), text(each.get("type")),
                  text(each.get("reason")), text(each.get("message")))
+
+
+def _measured(told: Any) -> tuple[Measured, ...] | None:
+    if not isinstance(told, Mapping):
+        return None
+    times, found = told.get("times"), []
+    for series in mappings(told.get("series")):
+        figure, _, of = text(series.get("name")).partition("/")
+        values = series.get("values")
+        if not isinstance(times, list) or not isinstance(values, list):
+            continue
+        points = [(time(at), whole(value)) for at, value in zip(times, values, strict=False)]
+        found.append(Measured(figure, of, tuple(
+            (at, value if value is not None and value >= 0 else None) for at, value in points if at)))
+    return tuple(found)
 
 
 # --- the plan, and what it cannot take back -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ the one script that reads it again. Jinja escapes every text in it, and `report_
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from html import escape
@@ -17,7 +17,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from switchover.cli.command import Output
 from switchover.cli.listing import document
-from switchover.cli.report import Irreversible, Line, Report
+from switchover.cli.plots import COLOURS, Points, drawn, is_dashed
+from switchover.cli.report import Irreversible, Line, Measured, Report
 from switchover.cli.timeline import Batch, Stage
 from switchover.cli.tree import clock, seconds
 
@@ -56,6 +57,38 @@ class Row(NamedTuple):
     bars: tuple[Bar, ...]
 
 
+class Curve(NamedTuple):
+    """A line of a plot: whose it is, its colour, the worst value with its time, and the last one."""
+
+    of: str
+    sort: str
+    dashed: bool
+    worst: str
+    when: str
+    last: str
+
+
+class Plot(NamedTuple):
+    """A figure over time, of one or of several: a line for each, and where the steps begin."""
+
+    title: str
+    curves: tuple[Curve, ...]
+    lines: tuple[Points, ...]
+    marks: tuple[tuple[float, str], ...]
+
+
+PLOTS = {
+    "GroupLag": ("Lag of the groups", "records"),
+    "GroupGap": ("Gap: how long a partition with records had no commit", "s"),
+    "DualWriteLag": ("Dual write: records that ZooKeeper did not have", "records"),
+    "DualWriteAge": ("Dual write: time since the last one", "s"),
+    "Restarts": ("Pods put on record to be replaced", "pods"),
+}
+"""Title and unit of each figure of status.measurements that is drawn."""
+NOTHING_MEASURED = "Nothing was measured: no group is named, or none was seen."
+MEASUREMENTS_UNKNOWN = f"{UNKNOWN}: the status does not have them."
+
+
 class Live(NamedTuple):
     """Of a page that is read again every so many seconds, by a script in it."""
 
@@ -67,6 +100,7 @@ def html(report: Report, live: Live | None = None) -> str:
     """One page that stands alone, or the dashboard's."""
     return template("report.html.j2").render(
         live=live, report=report, facts=facts(report), rows=tuple(rows(report)), split=tuple(split(report)),
+        plots=tuple(plots(report)), drawn=drawn, unmeasured=unmeasured(report),
         tables=tables(report), nothing_yet=NOTHING_YET, modes=MODES.get(report.kind, ""), width=WIDTH)
 
 
@@ -121,19 +155,56 @@ def begun_words(begun: bool | None) -> str:
 def rows(report: Report) -> Iterator[Row]:
     """The timeline, a row for each stage and batch. A stage is as wide as the square root of its time, so that a day of
     soaking leaves room for a restart of a minute; within a stage the scale is even."""
-    ends = [_end(report, stage, following) for stage, following in pairwise((*report.stages, None)) if stage is not None]
-    lasts = [between(stage.start, end) for stage, end in zip(report.stages, ends, strict=True)]
-    widths = [sqrt(last or 0.0) for last in lasts]
-    scale, x = max(0.0, WIDTH - LEAST * len(widths)) / (sum(widths) or 1.0), 0.0
-    for stage, end, last, share in zip(report.stages, ends, lasts, widths, strict=True):
-        width = LEAST + share * scale
+    for stage, end, x, width in _laid_out(report):
         name = f"{stage.step}, taken back" if stage.backward else stage.step
-        yield Row(name, False, stage.start, _ended(stage.end, end), last, tuple(_words(stage, end)),
+        yield Row(name, False, stage.start, _ended(stage.end, end), between(stage.start, end), tuple(_words(stage, end)),
                   tuple(_bars(stage, end, x, width)))
         for batch in stage.batches:
             yield Row(f"batch {batch.name}", True, batch.start, _ended(batch.end, end),
                       between(batch.start, batch.end or end), (batch.what,), tuple(_batch_bars(stage, batch, end, x, width)))
-        x += width
+
+
+def _laid_out(report: Report) -> Iterator[tuple[Stage, str, float, float]]:
+    """Each stage with its end, where its bar begins, and how wide it is."""
+    ends = [_end(report, stage, following) for stage, following in pairwise((*report.stages, None)) if stage is not None]
+    shares = [sqrt(between(stage.start, end) or 0.0) for stage, end in zip(report.stages, ends, strict=True)]
+    scale, x = max(0.0, WIDTH - LEAST * len(shares)) / (sum(shares) or 1.0), 0.0
+    for stage, end, share in zip(report.stages, ends, shares, strict=True):
+        yield stage, end, x, LEAST + share * scale
+        x += LEAST + share * scale
+
+
+def unmeasured(report: Report) -> str:
+    """What is said where there is no plot."""
+    return "" if report.measured else MEASUREMENTS_UNKNOWN if report.measured is None else NOTHING_MEASURED
+
+
+def plots(report: Report) -> Iterator[Plot]:
+    """The figures over time, on the scale of the timeline."""
+    stages = tuple(_laid_out(report))
+    for figure, (title, unit) in PLOTS.items():
+        found = [each for each in report.measured or () if each.figure == figure
+                 and any(value is not None for _, value in each.points)]
+        if found:
+            lines = tuple(tuple((_place(stages, time), value) for time, value in each.points) for each in found)
+            yield Plot(f"{title}, {unit}", tuple(_curve(at, each, unit) for at, each in enumerate(found)), lines,
+                       tuple((x, stage.step) for stage, _, x, _ in stages))
+
+
+def _curve(at: int, measured: Measured, unit: str) -> Curve:
+    seen = [(value, time) for time, value in measured.points if value is not None]
+    worst, when = max(seen, key=lambda each: each[0])
+    return Curve(measured.of, COLOURS[at % len(COLOURS)], is_dashed(at), f"{worst} {unit}", moment(when),
+                 f"{seen[-1][0]} {unit}")
+
+
+def _place(stages: Sequence[tuple[Stage, str, float, float]], time: str) -> float:
+    """Where a time stands on the scale of the timeline: in the last stage that had begun by then."""
+    x = 0.0
+    for stage, end, begin, width in stages:
+        if stage.start and seconds(stage.start) <= seconds(time):
+            x = begin + width * _share(stage.start, time, end)
+    return x
 
 
 def split(report: Report) -> Iterator[tuple[str, str, int | None, Bar | None]]:
@@ -263,6 +334,9 @@ def _lines(report: Report) -> Iterator[str]:
         (row.name, moment(row.start), row.end, lasted(row.took), "; ".join(row.words)) for row in rows(report)),
         NOTHING_YET))
     yield from ("", MODES.get(report.kind, ""))
+    yield from _written("What was measured", Table(("Figure", "Of", "Worst", "When", "Last"), tuple(
+        (plot.title, each.of, each.worst, each.when, each.last) for plot in plots(report) for each in plot.curves),
+        unmeasured(report)))
     yield from _written("What it waits for", Table(("Gate", "Verdict", "Reason", "On", "What", "Since", "Unblocks"), tuple(
         (each.gate, each.verdict, each.reason, each.subject, each.message, moment(each.since), each.unblocks)
         for each in report.waiting), f"{UNKNOWN}: the status does not have it." if "waitingFor" in report.untold else ""))

@@ -24,6 +24,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.core import status as fold
 from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Migration, Picture
+from switchover.core.measurements import measured_of
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision
 from switchover.core.position import Position
@@ -35,7 +36,7 @@ class Outlook:
 
     `final` are the steps that cannot be taken back. `success` and `proof` are the words of Ready and Succeeded once it has
     succeeded. `lost` names the step at which the way back was lost; `back_seconds` is how long it would take where it is
-    there. There is none from a record that is not `believed`.
+    there. There is none from a record that is not `believed`. `measured` are the figures of this pass.
     """
 
     steps: Sequence[str]
@@ -47,6 +48,7 @@ class Outlook:
     believed: bool
     can_go_back: bool
     back_seconds: float
+    measured: Mapping[str, int]
 
 
 RECORD = "RecordHolds"
@@ -94,6 +96,8 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "steps": fold.steps_of(old.steps, before, at, now),
         "history": fold.history_of(old.history, before, at, note, now),
         "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
+        "measurements": old.measurements if before.finished else measured_of(
+            old.measurements, outlook.measured, before.entered, now),
         "findings": findings,
         "conditions": _conditions(migration, decision, outlook, waiting, findings, datetime.fromtimestamp(now, UTC)),
     }

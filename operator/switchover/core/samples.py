@@ -1,7 +1,10 @@
 """How far samples of a group reach back: as far as the gates look, however far that is, in a bounded number."""
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
+
+from switchover.partition import TopicPartition
 
 MOST = 300
 """Samples of one group that are kept, about."""
@@ -14,6 +17,13 @@ class Sample(Protocol):
 
     @property
     def at(self) -> float: ...
+
+
+class Sweep(Sample, Protocol):
+    """One sweep over a group: partition -> (committed offset or None, end of what is left to consume)."""
+
+    @property
+    def offsets(self) -> Mapping[TopicPartition, tuple[int | None, int]]: ...
 
 
 S = TypeVar("S", bound=Sample)
@@ -35,3 +45,17 @@ def keep(samples: deque[S], new: S, seconds: float) -> None:
     samples.append(new)
     while new.at - samples[0].at > seconds:
         samples.popleft()
+
+
+def stalled_seconds(found: Sequence[Sweep], partition: TopicPartition) -> float:
+    """For how long the committed offset of a partition has stood while there was something to commit, oldest sweep first."""
+    committed, end = found[-1].offsets[partition]
+    if committed is None or committed >= end:
+        return 0.0
+    since = found[-1].at
+    for sample in reversed(found):
+        before, its_end = sample.offsets.get(partition, (None, 0))
+        if before != committed or its_end <= committed:
+            break
+        since = sample.at
+    return found[-1].at - since

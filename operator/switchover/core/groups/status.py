@@ -16,6 +16,7 @@ from switchover.core.groups.facts import MemberProtocol
 from switchover.core.groups.picture import Picture
 from switchover.core.groups.plan import plan_of
 from switchover.core.groups.slots import moves_left
+from switchover.core.measurements import group_figures
 from switchover.core.observed import Known
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision
@@ -49,7 +50,7 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
         steps=steps, final=plan.final, succeeded=done,
         success="every member of the group has moved", proof="the group is healthy with every member moved",
         lost=lost, believed=believed, can_go_back=believed and not lost and plan.can_go_back(at),
-        back_seconds=BACK_SECONDS * moves_left(picture.at(at)))
+        back_seconds=BACK_SECONDS * moves_left(picture.at(at)), measured=_measured(picture))
     note = "; ".join(filter(None, (decision.note, on_whose_word(before, at, approvals))))
     told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
     return ConsumerGroupMigrationStatus(**{
@@ -83,6 +84,12 @@ def _summary(picture: Picture) -> GroupSummary | None:
         classic_members=sum(member.protocol is MemberProtocol.CLASSIC for member in found.members),
         lag=sum(max(0, end - committed) for committed, end in offsets if committed is not None),
         baseline=_baseline(picture))
+
+
+def _measured(picture: Picture) -> Mapping[str, int]:
+    """The figures of this pass."""
+    found = picture.facts.samples
+    return dict(group_figures({picture.spec.group: found.value})) if isinstance(found, Known) and found.value else {}
 
 
 def _baseline(picture: Picture) -> str:

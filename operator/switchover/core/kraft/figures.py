@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, MetadataState
 from switchover.core.figures import Figure, Metric, on_record
-from switchover.core.gate import Verdict
 from switchover.core.kraft import names
-from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.gates.read import silence
+from switchover.core.kraft.measured import dual_write
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.status import STEPS
 from switchover.core.observed import Known
@@ -57,16 +55,12 @@ def _observed(picture: Picture) -> Iterator[Figure]:
             yield Figure("switchover_broker_metadata_type", (name, METADATA_TYPE[mode.value]), 1)
     if isinstance(parity := picture.facts.parity, Known):
         yield Figure("switchover_parity_differences", (), len(parity.value.differences))
-    log, zookeeper, quorum = picture.facts.log, picture.facts.zookeeper, picture.facts.quorum
-    if not isinstance(log, Known):
-        return
-    state = log.value.migration_state
-    yield Figure("switchover_zk_migration_state", (), -1 if state is None else state.value)
-    node = zookeeper.value.migration if isinstance(zookeeper, Known) else None
-    if state is not MigrationState.MIGRATION or node is None or node.offset < 0:
-        return                                                   # only dual write makes a lag mean something
-    if not isinstance(age := silence(picture), Verdict):
+    if isinstance(log := picture.facts.log, Known):
+        state = log.value.migration_state
+        yield Figure("switchover_zk_migration_state", (), -1 if state is None else state.value)
+    lag, age = dual_write(picture)
+    if age is not None:
         yield Figure("switchover_dual_write_age_seconds", (), age)
-    if isinstance(quorum, Known) and quorum.value.high_watermark >= 0:
-        yield Figure("switchover_dual_write_lag_records", (), max(0, quorum.value.high_watermark - 1 - node.offset))
+    if lag is not None:
+        yield Figure("switchover_dual_write_lag_records", (), lag)
 

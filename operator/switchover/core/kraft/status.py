@@ -18,12 +18,13 @@ from switchover.core.kraft.gates.backups import check_backups_taken
 from switchover.core.kraft.gates.ending import check_zookeeper_unused
 from switchover.core.kraft.gates.on_record import RECORD_HOLDS
 from switchover.core.kraft.gates.volumes import VOLUMES_KEPT, volumes_on_record
+from switchover.core.kraft.measured import measured
 from switchover.core.kraft.on_record import nodes_of, restarts_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
 from switchover.core.kraft.preflight.reading import several
 from switchover.core.kraft.preview import preview
-from switchover.core.kraft.rehearsal import measured
+from switchover.core.kraft.rehearsal import measured as rehearsed
 from switchover.core.observed import Known
 from switchover.core.pace import Spent, with_batch
 from switchover.core.plan import Decision
@@ -87,7 +88,8 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         steps=STEPS, final=PLAN.final, succeeded=done, success="the cluster runs on KRaft",
         proof="every controller is finalized and the metadata log says POST_MIGRATION",
         lost=lost, believed=believed, can_go_back=can_go_back,
-        back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0)
+        back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0,
+        measured=measured(picture, old.broker_restarts + old.controller_restarts + len(to_replace)))
     told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
     return KafkaMigrationStatus(**{
         **told,
@@ -98,7 +100,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         "nodes": nodes_of(at, seen, volumes),
         "broker_restarts": old.broker_restarts + len(to_replace - own),
         "controller_restarts": old.controller_restarts + len(to_replace & own),
-        "rehearsal": measured(picture) or (None if again else old.rehearsal),
+        "rehearsal": rehearsed(picture) or (None if again else old.rehearsal),
         "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
         "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
         "conditions": _with_zookeeper_removable(

@@ -7,6 +7,7 @@ from switchover.core.gate import Gate, Verdict, fail, passed, wait
 from switchover.core.groups.facts import GroupSample
 from switchover.core.groups.gates.read import fleet_of, group_of, offsets_of
 from switchover.core.groups.picture import Picture
+from switchover.core.samples import stalled_seconds
 from switchover.lag.group import TopicPartition
 from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
 
@@ -59,20 +60,6 @@ def progressed(found: Sequence[GroupSample], epoch: int, owned: Mapping[str, fro
                 return wait(NO_PROGRESS_YET, f"{pod} has not committed on {partition} yet", subject=str(partition),
                             observed=f"{committed} of {end}", threshold="a commit of its own", unblocks="it commits")
     return passed("the new pods consume and commit")
-
-
-def stalled_seconds(found: Sequence[GroupSample], partition: TopicPartition) -> float:
-    """For how long the committed offset of a partition has stood while there was something to commit."""
-    committed, end = found[-1].offsets[partition]
-    if committed is None or committed >= end:
-        return 0.0
-    since = found[-1].at
-    for sample in reversed(found):
-        before, its_end = sample.offsets.get(partition, (None, 0))
-        if before != committed or its_end <= committed:
-            break
-        since = sample.at
-    return found[-1].at - since
 
 
 GOES_ON: Gate[Picture] = Gate("GoesOn", check_goes_on)

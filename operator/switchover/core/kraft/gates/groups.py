@@ -4,7 +4,7 @@ from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.facts import GroupSample
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
-from switchover.partition import TopicPartition
+from switchover.core.samples import stalled_seconds
 from switchover.reasons.lag import GROUP_HAS_NO_COMMITS, GROUP_LAG, GROUP_NEVER_COMMITTED, GROUP_STALLED, GROUP_UNKNOWN
 
 
@@ -36,25 +36,11 @@ def _group_trouble(name: str, samples: tuple[GroupSample, ...], max_lag: int, ma
             return wait(GROUP_LAG, f"group {name} is behind on {partition}", subject=subject,
                         observed=f"{end - committed} records", threshold=f"{max_lag} records",
                         unblocks="the group catches up")
-        stalled = _stalled_seconds(samples, partition, committed, end)
+        stalled = stalled_seconds(samples, partition)
         if stalled > max_stall:
             return wait(GROUP_STALLED, f"group {name} has not committed on {partition}", subject=subject,
                         observed=f"{stalled:.0f} s", threshold=f"{max_stall:.0f} s", unblocks="the group commits again")
     return None
-
-
-def _stalled_seconds(samples: tuple[GroupSample, ...], partition: TopicPartition, committed: int, end: int) -> float:
-    """Seconds in which the committed offset stood still although there was something to commit."""
-    if committed >= end:
-        return 0.0
-    newest = samples[-1].at
-    start = newest
-    for sample in reversed(samples):
-        before = sample.offsets.get(partition)
-        if before is None or before[0] != committed or before[1] <= committed:
-            break
-        start = sample.at
-    return newest - start
 
 
 GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy)
