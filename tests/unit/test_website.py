@@ -9,6 +9,7 @@ import pytest
 import typer
 import yaml
 
+import batch_pictures
 import reference
 import runbooks
 import step_pictures
@@ -18,6 +19,7 @@ from switchover.core.kraft.gates.replicas import check_all_in_sync
 from switchover.core.kraft.plan import PLAN
 from switchover.metrics import METRICS
 from switchover.reasons import REASONS
+from unit.test_group_walk import PLANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
@@ -49,12 +51,17 @@ def test_the_index_has_every_reason_once_and_below_a_step_that_can_give_it() -> 
 
 def test_the_pictures_are_current() -> None:
     """What fails is mended by `make reference`."""
-    found, made = texts(step_pictures.PICTURES), step_pictures.pictures()
+    found, made = texts(step_pictures.PICTURES), {**step_pictures.pictures(), **batch_pictures.pictures()}
     assert [name for name in {*found, *made} if found.get(name) != made.get(name)] == []
 
 
 def test_the_concepts_show_each_step_of_the_plan_once_and_in_its_order() -> None:
     assert re.findall(r"\]\(pictures/(\w+)\.svg\)", (DOCS / "concepts.md").read_text()) == list(PLAN.names)
+
+
+def test_the_concepts_show_the_batches_of_each_plan_of_a_group() -> None:
+    shown = re.findall(r"\]\(pictures/group-([\w-]+)\.svg\)", (DOCS / "concepts.md").read_text())
+    assert shown == list(batch_pictures.SPECS)
 
 
 # --- nothing is left out ------------------------------------------------------------------------------------------------
@@ -122,6 +129,22 @@ def test_a_rollout_that_the_pictures_do_not_know_is_refused(monkeypatch: pytest.
     monkeypatch.setattr(step_pictures, "BROKERS", known)
     with pytest.raises(ValueError, match="a rollout to mode K has no picture"):
         list(step_pictures.scenes())
+
+
+@pytest.mark.parametrize(("name", "plan"), [
+    ("protocol", "StatefulSet"), ("protocol-bridged", "StatefulSet bridged"), ("strategy", "strategy, StatefulSet")])
+def test_the_pictures_of_a_group_have_the_batches_of_a_walk_along_its_plan(
+        name: str, plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_pictures, "PODS", 4)
+    walk = PLANS[plan]()
+    walk.wants(rollout={"steps": [{**each, "bakeSeconds": 3} for each in batch_pictures.BATCHES["steps"]]})
+    walk.until()
+    walked = [(each.to, sorted(int(pod) for pod in re.findall(r"orders/(\d+)", each.message)))
+              for each in walk.migration.status.history if re.match(r"batch \d+: ", each.message)]
+    drawn = [(f"{scene.step.name}/{scene.batch}", sorted(scene.replaced))
+             for scene in batch_pictures.scenes(batch_pictures.spec_of(name)) if scene.replaced]
+    assert len(walked) > 2
+    assert drawn == walked
 
 
 # --- what the pages show ------------------------------------------------------------------------------------------------

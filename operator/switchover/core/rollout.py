@@ -126,7 +126,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
         return Move(at)
     if not left.value:
         return Move(at, complete=True)
-    size = _size(rollout, picture)
+    size = size_of(rollout, picture)
     candidate = at.with_batch(left.value[: size.pods], rollout.mode, now)
     if rollout.restart:
         for name in candidate.batch.nodes if candidate.batch is not None else ():
@@ -142,7 +142,8 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
     return Move(at)
 
 
-def _size(rollout: Rollout[P], picture: P) -> BatchSize:
+def size_of(rollout: Rollout[P], picture: P) -> BatchSize:
+    """How many nodes the next batch takes; the last size goes on."""
     sizes = rollout.sizes(picture)
     return sizes[min(picture.position.batches_done, len(sizes) - 1)]
 
@@ -207,7 +208,7 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
     if ill:                                     # what could not be observed makes the bake longer, not begin anew
         again = replace(at, batch=replace(batch, proven=None))
         return Move(again, note=f"a gate of {nodes} closed: its bake starts anew")
-    bake = _size(rollout, picture).bake
+    bake = size_of(rollout, picture).bake
     if now - batch.proven < bake:
         judge.add("Bake", wait(BAKING, f"{nodes} must stay healthy before the next batch", subject=nodes,
                                observed=f"{now - batch.proven:.0f} s", threshold=f"{bake:.0f} s",
