@@ -34,6 +34,13 @@ def missing_tests() -> Iterator[str]:
                 yield f"{page.relative_to(ROOT)}: {name}"
 
 
+def missing_functions() -> Iterator[str]:
+    for page in PAGES:
+        for name, function in re.findall(r"`((?:\w+/)+test_\w+\.py)::(\w+)`", prose(page)):
+            if not re.search(rf"^(?:async )?def {function}\(", (ROOT / "tests" / name).read_text(), re.MULTILINE):
+                yield f"{page.relative_to(ROOT)}: {name}::{function}"
+
+
 def test_links_lead_somewhere() -> None:
     assert list(broken_links()) == []
 
@@ -41,6 +48,14 @@ def test_links_lead_somewhere() -> None:
 def test_the_tests_that_are_named_exist() -> None:
     assert {"unit", "simulation", "apiserver", "sandbox"} <= set(LAYERS)
     assert list(missing_tests()) == []
+    assert list(missing_functions()) == []
+
+
+def test_each_defect_of_the_front_doors_is_held_by_a_test() -> None:
+    table = (ROOT / "docs/testing.md").read_text().split("| | what it was | held by |")[1].split("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    assert [row[0] for row in rows] == [f"D{number}" for number in range(1, 16)]
+    assert [row for row in rows if "test_" not in row[2]] == []
 
 
 def test_each_attacker_of_the_threat_model_is_held_by_a_test() -> None:
