@@ -50,9 +50,10 @@ class Cached(Generic[T]):
         self._seconds = seconds
         self._value: Observed[T] = NOT_ASKED
 
-    async def get(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
-        """The reading that is kept, or a new one."""
-        if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= self._seconds:
+    async def get(self, read: Callable[[], Awaitable[T]], seconds: float = 0.0) -> Observed[T]:
+        """The reading that is kept, or a new one; `seconds` are for who is content with an older one."""
+        good = max(self._seconds, seconds)
+        if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= good:
             self._value = await known(read(), READ_SECONDS, self._clock)
         return self._value
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from switchover.ask import READ_SECONDS, Background, Cached, known
 from switchover.core.kraft import names, rehearsal, template
 from switchover.core.kraft.door.layout import ContainerMissing
-from switchover.core.kraft.examination import BrokerExamination, Examination, TemplateChange
+from switchover.core.kraft.examination import BrokerExamination, Examination, StorageClasses, TemplateChange
 from switchover.core.kraft.facts import Address, KubernetesState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
@@ -22,6 +23,10 @@ RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
 CLOCKS_SECONDS = 60.0
 """How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
+LOOKING_SECONDS = 300.0
+"""How old may be what nobody acts upon: the names that are taken, storage classes."""
+CHANGES_SECONDS = 300.0
+"""How old a dry run may be while neither the StatefulSet nor the change is another: it asks every webhook."""
 TREE_SECONDS = 20.0
 """How old the reading of the whole tree may be before the next one begins."""
 IDLE_GROUPS_SECONDS = 60.0
@@ -38,6 +43,10 @@ class Examiner:
         self._clock = clock
         self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
         self._clocks: Cached[float] = Cached(clock, CLOCKS_SECONDS)
+        self._objects: Cached[Mapping[str, str]] = Cached(clock, 0.0)
+        self._classes: Cached[StorageClasses] = Cached(clock, 0.0)
+        self._in_use: Cached[frozenset[str]] = Cached(clock, 0.0)
+        self._changes: dict[str, tuple[object, Cached[TemplateChange]]] = {}
         self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
         self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
@@ -47,16 +56,20 @@ class Examiner:
         self._idle.forget()
 
     async def examine(self, picture: Picture, kubernetes: Observed[KubernetesState],
-                      brokers: Mapping[int, Address | None], secret: str | None) -> Examination:
-        """All of it, concurrently. `secret` is the brokers' `password.encoder.secret`. Never raises."""
+                      brokers: Mapping[int, Address | None], secret: str | None, *, fresh: bool = True) -> Examination:
+        """All of it, concurrently. `secret` is the brokers' `password.encoder.secret`. Never raises.
+
+        What takes requests to the API server of its own is asked for now and then, unless it must be `fresh`.
+        """
+        age = 0.0 if fresh else LOOKING_SECONDS
         async with asyncio.TaskGroup() as group:
             each = group.create_task(self._brokers(brokers))
             modes = group.create_task(self._zookeeper_modes())
             changes = group.create_task(self._template_changes(picture, kubernetes))
             zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
-            objects = group.create_task(self._ask(self._survey.managers_of(_reserved(picture))))
-            classes = group.create_task(self._ask(self._survey.storage_classes()))
-            in_use = group.create_task(self._ask(self._survey.classes_in_use()))
+            objects = group.create_task(self._objects.get(lambda: self._survey.managers_of(_reserved(picture)), age))
+            classes = group.create_task(self._classes.get(self._survey.storage_classes, age))
+            in_use = group.create_task(self._in_use.get(self._survey.classes_in_use, age))
             rights = group.create_task(self._rights.get(lambda: self._survey.missing_rights(_own_secrets(picture))))
             ahead = group.create_task(self._clocks.get(self._ahead))
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
@@ -109,7 +122,11 @@ class Examiner:
                 operations = template.patch(workload, brokers, picture.new_image)
             except ContainerMissing:
                 continue                                             # a finding of its own
-            found[name] = await self._ask(self._survey.try_patch("StatefulSet", name, operations))
+            made_of = (workload.uid, workload.generation, operations)
+            if name not in self._changes or self._changes[name][0] != made_of:
+                self._changes[name] = made_of, Cached(self._clock, CHANGES_SECONDS)
+            found[name] = await self._changes[name][1].get(
+                partial(self._survey.try_patch, "StatefulSet", name, operations))
         return found
 
 

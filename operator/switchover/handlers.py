@@ -13,28 +13,37 @@ each other. So the one is given only the namespaces that may be watched: one tha
 import asyncio
 import logging
 import signal
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import kopf
 
+from switchover.core.due import AT_ONCE, MOVING, is_moving
 from switchover.metrics import Metrics
 from switchover.ports import Fenced, Refused, Unreachable
 from switchover.settings import EVERYWHERE
+from switchover.turns import Turns
 
 FINALIZER = "switchover.dev/finalizer"
-SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs
+SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn
+SEEN_SECONDS = 300.0     # for so long a pass may begin with what the watch told last
 LONGEST_PAUSE = 15.0     # seconds without the watch, or until a closed namespace is asked again
 
 logger = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
-Reconcile = Callable[[str], Awaitable[float]]
+Reconcile = Callable[[str, Mapping[str, Any] | None], Awaitable[float]]
 Release = Callable[[str], Awaitable[float | None]]
 SetFinalizer = Callable[[str, str, bool], Awaitable[bool]]
 Missing = Callable[[str], Awaitable[Sequence[str]]]
 """Which rights are missing to watch a namespace, in words. Raises Unreachable and Refused."""
+
+
+def spread(seconds: float, uid: str) -> float:
+    """A little sooner, each object by its own share: those that began together do not stay together."""
+    return seconds * (1.0 - 0.1 * zlib.crc32(uid.encode()) / 2**32)
 
 
 def backoff(failures: int) -> float:
@@ -44,7 +53,8 @@ def backoff(failures: int) -> float:
 
 @dataclass(slots=True)
 class Loop:
-    """One object's loop. `due` is when it must have shown life again, by the event loop's clock."""
+    """One object's loop. `due` is when it must have shown life again, by the event loop's clock; never while it waits for
+    its turn. `delay` is for how long it was to sleep last."""
 
     uid: str
     seen: object
@@ -52,7 +62,10 @@ class Loop:
     held: bool
     due: float
     last_pass: float
+    found: Mapping[str, Any] = field(default_factory=dict)
+    found_at: float = -float("inf")
     woken_at: float | None = None
+    delay: float = MOVING
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -60,13 +73,14 @@ class Loop:
 class Loops:
     """The loops of all objects of one kind in one namespace.
 
-    `reconcile(name)` makes one pass and returns the seconds until the next. `release(name)` is asked instead once the
+    `reconcile(name, found)` makes one pass over an object as the watch has told of it, None where it must be read, and
+    returns the seconds until the next. `release(name)` is asked instead once the
     object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes. `close()`
-    comes last, when no loop runs any more.
+    comes last, when no loop runs any more. `turns` bounds the passes of all loops of the operator.
     """
 
     def __init__(self, kind: str, namespace: str, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer,
-                 close: Close, metrics: Metrics) -> None:
+                 close: Close, metrics: Metrics, turns: Turns) -> None:
         self._kind = kind
         self._namespace = namespace
         self._reconcile = reconcile
@@ -74,10 +88,12 @@ class Loops:
         self._set_finalizer = set_finalizer
         self._close = close
         self._metrics = metrics
+        self._turns = turns
         self._loops: dict[str, Loop] = {}
 
-    def noticed(self, metadata: Mapping[str, Any]) -> None:
+    def noticed(self, found: Mapping[str, Any]) -> None:
         """The object exists, as the watch-stream tells: start its loop, or wake it if something but status changed."""
+        metadata = found["metadata"]
         name, uid, now = metadata["name"], metadata["uid"], asyncio.get_running_loop().time()
         deleting = "deletionTimestamp" in metadata
         held = FINALIZER in (metadata.get("finalizers") or ())
@@ -85,9 +101,11 @@ class Loops:
         loop = self._loops.get(name)
         if loop is None or loop.uid != uid:
             self.forget(name)
-            loop = self._loops[name] = Loop(uid, seen, deleting, held, now + SILENCE_SECONDS, now)
+            loop = self._loops[name] = Loop(uid, seen, deleting, held, now + SILENCE_SECONDS, now, found, now)
             loop.task = asyncio.create_task(self._drive(name, loop), name=f"loop of {name}")
-        elif loop.seen != seen:
+            return
+        loop.found, loop.found_at = found, now
+        if loop.seen != seen:
             loop.seen, loop.held, loop.deleting = seen, held, loop.deleting or deleting
             loop.woken_at = now if loop.woken_at is None else loop.woken_at
             loop.wake.set()
@@ -120,37 +138,43 @@ class Loops:
         clock = asyncio.get_running_loop().time
         failures = 0
         while True:
-            loop.wake.clear()
-            started = clock()
-            loop.due = started + SILENCE_SECONDS
-            self._metrics.notice(started if loop.woken_at is None else loop.woken_at)
-            loop.woken_at = None
+            loop.due, due = float("inf"), clock()
             delay: float | None
-            try:
-                delay = await self._pass(name, loop)
-                failures = 0
-            except Exception as error:  # noqa: BLE001 - a loop must not end: nothing would start it again
-                failures += 1
-                delay = backoff(failures)
-                self._failed(name, error, delay)
+            async with self._turns.turn(moving=loop.woken_at is not None or is_moving(loop.delay)):
+                loop.wake.clear()
+                started = clock()
+                loop.due = started + SILENCE_SECONDS
+                self._metrics.notice(due if loop.woken_at is None else loop.woken_at)
+                loop.woken_at = None
+                try:
+                    delay = await self._pass(name, loop, afresh=failures > 0)
+                    failures = 0
+                except Exception as error:  # noqa: BLE001 - a loop must not end: nothing would start it again
+                    failures += 1
+                    delay = backoff(failures)
+                    self._failed(name, error, delay)
             loop.last_pass = clock()
             self._metrics.pass_seconds.observe(loop.last_pass - started)
             if delay is None:
                 loop.due = float("inf")
                 return
+            loop.delay = delay
             loop.due = loop.last_pass + delay + SILENCE_SECONDS
             try:
-                async with asyncio.timeout(delay):
+                async with asyncio.timeout(spread(delay, loop.uid)):
                     await loop.wake.wait()
             except TimeoutError:
                 pass
 
-    async def _pass(self, name: str, loop: Loop) -> float | None:
+    async def _pass(self, name: str, loop: Loop, *, afresh: bool) -> float | None:
         if not loop.deleting and not loop.held:
             loop.held = await self._set_finalizer(name, FINALIZER, True)
             loop.deleting = not loop.held
         if not loop.deleting:
-            return await self._reconcile(name)
+            now = asyncio.get_running_loop().time()
+            afresh = afresh or loop.delay == AT_ONCE or now - loop.found_at > SEEN_SECONDS
+            loop.found_at = now if afresh else loop.found_at
+            return await self._reconcile(name, None if afresh else loop.found)
         delay = await self._release(name)
         if delay is None:
             await self._set_finalizer(name, FINALIZER, False)
@@ -216,6 +240,7 @@ class Watch:
     """What is watched: the namespaces, EVERYWHERE alone for all of them. `down` says why nothing is watched just now."""
 
     namespaces: Sequence[str]
+    turns: Turns = field(default_factory=Turns)
     registry: kopf.OperatorRegistry = field(default_factory=kopf.OperatorRegistry)
     loops: list[LoopsByNamespace] = field(default_factory=list)
     down: str = ""
@@ -226,12 +251,12 @@ def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespa
     watch.loops.append(loops)
 
     @kopf.on.event(*resource, registry=watch.registry)
-    async def noticed(type: str | None, meta: Mapping[str, Any], **_: Any) -> None:
+    async def noticed(type: str | None, meta: Mapping[str, Any], event: Mapping[str, Any], **_: Any) -> None:
         there = loops.of(meta["namespace"])
         if type == "DELETED":
             there.forget(meta["name"])
         else:
-            there.noticed(meta)
+            there.noticed(event["object"])
 
     @kopf.on.cleanup(registry=watch.registry, id=resource[2])
     async def stop(**_: Any) -> None:
@@ -239,7 +264,12 @@ def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespa
 
 
 def why_dead(watch: Watch, now: float) -> str:
-    """Why the kubelet had better start the process anew, or "": a loop hangs, or nothing at all is watched."""
+    """Why the kubelet had better start the process anew, or "": a loop hangs, or nothing at all is watched.
+
+    Many passes that wait for their turn are no reason: it would only begin with all of them again.
+    """
+    if watch.turns.silence(now) > SILENCE_SECONDS:
+        return f"no pass has begun for {SILENCE_SECONDS:.0f} s, and {watch.turns.waiting} are due"
     for loops in watch.loops:
         if (name := loops.overdue(now)) is not None:
             return f"the loop of {name} has shown no life for {SILENCE_SECONDS:.0f} s"

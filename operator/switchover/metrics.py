@@ -108,7 +108,13 @@ class Metrics:
         )
         self.decision_seconds = Histogram(
             "switchover_decision_seconds",
-            "From noticing a change (a wake-up, or the start of the pass) to the decision on record",
+            "From noticing a change (a wake-up, or that a pass is due) to the decision on record",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.turn_seconds = Histogram(
+            "switchover_turn_wait_seconds",
+            "From the moment at which a pass is due until it begins; seconds mean an operator with too much to do",
             buckets=_SECONDS,
             registry=registry,
         )
@@ -118,6 +124,8 @@ class Metrics:
         self._notifications = Counter(
             "switchover_notifications", "Messages to the webhook, by whether it took them", labelnames=("outcome",),
             registry=registry)
+        self._waiting = Gauge("switchover_passes_waiting", "Passes that are due and wait for their turn", registry=registry)
+        self._running = Gauge("switchover_passes_running", "Passes that go on at this moment", registry=registry)
         for kind in FAILURES:                                    # from 0 on: an increase from nothing is none for Prometheus
             self.failures.labels(kind)
         for outcome in OUTCOMES:
@@ -127,6 +135,11 @@ class Metrics:
             "Time since the end of the last pass of the resource of a kind that was served longest ago",
             labelnames=("kind",), registry=registry,
         )
+
+    def tell_turns(self, waiting: Callable[[], float], running: Callable[[], float]) -> None:
+        """How many passes wait and go on, from now on."""
+        self._waiting.set_function(waiting)
+        self._running.set_function(running)
 
     def migrations(self, kind: str, namespace: str) -> MigrationFigures:
         """Where the figures of that kind of migration in that namespace are told."""

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
-from switchover.ask import READ_SECONDS, known
+from switchover.ask import READ_SECONDS, Cached, known
 from switchover.comparison import ParityWatch
 from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.core.kraft import names, own_addresses
@@ -25,6 +25,7 @@ from switchover.core.kraft.facts import (
 )
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.zookeeper_groups import GroupMigration
 from switchover.examine import Examiner
 from switchover.identify import identities
 from switchover.leftovers import leftovers
@@ -52,6 +53,8 @@ NODE_SECONDS = 3.0
 """How long one node may take to answer; a pod that is gone answers not at all."""
 MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
+GROUPS_SECONDS = 60.0
+"""How old the list of groups' migrations may be where nothing is done upon it."""
 EPOCH_SECONDS = 120.0
 """How long the states of all partitions may take; nothing else goes on meanwhile."""
 GONE_SECONDS = 20.0
@@ -105,9 +108,10 @@ class Observer:
     _examiner: Examiner
 
     def __init__(self, namespace: str, workloads: Workloads, survey: Survey, connected: Connected,
-                 clock: Clock) -> None:
+                 clock: Clock, watched: Workloads | None = None) -> None:
         self._namespace = namespace
         self._workloads = workloads
+        self._watched = workloads if watched is None else watched
         self._survey = survey
         self._connected = connected
         self._clients: Clients | None = None
@@ -121,15 +125,17 @@ class Observer:
         self._parity = ParityWatch(self._metadata, clock)
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
+        self._group_migrations: Cached[Mapping[str, tuple[GroupMigration, ...]]] = Cached(clock, 0.0)
 
     async def close(self) -> None:
         """Close every connection."""
         self._parity.forget()
         await self._connected.close()
 
-    async def see(self, picture: Picture, lease_holder: str) -> Picture:
+    async def see(self, picture: Picture, lease_holder: str, *, fresh: bool = True) -> Picture:
         """The picture with the facts of this pass. Never raises."""
-        return replace(picture, facts=await self._facts(picture, lease_holder))
+        return replace(picture, facts=await self._facts(
+            picture, lease_holder, self._workloads if fresh else self._watched, fresh))
 
     async def perform(self, effect: Effect) -> None:
         """An effect on ZooKeeper or Kafka, through the clients that this pass has looked with."""
@@ -149,16 +155,16 @@ class Observer:
         """All that the migration made or changed and that is still there. Raises Unreachable."""
         return await leftovers(self._workloads, migration)
 
-    async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
+    async def _facts(self, picture: Picture, lease_holder: str, workloads: Workloads, fresh: bool) -> Facts:
         """The facts of this pass for the step on record. Never raises."""
         spec, step = picture.spec, picture.position.step
         clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)
         if not isinstance(clients, Known):
-            return await self._blind(picture, lease_holder, clients)
+            return await self._blind(picture, lease_holder, workloads, clients)
         self._take(clients.value)
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
-                self._known(self._kubernetes(picture, lease_holder), READ_SECONDS))
+                self._known(self._kubernetes(picture, lease_holder, workloads), READ_SECONDS))
             zookeeper = first.create_task(self._if(step not in WITHOUT_ZOOKEEPER_IN, self.zookeeper.state))
             first.create_task(self._find_brokers(picture))
         brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
@@ -181,9 +187,9 @@ class Observer:
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
             old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
             zookeeper_groups = then.create_task(self._if(old_groups, self.zookeeper.groups))
-            group_migrations = then.create_task(self._if(old_groups, self._survey.group_migrations))
+            group_migrations = then.create_task(self._moving_groups(old_groups, fresh))
             examination = then.create_task(
-                self._examination(picture, kubernetes.result(), brokers, clients.value.encoder_secret))
+                self._examination(picture, kubernetes.result(), brokers, clients.value.encoder_secret, fresh))
             markers = then.create_task(self._markers(picture, brokers))
             rehearsal = then.create_task(
                 self._rehearsals.seen(picture, clients.value.tree, clients.value.encoder_secret))
@@ -217,12 +223,17 @@ class Observer:
             examination=examination.result(),
         )
 
+    async def _moving_groups(self, wanted: bool, fresh: bool) -> Observed[Mapping[str, tuple[GroupMigration, ...]]]:
+        if not wanted:
+            return NOT_ASKED
+        return await self._group_migrations.get(self._survey.group_migrations, 0.0 if fresh else GROUPS_SECONDS)
+
     async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
-                           brokers: Mapping[int, Address | None], encoder_secret: str | None) -> Examination:
+                           brokers: Mapping[int, Address | None], encoder_secret: str | None, fresh: bool) -> Examination:
         if picture.position.step not in EXAMINED_IN:
             self._examiner.forget()
             return Examination()
-        return await self._examiner.examine(picture, kubernetes, brokers, encoder_secret)
+        return await self._examiner.examine(picture, kubernetes, brokers, encoder_secret, fresh=fresh)
 
     def _take(self, clients: Clients) -> None:
         if clients == self._clients:
@@ -237,9 +248,9 @@ class Observer:
     async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
         return await self.zookeeper.metadata(secret, states=states)
 
-    async def _blind(self, picture: Picture, lease_holder: str, why: Unknown) -> Facts:
+    async def _blind(self, picture: Picture, lease_holder: str, workloads: Workloads, why: Unknown) -> Facts:
         """Without credentials only Kubernetes can be asked."""
-        kubernetes = self._kubernetes(picture, lease_holder)
+        kubernetes = self._kubernetes(picture, lease_holder, workloads)
         nodes = [record.node_id for record in picture.position.nodes.values()]
         return Facts(
             kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
@@ -269,16 +280,16 @@ class Observer:
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
-    async def _kubernetes(self, picture: Picture, lease_holder: str) -> KubernetesState:
+    async def _kubernetes(self, picture: Picture, lease_holder: str, workloads: Workloads) -> KubernetesState:
         spec = picture.spec
         sets = [brokers.name for brokers in spec.brokers]
         controllers = spec.controllers.name
         observed, files, originals, own, claims = await asyncio.gather(
-            asyncio.gather(*(self._workloads.stateful_set(name) for name in sets)),
-            asyncio.gather(*(self._workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
-            asyncio.gather(*(self._workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
-            self._workloads.stateful_set(controllers),
-            self._workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
+            asyncio.gather(*(workloads.stateful_set(name) for name in sets)),
+            asyncio.gather(*(workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
+            asyncio.gather(*(workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
+            workloads.stateful_set(controllers),
+            workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
         )
         return KubernetesState(
             brokers=dict(zip(sets, observed, strict=True)),

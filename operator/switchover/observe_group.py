@@ -37,6 +37,11 @@ RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
 BASELINE_SECONDS = 30.0
 """How old a baseline may be: it changes once a day."""
+LOOKING_SECONDS = 300.0
+"""How old may be what takes a request of its own for each migration, where nothing is done upon it: dry runs of what has not
+changed, who else has a workload of that name."""
+COORDINATORS_LOOKING_SECONDS = 60.0
+"""The same of who coordinates the group."""
 PROBE_SECONDS = 15.0
 """How old a probe may be. The one for strategies leaves a pending member behind, for 6 s
 (docs/facts/groups.md#do-all-members-offer-a-strategy)."""
@@ -65,8 +70,12 @@ class GroupConnected(Protocol):
 class GroupObserver:
     """Everything of one migration of a group that is looked at. Samples and what seldom changes are kept in memory."""
 
-    def __init__(self, workloads: Workloads, survey: Survey, connected: GroupConnected, clock: Clock) -> None:
+    def __init__(self, workloads: Workloads, survey: Survey, connected: GroupConnected, clock: Clock,
+                 watched: Workloads | None = None) -> None:
         self._workloads = workloads
+        self._watched = workloads if watched is None else watched
+        self._looked_at: object = None               # what the dry runs and the search for others were made of
+        self._refused = False                        # a dry run was: whoever cures it sees it soon
         self._survey = survey
         self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
         self._connected = connected
@@ -82,6 +91,7 @@ class GroupObserver:
         self._readiness: Cached[Readiness] = Cached(clock, PROBE_SECONDS)
         self._offered: Cached[Mapping[str, bool]] = Cached(clock, PROBE_SECONDS)
         self._trials: Cached[Mapping[str, Observed[Mapping[str, Any]]]] = Cached(clock, TRIALS_SECONDS)
+        self._others: Cached[Mapping[str, str]] = Cached(clock, 0.0)
         self._baseline: tuple[str, Cached[WeeklyBaseline | str]] = "", Cached(clock, BASELINE_SECONDS)
 
     async def close(self) -> None:
@@ -104,7 +114,7 @@ class GroupObserver:
     async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
         """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
         uid, attempt = migration.metadata.uid, migration.status.attempt
-        fleet = await self._fleet(migration.spec, uid, attempt)
+        fleet = await self._fleet(self._workloads, migration.spec, uid, attempt)
         found: list[str] = []
         for workload in migration.spec.workloads:
             source = fleet.sources.get(workload.name)
@@ -128,18 +138,21 @@ class GroupObserver:
                   if world.mode_version >= 0 else []),
                 *([f"{guards} guard nodes below {Layout(group).owners}, which keep old consumers away"] if guards else [])]
 
-    async def see(self, picture: Picture, lease_holder: str) -> Picture:
+    async def see(self, picture: Picture, lease_holder: str, *, fresh: bool = True) -> Picture:
         """The picture with the facts of this pass. Never raises."""
-        return replace(picture, facts=await self._facts(picture, lease_holder))
+        return replace(picture, facts=await self._facts(picture, lease_holder, fresh))
 
-    async def _facts(self, picture: Picture, lease_holder: str) -> Facts:
+    async def _facts(self, picture: Picture, lease_holder: str, fresh: bool) -> Facts:
         spec, at = picture.spec, picture.position
-        fleet = await self._known(self._fleet(spec, picture.uid, at.attempt))
+        fleet = await self._known(
+            self._fleet(self._workloads if fresh else self._watched, spec, picture.uid, at.attempt))
+        looking = LOOKING_SECONDS if not fresh and not self._has_changed(fleet) else 0.0
         rights = (await self._rights.get(lambda: self._survey.missing_rights(_credentials(spec)))
                   if at.step == "Preflight" else NOT_ASKED)
-        others = await self._others(fleet) if at.step == "Preflight" else NOT_ASKED
-        tried = (await self._trials.get(lambda: self._try(replace(picture, facts=Facts(fleet=fleet))))
-                 if at.step == "Preflight" else NOT_ASKED)
+        others = await self._others_called(fleet, looking) if at.step == "Preflight" else NOT_ASKED
+        tried = (await self._trials.get(lambda: self._try(replace(picture, facts=Facts(fleet=fleet))),
+                                        0.0 if self._refused else looking) if at.step == "Preflight" else NOT_ASKED)
+        self._refused = isinstance(tried, Known) and any(not isinstance(each, Known) for each in tried.value.values())
         audited: Observed[JobRun | None] = NOT_ASKED
         if at.step == audit.STEP:
             audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
@@ -163,7 +176,8 @@ class GroupObserver:
             zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
-            coordinators=await self._coordinators.get(lambda: groups.coordinators(spec.group)),
+            coordinators=await self._coordinators.get(
+                lambda: groups.coordinators(spec.group), 0.0 if fresh else COORDINATORS_LOOKING_SECONDS),
             offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, trials=tried, audit=audited,
             missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
@@ -181,17 +195,24 @@ class GroupObserver:
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
-    async def _fleet(self, spec: ConsumerGroupMigrationSpec, uid: str, attempt: int) -> Fleet:
+    async def _fleet(self, workloads: Workloads, spec: ConsumerGroupMigrationSpec, uid: str, attempt: int) -> Fleet:
         wanted = [(workload.kind.value, workload.name) for workload in spec.workloads]
-        found = await self._workloads.member_workloads(wanted)
+        found = await workloads.member_workloads(wanted)
         originals: dict[str, Mapping[str, Any] | None] = {
-            workload.name: await self._workloads.original(original_name(workload.kind, workload.name, uid, attempt))
+            workload.name: await workloads.original(original_name(workload.kind, workload.name, uid, attempt))
             for workload in spec.workloads}
         return Fleet(sources={workload.name: found.get(workload.name) for workload in spec.workloads}, originals=originals)
 
-    async def _others(self, fleet: Observed[Fleet]) -> Observed[Mapping[str, str]]:
+    def _has_changed(self, fleet: Observed[Fleet]) -> bool:
+        """Whether the workloads are others, or have another spec, than in the pass before."""
+        found = {name: None if source is None else (source.uid, source.generation)
+                 for name, source in fleet.value.sources.items()} if isinstance(fleet, Known) else None
+        before, self._looked_at = self._looked_at, found
+        return found != before
+
+    async def _others_called(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:
         missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
-        return await self._known(self._workloads.others_called(missing)) if missing else NOT_ASKED
+        return await self._others.get(lambda: self._workloads.others_called(missing), seconds) if missing else NOT_ASKED
 
     async def _try(self, picture: Picture) -> Mapping[str, Observed[Mapping[str, Any]]]:
         """The template that the API server would make of each change."""

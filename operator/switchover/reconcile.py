@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from switchover.api.status import Direction
 from switchover.core.calls import Call, calls_of, stopped
 from switchover.core.deletion import ABANDON, LET_GO
+from switchover.core.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due
 from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.figures import waits_of
 from switchover.core.foreign_record import RECORD_OF_ANOTHER, without_foreign_record
@@ -27,14 +28,12 @@ from switchover.core.plan import Decision, decide
 from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
 from switchover.core.status import linked, spent_of
 from switchover.defects import place_of
+from switchover.leases import Leases
 from switchover.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
 from switchover.reasons.walk import EFFECT_REFUSED, LEASE_NOT_HELD
 
-LEASE_SECONDS = 30
-HEARTBEAT_SECONDS = 30.0
-"""How often figures are written while no verdict changes."""
-AT_ONCE, MOVING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0
-"""Seconds until the next pass: after a record, while a batch moves, while a gate or person is waited for, at the end."""
+HEARTBEAT_SECONDS, STANDING_HEARTBEAT_SECONDS = 30.0, 300.0
+"""How often figures are written while no verdict changes; and while only somebody else can change anything."""
 
 CALL_AGAIN_SECONDS = 600.0
 """What comes and goes calls people at most so often."""
@@ -53,8 +52,11 @@ M_contra = TypeVar("M_contra", contravariant=True)
 class Observer(Protocol[M_contra, P]):
     """What one migration is looked at through, and what changes the things that it alone knows."""
 
-    async def see(self, picture: P, lease_holder: str) -> P:
-        """The picture with the facts of this pass in it. Never raises."""
+    async def see(self, picture: P, lease_holder: str, *, fresh: bool = True) -> P:
+        """The picture with the facts of this pass in it; what is watched anyway is read anew only for a `fresh` one.
+
+        Never raises.
+        """
         ...
 
     async def perform(self, effect: Effect) -> None:
@@ -107,31 +109,42 @@ class Reconciler(Generic[M, P]):
         self._telemetry = telemetry
         self._docs = docs
         self._notify = notify
+        self._leases = Leases(workloads, clock)
         self._memories: dict[str, _Memory[M, P]] = {}
         self._called: dict[str, dict[tuple[str, str], float]] = {}   # when people were last called for what of a migration
         self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen
 
-    async def reconcile(self, name: str) -> float:
-        """One pass; the seconds until the next.
+    async def reconcile(self, name: str, seen: Mapping[str, Any] | None = None) -> float:
+        """One pass; the seconds until the next. `seen` is the object as the watch has told of it.
 
+        What is seen through watches may be of a moment ago: nothing rests on it but verdicts and figures. Where something
+        would move or be done, everything is read anew and decided again, and that alone counts.
         Raises what ports raise when the object itself cannot be read, and any other error once it is told in the status.
         """
+        if seen is not None and (delay := await self._look(name, seen, fresh=False)) is not None:
+            return delay
         raw = await self._migrations.get(name)
         if raw is None:
             await self._forget(name)
             return ENDED
+        delay = await self._look(name, raw, fresh=True)
+        assert delay is not None, "what is fresh is decided"
+        return delay
+
+    async def _look(self, name: str, raw: Mapping[str, Any], *, fresh: bool) -> float | None:
         raw, found = without_foreign_record(raw, self._clock.now())
         async with self._telling_defects(name, raw):
-            delay = await self._pass(name, raw)
-        if found:
+            delay = await self._pass(name, raw, fresh=fresh)
+        if found and delay is not None:
             await self._announce(name, raw["metadata"]["uid"], RECORD_OF_ANOTHER, found, warning=True)
         return delay
 
-    async def _pass(self, name: str, raw: Mapping[str, Any]) -> float:
+    async def _pass(self, name: str, raw: Mapping[str, Any], *, fresh: bool = True) -> float | None:
+        """None: it was not fresh, and there is more to do than to look."""
         try:
             migration = self._kind.read(raw)
         except ValidationError as error:
-            return await self._refuse(name, raw, error)
+            return await self._refuse(name, raw, error) if fresh else None
         if self._is_over(migration) and self._ended.get(name) == migration.metadata.uid:
             await self._forget(name)
             told = self._kind.figures(migration, None)
@@ -140,19 +153,24 @@ class Reconciler(Generic[M, P]):
         memory = await self._remember(name, migration)
         picture = self._kind.picture(migration, self._namespace, self._clock.now())
         holder = await self._hold(migration, picture)
-        picture = await memory.observer.see(picture, holder)
+        picture = await memory.observer.see(picture, holder, fresh=fresh)
         holder = holder or await self._hold(migration, picture)
         picture = self._kind.with_holder(picture, holder, self._clock.now())
         decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
-        memory.streaks = decision.streaks
+        if not fresh and (decision.position != picture.position or decision.effects):
+            return None
+        before, memory.streaks = memory.streaks, decision.streaks
         recorded = await self._record(migration, picture, decision, memory)
+        if not recorded and not fresh:
+            memory.streaks = before
+            return None
         if picture.position.finished and all(item.open for item in decision.judged.values()):
             self._ended[name] = migration.metadata.uid
         if decision.position != picture.position or not recorded:
             return AT_ONCE
         for effect in decision.effects:
             await self._perform(migration, effect, memory)
-        return _delay(decision)
+        return due(picture.position, decision, picture.now)
 
     async def release(self, name: str) -> float | None:
         """The object is being deleted: None when it may go, else the seconds until it is asked again."""
@@ -176,7 +194,7 @@ class Reconciler(Generic[M, P]):
         if not self._kind.is_untouched(migration):
             await self._list_leftovers(migration)
         if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
-            await self._workloads.release_lease(lease, self._holder(migration))
+            await self._leases.release(lease, self._holder(migration))
         await self._forget(name)
         return None
 
@@ -221,9 +239,10 @@ class Reconciler(Generic[M, P]):
         left = self._kind.remaining(picture, decision)
         after = self._kind.fold(migration, picture, decision, memory.spent, left, memory.modes)
         moved = decision.position != picture.position
-        due = picture.now - memory.last_record >= HEARTBEAT_SECONDS and not picture.position.finished
+        often = HEARTBEAT_SECONDS if due(picture.position, decision, picture.now) <= WAITING else STANDING_HEARTBEAT_SECONDS
+        beats = picture.now - memory.last_record >= often and not picture.position.finished
         metadata = migration.metadata
-        writes = moved or due or self._kind.is_news(migration, after)
+        writes = moved or beats or self._kind.is_news(migration, after)
         if writes:
             try:
                 await self._migrations.record(
@@ -289,9 +308,13 @@ class Reconciler(Generic[M, P]):
             memory.refused = f"{effect}: {error}"
 
     async def _hold(self, migration: M, picture: P) -> str:
-        """Take or renew the Lease of what this migration changes; "" while its name is not known, and once it has ended."""
-        lease = "" if picture.position.finished else self._kind.claims(migration, picture)
-        return await self._workloads.hold_lease(lease, self._holder(migration), LEASE_SECONDS) if lease else ""
+        """Hold the Lease of what this migration changes: who has it; "" while its name is not known, and after the end."""
+        holder, lease = self._holder(migration), "" if picture.position.finished else self._kind.claims(migration, picture)
+        if not lease:
+            self._leases.drop_all(holder)
+            return ""
+        looks = picture.position.step == PREFLIGHT and self._kind.intent(migration).paused
+        return await self._leases.hold(lease, holder, acting=not looks)
 
     def _about(self, name: str) -> dict[str, str]:
         """Whose line of the log it is."""
@@ -324,7 +347,7 @@ class Reconciler(Generic[M, P]):
             await self._stop(name, raw, STATUS_UNREADABLE, f"{before}{words}")
         else:
             await self._stop(name, raw, INVALID_SPEC, f"{before}{words}")
-        return ENDED
+        return STANDING
 
     async def _stop(self, name: str, raw: Mapping[str, Any], reason: str, why: str) -> None:
         metadata = raw["metadata"]
@@ -359,6 +382,7 @@ class Reconciler(Generic[M, P]):
     async def _forget(self, name: str) -> None:
         self._called.pop(name, None)
         if (memory := self._memories.pop(name, None)) is not None:
+            self._leases.drop_all(f"{memory.uid}/{self._identity}")
             await memory.observer.close()
 
     async def close(self) -> None:
@@ -376,10 +400,3 @@ def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
                                           unblocks="the budget, quota or right that forbids it allows it"))
     return replace(decision, judged={**decision.judged, judgement.gate: judgement})
 
-
-def _delay(decision: Decision) -> float:
-    if decision.position.finished:
-        return ENDED
-    if decision.effects or decision.position.batch is not None:
-        return MOVING
-    return MOVING if decision.position.opened is not None and decision.stalled is None else STANDING

@@ -22,6 +22,7 @@ from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.reflector import WATCHED
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
 from switchover.cli.operators import OPERATOR
@@ -109,6 +110,8 @@ UNLOGGED = {("leases", verb) for verb in ("get", "create", "update", "delete")} 
 """Used below and refused without the right, but not in the sandbox's audit log."""
 KOPF = {(plural, verb) for plural in ("kafkamigrations", "consumergroupmigrations") for verb in ("list", "watch")}
 """Kopf's watch-stream, which is not part of the adapters."""
+WATCHES = {(plural, verb) for plural in WATCHED for verb in ("list", "watch")}
+"""What the operator's passes look at; test_watched_server.py proves that it is watched with the Role."""
 
 GROUP: dict[str, Any] = {
     "apiVersion": API_VERSION,
@@ -291,7 +294,8 @@ async def test_the_role_holds_what_the_adapters_use_and_no_more(
         await server.close()
     rules = charts.of(charts.rendered(), "Role")["rules"]
     granted = {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
-    assert granted - KOPF - UNLOGGED == used(kubeconfig.with_name("audit.log"), release.account)
+    assert granted >= WATCHES
+    assert granted - KOPF - UNLOGGED - WATCHES == used(kubeconfig.with_name("audit.log"), release.account) - WATCHES
 
 
 def used(log: Path, account: str) -> set[tuple[str, str]]:
@@ -327,10 +331,10 @@ async def test_preflight_sees_whether_every_right_is_there(
                    {"op": "remove", "path": "/rules/2"}, {"op": "remove", "path": "/rules/2"}]
         kubectl("patch", "role", "switchover", "--namespace", release.namespace, "--type", "json",
                 "--patch", json.dumps(smaller))
-        missing = await survey.missing_rights(["kafka-switchover"])
+        missing = await KubernetesSurvey(server).missing_rights(["kafka-switchover"])
         while not missing:                             # the authorizer learns of it after a moment
             await asyncio.sleep(0.1)
-            missing = await survey.missing_rights(["kafka-switchover"])
+            missing = await KubernetesSurvey(server).missing_rights(["kafka-switchover"])
         assert missing == tuple(f"{verb} leases.coordination.k8s.io" for verb in ("get", "create", "update", "delete"))
     finally:
         await server.close()

@@ -22,6 +22,13 @@ from switchover.settings import read_settings
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
 PREFLIGHT = {CLUSTERS: RIGHTS, GROUPS: GROUP_RIGHTS}
+WATCHED = {
+    CLUSTERS: {("apps", "statefulsets"), ("apps", "controllerrevisions"), ("", "pods"), ("", "persistentvolumeclaims"),
+               ("policy", "poddisruptionbudgets")},
+    GROUPS: {("apps", "statefulsets"), ("apps", "controllerrevisions"), ("", "pods"), ("", "persistentvolumeclaims"),
+             ("policy", "poddisruptionbudgets"), ("apps", "deployments"), ("apps", "replicasets"),
+             ("autoscaling", "horizontalpodautoscalers"), ("keda.sh", "scaledobjects"),
+             ("autoscaling.k8s.io", "verticalpodautoscalers")}}
 SECRETS = ("rbac.secrets.read={kafka-client,zookeeper-client}", "rbac.secrets.write={kafka-switchover}")
 
 Right = tuple[str, str, str]
@@ -44,6 +51,7 @@ def needed(kinds: set[str]) -> set[Right]:
     own |= {("switchover.dev", f"{PLURALS[kind]}/status", "patch") for kind in kinds}
     if CLUSTERS in kinds:
         own.add(("switchover.dev", PLURALS[GROUPS], "list"))
+    own |= {(*each, verb) for kind in kinds for each in WATCHED[kind] for verb in ("list", "watch")}
     return {("", "events", "create"), *own} | {
         (*each, verb) for kind in kinds for each, verbs in PREFLIGHT[kind].items() for verb in verbs}
 

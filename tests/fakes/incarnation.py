@@ -105,6 +105,31 @@ class SimulatedApiServer(ApiServer):
             raise translate(method, path, ApiException(status=problem.code, body=problem.body)) from None
 
 
+class LateServer(SimulatedApiServer):
+    """What a watch has told that is up to `seconds` behind. Its reads are none of the process's (`Incarnation.reads`)."""
+
+    def __init__(self, incarnation: Incarnation, namespace: str, seconds: float) -> None:
+        super().__init__(incarnation, namespace)
+        self._seconds = seconds
+        self._told: dict[str, tuple[float, Any]] = {}
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        assert method == "GET", "passes look through it, and write nothing"
+        labels, now = parameters.get("label_selector") or "", self._incarnation.api.now()
+        at, told = self._told.get(path + labels, (-float("inf"), None))
+        if now - at >= self._seconds:
+            try:
+                told = await self._incarnation.call(
+                    lambda: self._incarnation.api.serve("GET", path, query={"labelSelector": labels}))
+            except Problem as problem:
+                told = problem
+            self._told[path + labels] = now, told
+        if isinstance(told, Problem):
+            raise translate(method, path, ApiException(status=told.code, body=told.body))
+        answer: dict[str, Any] = copied(told)
+        return answer
+
+
 def serve_kopf(incarnation: Incarnation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the fake API in the place of Kopf's own HTTP calls (the names hold for Kopf 1.45.2)."""
 

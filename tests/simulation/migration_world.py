@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object, copied
-from fakes.incarnation import APPLIED, Incarnation, SimulatedApiServer, serve_kopf
+from fakes.incarnation import APPLIED, Incarnation, LateServer, SimulatedApiServer, serve_kopf
 from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
@@ -36,6 +36,7 @@ from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.ports import Notify, Undelivered
 from switchover.reconcile import Reconciler
+from switchover.turns import Turns
 
 HOW_FAR = pytest.mark.parametrize(
     "whole", [pytest.param(False, id="goes on"), pytest.param(True, id="to the end", marks=pytest.mark.long)])
@@ -229,10 +230,10 @@ class MigrationWorld:
     def live(self, until: Callable[[], bool], limit: float = 1500,
              kill_when: Callable[[], bool] = lambda: False, identities: tuple[str, ...] = ("operator",),
              stopped_before: Callable[[str, str], float] = lambda method, path: 0.0,
-             kill_at: tuple[int, str] | None = None) -> bool:
+             kill_at: tuple[int, str] | None = None, late: float = 0.0) -> bool:
         """Run an operator process (or several at once); see `virtual_time.live`. Fails as soon as a rule is broken.
 
-        `stopped_before` and `kill_at` concern the first of several.
+        `stopped_before` and `kill_at` concern the first of several. What is watched is up to `late` seconds behind.
         """
         if kill_at is not None and kill_at[1] == APPLIED:
             kill_when = lambda: len(self.api.writes) == kill_at[0]  # noqa: E731
@@ -252,7 +253,7 @@ class MigrationWorld:
 
         async def operator() -> None:
             await asyncio.gather(*(
-                operate(each, self.kafka, self.timeline, identity, registry, self._notify)
+                operate(each, self.kafka, self.timeline, identity, registry, self._notify, late)
                 for each, identity, registry in zip(incarnations, identities, metrics, strict=True)))
 
         def judged() -> bool:
@@ -357,14 +358,16 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
 
 async def operate(
     incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry,
-    notify: Notify,
+    notify: Notify, late: float = 0.0,
 ) -> None:
     """The operator as `cli.run` puts it together, with the simulated world at the other end of its adapters."""
     server = SimulatedApiServer(incarnation, NAMESPACE)
     workloads = KubernetesWorkloads(server, timeline)
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
-    connections = Connections(NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka))
+    watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), timeline) if late else None
+    connections = Connections(
+        NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka), watched)
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
@@ -373,7 +376,7 @@ async def operate(
     watch = Watch([NAMESPACE])
     kopf.on.login(registry=watch.registry)(login)
     loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                  reconciler.close, metrics)
+                  reconciler.close, metrics, Turns())
     register(watch, ("switchover.dev", "v1alpha1", "kafkamigrations"),
              LoopsByNamespace("KafkaMigration", lambda _: loops, metrics))
     await serve(watch, nothing_missing, metrics)

@@ -1,6 +1,6 @@
 """The loops of `handlers.py` on Kopf's own reactor, with a small stand-in for the reconciler."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import kopf
@@ -14,6 +14,7 @@ from switchover.adapters.migrations import KubernetesMigrations
 from switchover.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.ports import Fenced, Unreachable
+from switchover.turns import Turns
 
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
 STEPS = 5
@@ -30,7 +31,7 @@ class Counting:
         self.failures: list[Exception] = []
         self.closed = 0
 
-    async def reconcile(self, name: str) -> float:
+    async def reconcile(self, name: str, seen: Mapping[str, Any] | None) -> float:
         found = await self.migrations.get(name)
         if found is None:
             return 60.0
@@ -87,7 +88,7 @@ class World:
             watch = Watch([NAMESPACE])
             kopf.on.login(registry=watch.registry)(login)
             loops = Loops("Probe", NAMESPACE, counting.reconcile, counting.release, migrations.set_finalizer, counting.close,
-                          metrics)
+                          metrics, Turns())
             register(watch, RESOURCE, LoopsByNamespace("Probe", lambda _: loops, metrics))
             return serve(watch, nothing_missing, metrics)
 

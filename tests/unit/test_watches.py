@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -16,6 +16,7 @@ from switchover import handlers
 from switchover.handlers import SILENCE_SECONDS, Loop, Loops, LoopsByNamespace, Watch, register, serve, why_dead
 from switchover.metrics import Metrics
 from switchover.probe import PATH, answering
+from switchover.turns import Turns
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
@@ -28,8 +29,11 @@ class Passes:
         self.namespace, self.delay = namespace, delay
         self.served: list[str] = []
 
-    async def reconcile(self, name: str) -> float:
+    async def reconcile(self, name: str, found: Mapping[str, Any] | None = None) -> float:
         self.served.append(name)
+        return self.delay
+
+    async def release(self, name: str) -> float:
         return self.delay
 
     async def set_finalizer(self, name: str, finalizer: str, present: bool) -> bool:
@@ -38,8 +42,8 @@ class Passes:
     async def close(self) -> None: ...
 
     def loops(self, metrics: Metrics) -> Loops:
-        return Loops("KafkaMigration", self.namespace, self.reconcile, self.reconcile, self.set_finalizer, self.close,
-                     metrics)
+        return Loops("KafkaMigration", self.namespace, self.reconcile, self.release, self.set_finalizer, self.close,
+                     metrics, Turns())
 
 
 def metrics() -> Metrics:
@@ -48,7 +52,8 @@ def metrics() -> Metrics:
 
 async def told(watch: Watch, namespace: str, name: str, type: str | None = None, **more: Any) -> None:
     (handler,) = watch.registry._watching.get_all_handlers()
-    await handler.fn(type=type, meta={"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", **more})
+    meta = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", **more}
+    await handler.fn(type=type, meta=meta, event={"type": type, "object": {"metadata": meta}})
     await asyncio.sleep(0)
 
 

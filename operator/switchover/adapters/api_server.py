@@ -8,9 +8,11 @@ cache file.
 import asyncio
 import copy
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.request import getproxies_environment
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
@@ -25,6 +27,10 @@ from switchover.ports import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
 SECONDS_PER_CALL = 10.0
+REQUESTS_AT_ONCE = 16
+"""To one API server, watches aside: each is a connection with 256 KiB of buffers, and what is asked beside waits there."""
+WATCH_SECONDS, SILENT_SECONDS = 300, 150.0
+"""How long one watch lasts; and after how long without a line it is taken for dead: bookmarks come every minute or so."""
 ASK_AGAIN_SECONDS = 3600.0
 """After a refusal of what belongs to no namespace: each is an entry in somebody's audit log, and the right comes seldom."""
 
@@ -62,6 +68,10 @@ class Conflict(Exception):
     """409: a resourceVersion or uid that is no longer so, or a name that is taken. Never leaves the adapters."""
 
 
+class Expired(Exception):
+    """410: the version to watch from is too old. Never leaves the adapters."""
+
+
 class Forbidden(Refused):
     """403: the account has not the right. `told` says which, without the cure, which depends on whose account it is."""
 
@@ -83,6 +93,7 @@ async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "A
     configuration = Configuration()
     if not kubeconfig:
         own = _load_service_account(configuration, namespace)
+        _set_connections(configuration)
         return ApiServer(ApiClient(configuration), own)
     try:
         names = [str(each["name"]) for each in list_kube_config_contexts(kubeconfig)[0]]  # type: ignore[no-untyped-call]
@@ -94,7 +105,15 @@ async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "A
         found = loader.current_context["context"].get("namespace")
     except _NO_KUBECONFIG as error:
         raise _unreadable(f"the kubeconfig {kubeconfig}", error) from None
+    _set_connections(configuration)
     return ApiServer(ApiClient(configuration), namespace or str(found or "default"))
+
+
+def _set_connections(configuration: Configuration) -> None:
+    """As many connections as there are requests. aiohttp looks for a proxy and .netrc with every request: only where one is
+    told, since it was 7 % of the CPU that many migrations took."""
+    configuration.connection_pool_maxsize = 0                 # without a bound: ours counts no watch, which keeps its own
+    configuration.client_session_kwargs = {"trust_env": bool(getproxies_environment())}
 
 
 def _load_service_account(configuration: Configuration, namespace: str) -> str:
@@ -125,6 +144,7 @@ class ApiServer:
         self.address = str(client.configuration.host)
         self._client = client
         self._forbidden: dict[str, tuple[float, str]] = {}
+        self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._dynamic = DynamicClient(client)  # type: ignore[no-untyped-call]
 
     def within(self, namespace: str) -> "ApiServer":
@@ -203,7 +223,7 @@ class ApiServer:
 
         Raises Unreachable, Refused or Fenced, and NotFound, Conflict or OverBudget for the caller to interpret.
         """
-        return await self._answered(method, path, self._dynamic.request(
+        return await self._answered(method, path, lambda: self._dynamic.request(
             method, path, body=body, serializer=_plain, query_params=[], header_params={}, **parameters))
 
     async def text(self, path: str, query: Mapping[str, str]) -> str:
@@ -213,12 +233,45 @@ class ApiServer:
                 "GET", path, serialize=False, query_params=list(query.items()), header_params={})
             return str(await answer.text(errors="replace"))
 
-        return await self._answered("GET", path, read())
+        return await self._answered("GET", path, read)
 
-    async def _answered(self, method: str, path: str, answer: Awaitable[T]) -> T:
+    @asynccontextmanager
+    async def watch(self, path: str, version: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of a watch of a collection after that version, bookmarks among them, for WATCH_SECONDS.
+
+        Raises what `request` raises, also while it is read: Unreachable when it is silent for longer than bookmarks are
+        apart.
+        """
+        query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", version),
+                 ("timeoutSeconds", str(WATCH_SECONDS))]
+
+        async def begin() -> aiohttp.ClientResponse:
+            return await self._dynamic.request(  # type: ignore[no-any-return]
+                "GET", path, serialize=False, query_params=query, header_params={}, _request_timeout=2 * WATCH_SECONDS)
+
+        answer = await self._answered("GET", path, begin)
+
+        async def lines() -> AsyncIterator[bytes]:
+            while True:
+                async with asyncio.timeout(SILENT_SECONDS):
+                    line = await answer.content.readline()
+                if not line:
+                    return
+                yield line
+
         try:
-            async with asyncio.timeout(SECONDS_PER_CALL):
-                return await answer
+            yield lines()
+        except TimeoutError:
+            raise Unreachable(f"the watch of {_what(path)} was silent for {SILENT_SECONDS:.0f} s") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise Unreachable(f"the watch of {_what(path)} broke off: {type(error).__name__}") from None
+        finally:
+            answer.close()
+
+    async def _answered(self, method: str, path: str, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with self._room, asyncio.timeout(SECONDS_PER_CALL):
+                return await ask()
         except ApiException as error:
             # `from None`: the original carries the whole body, and of a Secret that may be its content.
             raise translate(method, path, error) from None
@@ -253,6 +306,8 @@ def translate(method: str, path: str, error: ApiException) -> Exception:
             return NotFound(what)
         case 409:
             return Conflict(words)
+        case 410:
+            return Expired(words)
         case 422 if not causes or all(cause.get("reason") == "UnexpectedServerResponse" for cause in causes):
             return Fenced(f"{what} is not what was read")
         case 429 if any(cause.get("reason") == "DisruptionBudget" for cause in causes):

@@ -19,6 +19,7 @@ from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Workload
+from switchover.core.lease import shares
 from switchover.core.selectors import selects
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
@@ -287,6 +288,7 @@ class KubernetesWorkloads:
         """Take or renew the Lease when it is free, ours, or expired; the holder after the call.
 
         It has expired when nobody has renewed it under our eyes for as long as it says: its holder's clock may be any.
+        One that another operator of the same migration holds to look is ours as well; to act it is taken over.
         """
         path = self._server.path("coordination.k8s.io/v1", "Lease", name)
         now = datetime.fromtimestamp(self._clock.now(), UTC)
@@ -303,9 +305,11 @@ class KubernetesWorkloads:
             return await self._write_lease("POST", self._server.path("coordination.k8s.io/v1", "Lease"), path, lease)
         spec = lease.get("spec") or {}
         current = spec.get("holderIdentity") or ""
-        if current not in ("", holder) and not self._expired(name, spec):
+        lasts = spec.get("leaseDurationSeconds")
+        shared = shares(holder, current, lasts)
+        if current not in ("", holder) and not shared and not self._expired(name, spec):
             return str(current)
-        if current == holder and not _is_old(spec, now, seconds / 3):
+        if (current == holder or shared) and lasts == seconds and not _is_old(spec, now, seconds / 3):
             return holder                                     # fresh enough: not a write for every pass
         if current != holder:
             renewed |= {"acquireTime": _micro_time(now), "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}

@@ -6,11 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from switchover.adapters.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
+from switchover.adapters.shared import Shared
 from switchover.api.meta import API_VERSION
 from switchover.core.kraft.examination import StorageClasses, TemplateChange
 from switchover.core.zookeeper_groups import GroupMigration
 from switchover.ports import Fenced
 
+GRANTED_SECONDS, REFUSED_SECONDS = 900.0, 15.0
+"""How long it holds that we have a right, and that we have it not: a right comes while somebody waits for it, and one that
+goes is told by whatever needs it."""
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -61,6 +65,7 @@ class KubernetesSurvey:
     def __init__(self, server: ApiServer, rights: Mapping[tuple[str, str], tuple[str, ...]] = RIGHTS) -> None:
         self._server = server
         self._rights = rights
+        self._allowed: Shared[tuple[str, str, str, str], bool] = Shared()
 
     async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
         """The objects that exist, by "Kind name", with their label app.kubernetes.io/managed-by."""
@@ -77,15 +82,21 @@ class KubernetesSurvey:
         return found["metadata"].get("labels") or {}
 
     async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
-        """Ask for each right by a SelfSubjectAccessReview, which every account may do."""
+        """Ask for each right by a SelfSubjectAccessReview, which every account may do: once for all migrations."""
         names = {("", "secrets"): tuple(secrets)}
         asked = [(group, resource, verb, name) for (group, resource), verbs in self._rights.items()
                  for name in names.get((group, resource), ("",)) for verb in verbs]
-        allowed = await asyncio.gather(*(self._allowed(*each) for each in asked))
+        allowed = await asyncio.gather(*(self._may(each) for each in asked))
         return tuple(f"{verb} {resource}{'.' + group if group else ''}{' ' + name if name else ''}"
                      for (group, resource, verb, name), granted in zip(asked, allowed, strict=True) if not granted)
 
-    async def _allowed(self, group: str, resource: str, verb: str, name: str) -> bool:
+    async def _may(self, right: tuple[str, str, str, str]) -> bool:
+        async def ask() -> bool:
+            return await self._review(*right)
+
+        return await self._allowed.get(right, ask, GRANTED_SECONDS) or await self._allowed.get(right, ask, REFUSED_SECONDS)
+
+    async def _review(self, group: str, resource: str, verb: str, name: str) -> bool:
         kind, _, subresource = resource.partition("/")
         attributes = {"namespace": self._server.namespace, "verb": verb, "group": group, "resource": kind,
                       "subresource": subresource, "name": name}

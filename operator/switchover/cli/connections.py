@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.shared import Shared
+from switchover.adapters.shared_groups import SharedGroups
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
@@ -47,6 +50,10 @@ from switchover.ports import (
     ZooKeeperTree,
 )
 
+SECRET_SECONDS = 10.0
+"""How old the content of a Secret may be that many migrations name."""
+Secrets = Shared[str, Mapping[str, str]]
+
 logger = logging.getLogger(__name__)
 
 
@@ -75,7 +82,9 @@ class Connections:
     """`reconcile.Connect` on the real adapters."""
 
     def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
-                 adapters: Adapters = REAL) -> None:
+                 adapters: Adapters = REAL, watched: KubernetesWorkloads | None = None) -> None:
+        self._watched = watched
+        self._secrets: Secrets = Shared()
         self._namespace = namespace
         self._survey = survey
         self._workloads = workloads
@@ -83,8 +92,8 @@ class Connections:
         self._adapters = adapters
 
     async def __call__(self, migration: KafkaMigration) -> Observer:
-        connected = Credentialed(migration, self._workloads, self._adapters)
-        return Observer(self._namespace, self._workloads, self._survey, connected, self._clock)
+        connected = Credentialed(migration, self._workloads, self._adapters, self._secrets)
+        return Observer(self._namespace, self._workloads, self._survey, connected, self._clock, self._watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +115,13 @@ def _unchecked(*used: Credentials) -> tuple[str, ...]:
 class Kept:
     """Clients that are open, each with the credentials that it was opened with.
 
-    Every pass looks into the Secrets, so that a rotation needs no restart of the operator.
+    Every pass looks into the Secrets, as they were SECRET_SECONDS ago at most, so that a rotation needs no restart of the
+    operator.
     """
 
-    def __init__(self, migration: KafkaMigration | ConsumerGroupMigration, workloads: KubernetesWorkloads) -> None:
+    def __init__(self, migration: KafkaMigration | ConsumerGroupMigration, workloads: KubernetesWorkloads,
+                 secrets: Secrets) -> None:
+        self._secrets = secrets
         self._namespace = migration.metadata.namespace
         self._accepted = migration.spec.accepted_risks
         self._workloads = workloads
@@ -143,9 +155,10 @@ class Kept:
         """What the Secret holds. Raises Refused unless its `key` names all of these servers."""
         if secret is None:
             return Credentials()
-        properties = await self._workloads.client_properties(secret.name)
+        name = secret.name
+        properties = await self._secrets.get(name, lambda: self._workloads.client_properties(name), SECRET_SECONDS)
         try:
-            allowed = allowed_servers(secret.name, self._namespace, properties, key)
+            allowed = allowed_servers(name, self._namespace, properties, key)
             if why_not := allowed.why_not(servers):
                 raise Refused(why_not)
             check_encrypted(properties, self._accepted)
@@ -157,11 +170,12 @@ class Kept:
 class Credentialed:
     """`observe.Connected` for a KafkaMigration."""
 
-    def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, adapters: Adapters) -> None:
+    def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, adapters: Adapters,
+                 secrets: Secrets) -> None:
         self._spec = migration.spec
         self._controllers = addresses(migration.spec, migration.metadata.namespace).values()
         self._adapters = adapters
-        self._kept = Kept(migration, workloads)
+        self._kept = Kept(migration, workloads, secrets)
 
     async def clients(self, *, controllers: bool) -> Clients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
@@ -206,28 +220,51 @@ class GroupAdapters:
 REAL_GROUPS = GroupAdapters()
 
 
+class Clusters:
+    """What many migrations ask the same cluster with the same credentials through, as long as one of them holds it."""
+
+    def __init__(self, open_: Callable[[Access], Groups]) -> None:
+        self._open_one = open_
+        self._open: list[tuple[Access, weakref.ref[SharedGroups]]] = []
+
+    def groups(self, access: Access) -> Groups:
+        """The one of this access. Raises Refused for an access that cannot be used."""
+        self._open = [(with_, held) for with_, held in self._open if held() is not None]
+        for with_, held in self._open:
+            if with_ == access and (found := held()) is not None:
+                return found
+        opened = SharedGroups(self._open_one(access))
+        self._open.append((access, weakref.ref(opened)))
+        return opened
+
+
 class GroupConnections:
     """`reconcile.Connect` of ConsumerGroupMigration on the real adapters."""
 
     def __init__(self, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
-                 adapters: GroupAdapters = REAL_GROUPS) -> None:
+                 adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None) -> None:
+        self._watched = watched
+        self._secrets: Secrets = Shared()
+        self._clusters = Clusters(adapters.groups)
         self._workloads = workloads
         self._survey = survey
         self._clock = clock
         self._adapters = adapters
 
     async def __call__(self, migration: ConsumerGroupMigration) -> GroupObserver:
-        connected = CredentialedGroups(migration, self._workloads, self._adapters)
-        return GroupObserver(self._workloads, self._survey, connected, self._clock)
+        connected = CredentialedGroups(
+            migration, self._workloads, replace(self._adapters, groups=self._clusters.groups), self._secrets)
+        return GroupObserver(self._workloads, self._survey, connected, self._clock, self._watched)
 
 
 class CredentialedGroups:
     """`observe_group.GroupConnected`."""
 
-    def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, adapters: GroupAdapters) -> None:
+    def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, adapters: GroupAdapters,
+                 secrets: Secrets) -> None:
         self._spec = migration.spec
         self._adapters = adapters
-        self._kept = Kept(migration, workloads)
+        self._kept = Kept(migration, workloads, secrets)
 
     async def clients(self) -> GroupClients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.adapters.shared import Shared
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cli.connections import REAL, Credentialed
 from switchover.cli.kube import connected
@@ -48,7 +49,7 @@ async def rehearse(place: Place, image: str, text: str, release: str, *, keep: b
     async with connected(place) as server:
         migration = read_manifest(text, server.namespace)
         workloads = KubernetesWorkloads(server, WallClock())
-        clients = Credentialed(migration, workloads, REAL)
+        clients = Credentialed(migration, workloads, REAL, Shared())
         try:
             found = await _rehearse(image, migration, release, workloads, clients, keep, told)
             return migration.metadata.name, found.at(migration.spec.zookeeper.connect)

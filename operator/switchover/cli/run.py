@@ -13,6 +13,7 @@ from switchover.adapters.api_server import ApiServer, connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
+from switchover.adapters.reflector import WatchedServer
 from switchover.adapters.survey import GROUP_RIGHTS, KubernetesSurvey
 from switchover.adapters.webhook import Webhook
 from switchover.api.meta import GROUP, VERSION
@@ -25,6 +26,7 @@ from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.probe import answering
 from switchover.reconcile import Connect, Reconciler
 from switchover.settings import Settings
+from switchover.turns import Turns
 
 DEEPEST = 30_000
 """Calls in each other, ours and those of the JSON reader. The API server takes objects of 10,000 levels (managedFields are
@@ -43,33 +45,41 @@ async def run_operator(settings: Settings) -> None:
     metrics = Metrics(metrics_registry, time.monotonic)
     webhook = Webhook(settings.webhook, settings.webhook_template, settings.docs,
                       metrics.notified) if settings.webhook is not None else None
-    watch = Watch(settings.watched)
+    turns = Turns(metrics.turn_seconds.observe)
+    metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
+    watch = Watch(settings.watched, turns)
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
     kopf.on.login(registry=watch.registry)(login)
     served: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def add(name: str, plural: str, kind: Kind[M, P], connections: Callable[[ApiServer, KubernetesWorkloads], Connect[M, P]],
-            ) -> None:
+    watched: dict[str, WatchedServer] = {}           # one of each namespace, for both kinds
+
+    def add(name: str, plural: str, kind: Kind[M, P],
+            connections: Callable[[ApiServer, KubernetesWorkloads, KubernetesWorkloads], Connect[M, P]]) -> None:
         """Serve a kind. What a migration is served with is bound to its namespace, and so are its requests."""
         def loops(namespace: str) -> Loops:
             there = server.within(namespace)
             migrations, workloads = KubernetesMigrations(there, clock, name, plural), KubernetesWorkloads(there, clock)
+            seen = watched.setdefault(namespace, WatchedServer(there))
+            connect = connections(there, workloads, KubernetesWorkloads(seen, clock))
             reconciler = Reconciler(
-                kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads,
-                connections(there, workloads), clock, metrics.migrations(name, namespace), settings.docs,
+                kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connect, clock,
+                metrics.migrations(name, namespace), settings.docs,
                 webhook.of(name, namespace) if webhook is not None else None)
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                         reconciler.close, metrics)
+                         reconciler.close, metrics, turns)
 
         register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
         served[GROUP, plural] = ("list", "watch")
 
     if "KafkaMigration" in settings.kinds:
         add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
-            lambda there, workloads: Connections(there.namespace, workloads, KubernetesSurvey(there), clock))
+            lambda there, workloads, seen: Connections(
+                there.namespace, workloads, KubernetesSurvey(there), clock, watched=seen))
     if "ConsumerGroupMigration" in settings.kinds:
         add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
-            lambda there, workloads: GroupConnections(workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock))
+            lambda there, workloads, seen: GroupConnections(
+                workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock, watched=seen))
 
     async def missing(namespace: str) -> Sequence[str]:
         return await KubernetesSurvey(server.within(namespace), served).missing_rights(())
@@ -81,6 +91,7 @@ async def run_operator(settings: Settings) -> None:
     finally:
         if webhook is not None:
             await webhook.close()
+        await asyncio.gather(*(each.close() for each in watched.values()))
         await server.close()
         scraped.shutdown()
         scraped.server_close()

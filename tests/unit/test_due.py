@@ -1,0 +1,66 @@
+"""When a migration is looked at again: facts of a decision in, seconds out."""
+
+from dataclasses import replace
+
+import pytest
+
+from switchover.core.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_moving
+from switchover.core.effects import Evict
+from switchover.core.gate import Judgement, Streak, fail, passed, unknown, wait
+from switchover.core.plan import Decision
+from switchover.core.position import Batch, Position
+
+NOW = 10_000.0
+AT = Position(step="Rollout", opened=NOW - 500)
+BATCH = replace(AT, batch=Batch(0, ("a",), NOW - 100))
+WAITS = wait("GroupNotStable", "it is rebalancing")
+PAUSED = wait("Paused", "the migration is paused")
+CLOSED = wait("OutsideWindow", "the window opens on Sunday")
+BLOCKED = fail("GroupEmpty", "it has no members")
+
+
+def judged(gate, verdict, ago=0.0, *, is_open=False, held=("", "")):
+    return {gate: Judgement(gate, verdict, Streak(verdict.outcome, NOW - ago, 1), is_open, overdue=False, held=held)}
+
+
+def decision(at, effects=(), stalled=None, **gates):
+    told = {gate: each for found in gates.values() for gate, each in found.items()}
+    return Decision(at, effects, told, {}, "", stalled)
+
+
+def stalled(ago):
+    found = judged("Group", BLOCKED, ago)
+    return decision(AT, stalled=found["Group"], found=found)
+
+
+@pytest.mark.parametrize(("before", "decided", "seconds"), [
+    pytest.param(AT, decision(BATCH), AT_ONCE, id="recorded"),
+    pytest.param(AT, decision(AT, (Evict("a", "uid"),)), MOVING, id="acts"),
+    pytest.param(BATCH, decision(BATCH, found=judged("Ready", WAITS)), MOVING, id="a batch moves"),
+    pytest.param(BATCH, decision(BATCH, (Evict("a", "uid"),), found=judged("Paused", PAUSED, 900)), MOVING,
+                 id="acts although it is paused"),
+    pytest.param(AT, decision(AT, found=judged("Group", WAITS, 900)), WAITING, id="waits for a gate, however long"),
+    pytest.param(AT, decision(AT, found=judged("Lag", unknown("LagUnknown", "no answer"), 900)), WAITING, id="cannot see"),
+    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED)), WAITING, id="was paused just now"),
+    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED, 40)), 10.0, id="is paused for a while"),
+    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED, 3600)), STANDING, id="is paused for long"),
+    pytest.param(AT, decision(AT, a=judged("Paused", PAUSED, 3600), b=judged("Group", WAITS, 5)), WAITING,
+                 id="is paused, and something has changed"),
+    pytest.param(AT, decision(AT, a=judged("Paused", PAUSED, 3600), b=judged("Group", passed(), 60, held=("1 passes", "3"))),
+                 WAITING, id="is paused, and a gate counts passes"),
+    pytest.param(BATCH, decision(BATCH, found=judged("Paused", PAUSED, 3600)), STANDING, id="is paused in a batch"),
+    pytest.param(AT, decision(AT, found=judged("WithinWindow", CLOSED, 3600)), STANDING, id="waits for its window"),
+    pytest.param(AT, decision(AT, found=judged("Approval", wait("AwaitingApproval", "it waits"), 3600)), STANDING,
+                 id="waits for an approval"),
+    pytest.param(AT, stalled(0), WAITING, id="blocked just now"),
+    pytest.param(AT, stalled(3600), STANDING, id="blocked for long"),
+    pytest.param(replace(AT, finished=True), decision(replace(AT, finished=True)), ENDED, id="ended"),
+    pytest.param(replace(AT, finished=True), decision(replace(AT, finished=True), found=judged("Record", BLOCKED)), STANDING,
+                 id="ended, by a record that nobody believes"),
+])
+def test_what_it_does_decides(before, decided, seconds):
+    assert due(before, decided, NOW) == seconds
+
+
+def test_only_what_moves_goes_before_others():
+    assert [is_moving(each) for each in (AT_ONCE, MOVING, WAITING, STANDING)] == [True, True, False, False]

@@ -1,0 +1,96 @@
+"""A Lease is renewed behind the passes, and asked for in one only when it is due."""
+
+import asyncio
+
+from simulation.virtual_time import Timeline, VirtualLoop
+from switchover.core.lease import ACTING_SECONDS, LOOKING_SECONDS, shares
+from switchover.leases import Leases
+from switchover.ports import Unreachable
+
+
+class Api:
+    """The Lease as the API server has it; `down` answers nothing."""
+
+    def __init__(self, timeline):
+        self.timeline, self.holder, self.down = timeline, "", False
+        self.asked, self.released = [], []
+
+    async def hold_lease(self, name, holder, seconds):
+        self.asked.append((round(asyncio.get_running_loop().time()), seconds))
+        if self.down:
+            raise Unreachable("no answer")
+        self.holder = self.holder or holder
+        return self.holder
+
+    async def release_lease(self, name, holder):
+        self.released.append((name, holder))
+
+
+def told(story):
+    loop, timeline = VirtualLoop(), Timeline()
+    timeline.begin(loop)
+    api = Api(timeline)
+    try:
+        loop.run_until_complete(story(Leases(api, timeline), api))
+    finally:
+        loop.close()
+
+
+def test_it_is_renewed_without_a_pass_until_it_is_given_back():
+    async def story(leases, api):
+        assert await leases.hold("lease", "u/one", acting=True) == "u/one"
+        await asyncio.sleep(35)
+        assert api.asked == [(each, ACTING_SECONDS) for each in (0, 10, 20, 30)]
+        assert await leases.hold("lease", "u/one", acting=True) == "u/one"
+        assert len(api.asked) == 4, "the pass rests on what was renewed moments ago"
+        await leases.release("lease", "u/one")
+        await asyncio.sleep(60)
+        assert len(api.asked) == 4
+        assert api.released == [("lease", "u/one")]
+    told(story)
+
+
+def test_what_only_looks_asks_seldom_and_renews_nothing_by_itself():
+    async def story(leases, api):
+        for _ in range(40):
+            assert await leases.hold("lease", "u/one", acting=False) == "u/one"
+            await asyncio.sleep(30)
+        assert [seconds for _, seconds in api.asked] == [LOOKING_SECONDS] * 3
+        assert await leases.hold("lease", "u/one", acting=True) == "u/one"
+        assert api.asked[-1] == (1200, ACTING_SECONDS), "to act it is asked for at once, and for a short time"
+        leases.drop_all("u/one")
+    told(story)
+
+
+def test_one_that_is_lost_is_not_believed_to_be_ours():
+    async def story(leases, api):
+        await leases.hold("lease", "u/one", acting=True)
+        api.holder = "v/two"
+        await asyncio.sleep(11)
+        assert await leases.hold("lease", "u/one", acting=True) == "v/two"
+        await asyncio.sleep(60)
+        assert len(api.asked) == 3, "and nobody tries to renew it"
+    told(story)
+
+
+def test_one_that_nobody_renews_is_asked_for_in_the_pass():
+    async def story(leases, api):
+        await leases.hold("lease", "u/one", acting=True)
+        api.down = True
+        await asyncio.sleep(14)
+        assert await leases.hold("lease", "u/one", acting=True) == "u/one"
+        await asyncio.sleep(2)
+        try:
+            await leases.hold("lease", "u/one", acting=True)
+        except Unreachable:
+            pass
+        else:
+            raise AssertionError("half of its time is over: nothing may rest on it")
+        leases.drop_all("u/one")
+    told(story)
+
+
+def test_only_who_looks_lets_another_operator_of_the_same_migration_in():
+    assert shares("u/one", "u/two", LOOKING_SECONDS)
+    assert not shares("u/one", "u/two", ACTING_SECONDS)
+    assert not shares("u/one", "v/two", LOOKING_SECONDS)

@@ -1,0 +1,133 @@
+"""What many ask alike is asked once: answers, rights, clusters."""
+
+import asyncio
+import gc
+from typing import Any, cast
+
+import pytest
+
+from simulation.virtual_time import VirtualLoop
+from switchover.adapters.api_server import ApiServer
+from switchover.adapters.shared import Shared
+from switchover.adapters.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
+from switchover.cli.connections import Clusters
+from switchover.ports import Access, Groups, Unreachable
+
+
+def in_virtual_time(coroutine):
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.close()
+
+
+class Asked:
+    """Answers after a second, with how often it was asked; `error` instead, while there is one."""
+
+    def __init__(self):
+        self.times, self.error = 0, None
+
+    async def __call__(self):
+        self.times += 1
+        await asyncio.sleep(1)
+        if self.error is not None:
+            raise self.error
+        return self.times
+
+
+def test_one_question_answers_all_who_wait_and_is_good_for_a_while():
+    async def run():
+        asked, shared = Asked(), Shared()
+        assert await asyncio.gather(*(shared.get("k", asked, 10) for _ in range(100))) == [1] * 100
+        await asyncio.sleep(8)
+        assert await shared.get("k", asked, 10) == 1
+        assert await shared.get("k", asked, 5) == 2, "who wants it newer asks, and so for all"
+        assert await shared.get("other", asked, 10) == 3
+        shared.forget("k")
+        assert await shared.get("k", asked, 10) == 4
+    in_virtual_time(run())
+
+
+def test_an_error_is_told_to_all_and_not_kept():
+    async def run():
+        asked, shared = Asked(), Shared()
+        asked.error = Unreachable("no answer")
+        found = await asyncio.gather(*(shared.get("k", asked, 10) for _ in range(5)), return_exceptions=True)
+        assert found == [asked.error] * 5
+        assert asked.times == 1
+        asked.error = None
+        assert await shared.get("k", asked, 10) == 2
+    in_virtual_time(run())
+
+
+def test_one_who_gives_up_ends_no_question_of_others():
+    async def run():
+        asked, shared = Asked(), Shared()
+        hasty = asyncio.create_task(shared.get("k", asked, 10))
+        await asyncio.sleep(0.1)
+        patient = asyncio.create_task(shared.get("k", asked, 10))
+        hasty.cancel()
+        assert await patient == 1
+        [task] = [asyncio.create_task(shared.get("l", asked, 10))]
+        await asyncio.sleep(0.1)
+        shared._asking["l"].cancel()                    # as Kopf does with every task, when a watch ends
+        with pytest.raises(Unreachable):
+            await task
+        assert await shared.get("l", asked, 10) == 3
+    in_virtual_time(run())
+
+
+class Authorizer(ApiServer):
+    """Grants what `granted` says, and counts."""
+
+    def __init__(self) -> None:
+        self.namespace, self.granted, self.asked = "kafka", True, 0
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        self.asked += 1
+        return {"status": {"allowed": self.granted}}
+
+
+def test_rights_are_asked_for_once_and_again_soon_where_one_is_missing():
+    async def run():
+        server = Authorizer()
+        survey = KubernetesSurvey(server, {("apps", "deployments"): ("get", "patch")})
+        await asyncio.gather(*(survey.missing_rights([]) for _ in range(100)))
+        await asyncio.sleep(GRANTED_SECONDS - 1)
+        assert (await survey.missing_rights([]), server.asked) == ((), 2)
+        server.granted = False
+        await asyncio.sleep(2)
+        missing = ("get deployments.apps", "patch deployments.apps")
+        assert (await survey.missing_rights([]), server.asked) == (missing, 4)
+        assert (await survey.missing_rights([]), server.asked) == (missing, 4)
+        server.granted = True
+        await asyncio.sleep(REFUSED_SECONDS)
+        assert (await survey.missing_rights([]), server.asked) == ((), 6)
+    in_virtual_time(run())
+
+
+class Cluster:
+    """Answers every question with how often it was asked."""
+
+    def __init__(self, _: Access) -> None:
+        self.times = 0
+
+    async def coordinated(self) -> dict[int, int]:
+        self.times += 1
+        return {1: self.times}
+
+
+def test_migrations_of_one_cluster_and_one_user_share_it_and_no_other_does():
+    async def run():
+        clusters = Clusters(lambda access: cast(Groups, Cluster(access)))
+        one, two = (clusters.groups(Access("kafka:9092", {"user": "a"})) for _ in range(2))
+        assert one is two
+        assert clusters.groups(Access("kafka:9092", {"user": "b"})) is not one
+        assert [await each.coordinated() for each in (one, two)] == [{1: 1}] * 2
+        await asyncio.sleep(60)
+        assert await two.coordinated() == {1: 2}
+        del one, two
+        gc.collect()
+        assert await clusters.groups(Access("kafka:9092", {"user": "a"})).coordinated() == {1: 1}, "nobody held it"
+    in_virtual_time(run())

@@ -1,0 +1,106 @@
+"""Turns for passes: so many at once, first what moves, nobody for ever, and none kept by one that hangs."""
+
+import asyncio
+from contextlib import suppress
+
+from simulation.virtual_time import VirtualLoop
+from switchover.handlers import SILENCE_SECONDS, Watch, why_dead
+from switchover.turns import LEAD_SECONDS, TURN_SECONDS, Turns
+
+
+def in_virtual_time(coroutine):
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.close()
+
+
+async def a_pass(turns, begun, name, seconds, *, moving=False):
+    async with turns.turn(moving=moving):
+        begun.append((name, asyncio.get_running_loop().time()))
+        await asyncio.sleep(seconds)
+
+
+def test_so_many_go_on_at_once_and_every_wait_is_told():
+    async def run():
+        begun, waited = [], []
+        turns = Turns(waited.append, at_once=2)
+        passes = [asyncio.create_task(a_pass(turns, begun, name, 1.0)) for name in "abcd"]
+        await asyncio.sleep(0.5)
+        assert (turns.running, turns.waiting) == (2, 2)
+        await asyncio.gather(*passes)
+        assert begun == [("a", 0.0), ("b", 0.0), ("c", 1.0), ("d", 1.0)]
+        assert waited == [0.0, 0.0, 1.0, 1.0]
+        assert (turns.running, turns.waiting) == (0, 0)
+    in_virtual_time(run())
+
+
+def test_what_moves_goes_first_but_nobody_waits_for_ever():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+
+        async def moves():
+            while asyncio.get_running_loop().time() < 2 * LEAD_SECONDS:
+                await a_pass(turns, begun, "moves", 1.0, moving=True)
+
+        movers = [asyncio.create_task(moves()) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        await a_pass(turns, begun, "stands", 1.0)
+        [stood] = [at for name, at in begun if name == "stands"]
+        assert LEAD_SECONDS - 2 <= stood <= LEAD_SECONDS + 2
+        await asyncio.gather(*movers)
+    in_virtual_time(run())
+
+
+def test_a_pass_that_waits_for_an_answer_keeps_nobody_waiting():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+        hanging = asyncio.create_task(a_pass(turns, begun, "hangs", 1000.0))
+        await asyncio.sleep(0)
+        await a_pass(turns, begun, "next", 1.0)
+        assert begun[1] == ("next", TURN_SECONDS)
+        hanging.cancel()
+        await asyncio.gather(hanging, return_exceptions=True)
+        await asyncio.gather(*(a_pass(turns, begun, each, 1.0) for each in "ab"))
+        assert begun[3][1] - begun[2][1] == 1.0, "the turn that was given back early is not given back twice"
+    in_virtual_time(run())
+
+
+def test_one_that_is_cancelled_loses_no_turn():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+        first, second = (asyncio.create_task(a_pass(turns, begun, name, 1.0)) for name in "ab")
+        await asyncio.sleep(0.5)
+        second.cancel()
+        with suppress(asyncio.CancelledError):
+            await second
+        await first
+        await a_pass(turns, begun, "c", 1.0)
+        assert begun == [("a", 0.0), ("c", 1.0)]
+    in_virtual_time(run())
+
+
+def test_the_probe_tells_busy_from_hanging():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+        watch = Watch([], turns)
+        passes = [asyncio.create_task(a_pass(turns, begun, "busy", 4.0)) for _ in range(60)]
+        await asyncio.sleep(2 * SILENCE_SECONDS - 1)
+        assert turns.waiting == 0
+        await asyncio.gather(*passes)
+        passes = [asyncio.create_task(a_pass(turns, begun, "busy", 4.0)) for _ in range(90)]
+        await asyncio.sleep(SILENCE_SECONDS + 10)
+        assert turns.waiting > 50
+        now = asyncio.get_running_loop().time()
+        assert why_dead(watch, now) == "", "there is much to do, and it is done"
+        assert why_dead(watch, now + SILENCE_SECONDS + 5) == (
+            f"no pass has begun for 120 s, and {turns.waiting} are due")
+        for each in passes:
+            each.cancel()
+        await asyncio.gather(*passes, return_exceptions=True)
+    in_virtual_time(run())
