@@ -1,0 +1,72 @@
+"""`switchover run` that counts what it asks, into the file COUNTS once a second, as JSON. For measure_scale.py."""
+
+import asyncio
+import json
+import os
+import statistics
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from switchover.adapters import wire_connection
+from switchover.cli.run import run_operator
+from switchover.settings import read_settings
+
+EVERY = 0.05                # seconds between two wake-ups, whose lateness is the loop's
+
+counts: Counter[str] = Counter()
+late: list[float] = []
+
+
+def count() -> None:
+    """Count requests to the API server, whoever sends them, and to Kafka, and connections to Kafka."""
+    request, exchange = aiohttp.ClientSession._request, wire_connection.Connection.exchange
+    opened = wire_connection.asyncio.open_connection
+
+    async def counted_request(self: Any, *arguments: Any, **options: Any) -> Any:
+        counts["api"] += 1
+        return await request(self, *arguments, **options)
+
+    async def counted_exchange(self: Any, message: Any) -> bytes:
+        counts["kafka"] += 1
+        return await exchange(self, message)
+
+    async def counted_connection(*arguments: Any, **options: Any) -> Any:
+        counts["connections"] += 1
+        return await opened(*arguments, **options)
+
+    aiohttp.ClientSession._request = counted_request  # type: ignore[method-assign]
+    wire_connection.Connection.exchange = counted_exchange  # type: ignore[method-assign]
+    wire_connection.asyncio.open_connection = counted_connection
+
+
+async def tell(file: Path) -> None:
+    told = time.monotonic()
+    while True:
+        due = time.monotonic() + EVERY
+        await asyncio.sleep(EVERY)
+        late.append(time.monotonic() - due)
+        if len(late) > 1 and time.monotonic() - told >= 1.0:
+            told = time.monotonic()
+            recent = late[-1200:]
+            figures = {"late_p99": statistics.quantiles(recent, n=100)[98], "late_most": max(recent)}
+            new = file.with_suffix(".new")
+            new.write_text(json.dumps({**counts, **figures}))
+            new.rename(file)
+
+
+async def main() -> None:
+    telling = asyncio.create_task(tell(Path(os.environ["COUNTS"])))
+    try:
+        await run_operator(read_settings(os.environ))
+    finally:
+        telling.cancel()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("USER", "switchover")
+    count()
+    asyncio.run(main())
