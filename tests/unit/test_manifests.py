@@ -29,8 +29,8 @@ def test_a_pod_writes_a_history_of_its_own_into_the_directory_of_its_node(here, 
     fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"] if "valueFrom" in each}
     assert fields == {"POD_NAME": "metadata.name", "POD_UID": "metadata.uid"}
     assert file == "/histories/$(POD_NAME).$(POD_UID).jsonl"
-    assert container["volumeMounts"] == [{"name": "histories", "mountPath": "/histories"}]
-    [volume] = here.pods[workload]["template"]["spec"]["volumes"]
+    assert {"name": "histories", "mountPath": "/histories"} in container["volumeMounts"]
+    [volume] = (each for each in here.pods[workload]["template"]["spec"]["volumes"] if each["name"] == "histories")
     collector = here.pods["histories"]["template"]["spec"]
     [node] = collector["volumes"]
     assert volume["hostPath"] == {"path": node["hostPath"]["path"] + "/histories", "type": "Directory"}
