@@ -45,7 +45,7 @@ class Scene:
 def spec_of(name: str) -> ConsumerGroupMigrationSpec:
     """A migration of one workload, with a canary and batches of two."""
     asked = dict(SPECS[name])
-    bridge = {"bridge": {"env": []}} if asked.pop("bridge", False) else {}
+    bridge: Mapping[str, Any] = {"bridge": {"env": []}} if asked.pop("bridge", False) else {}
     return ConsumerGroupMigrationSpec.model_validate({
         "kafka": {"bootstrapServers": "kafka:9092"}, "group": "orders", "rollout": BATCHES,
         "workloads": [{**WORKLOAD, **bridge}], **asked})
