@@ -111,7 +111,7 @@ UNLOGGED = {("leases", verb) for verb in ("get", "create", "update", "delete")} 
 KOPF = {(plural, verb) for plural in ("kafkamigrations", "consumergroupmigrations") for verb in ("list", "watch")}
 """Kopf's watch-stream, which is not part of the adapters."""
 WATCHES = {(plural, verb) for plural in WATCHED for verb in ("list", "watch")}
-"""What the operator's passes look at; test_watched_server.py proves that it is watched with the Role."""
+"""What the operator's passes look at; test_reflector.py proves that it is watched with the Role."""
 
 GROUP: dict[str, Any] = {
     "apiVersion": API_VERSION,

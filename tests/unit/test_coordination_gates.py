@@ -1,6 +1,5 @@
 """The gates of a group whose coordination moves: open on a healthy picture of their moment, and what they say else."""
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import cache
@@ -27,6 +26,7 @@ from switchover.core.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld
+from unit.given_reasons import VERDICTS, reasons
 from unit.group_pictures import value, with_fact
 
 Spoil = Callable[[Picture], Picture]
@@ -366,13 +366,8 @@ def test_it_is_shut_while_it_sees_nothing(name):
 
 
 def test_every_reason_of_this_plan_is_in_the_table():
-    reasons = set()
-    for path in OWN.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("wait", "fail"):
-                assert isinstance(node.args[0], ast.Constant)
-                reasons.add(node.args[0].value)
-    assert reasons - {finding.reason for finding in FINDINGS} == {"GroupTooLarge"}, "of other plans"
+    given = {*reasons(OWN, VERDICTS - {"unknown"})}
+    assert given - {finding.reason for finding in FINDINGS} == {"GroupTooLarge"}, "of other plans"
 
 
 def test_what_preflight_tells_without_a_fault():

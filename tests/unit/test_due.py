@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from made_reasons import fail, unknown, wait
 from switchover.core.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_moving
 from switchover.core.effects import Evict
-from switchover.core.gate import Judgement, Streak, fail, passed, unknown, wait
+from switchover.core.gate import Judgement, Streak, passed
 from switchover.core.plan import Decision
 from switchover.core.position import Batch, Position
 

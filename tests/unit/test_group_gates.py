@@ -4,7 +4,6 @@ Not checked, because nothing that is observed tells it: session timeouts, client
 rebalances, rights but those that the probe tells; a partition without any commit is told by LagHealthy alone.
 """
 
-import ast
 import importlib
 import pkgutil
 from collections import deque
@@ -41,6 +40,7 @@ from switchover.core.policy import Policy
 from switchover.core.samples import keep, span
 from switchover.core.workloads import Manager
 from switchover.lag.group import TopicPartition
+from unit.given_reasons import VERDICTS, reasons
 from unit.group_pictures import (
     AUDIT,
     BOUNCES,
@@ -707,10 +707,7 @@ def test_every_limit_of_a_groups_migration_is_known_by_what_a_large_one_does():
 def test_the_table_has_every_verdict_that_a_gate_can_give():
     """Written in the source, and found by a case here."""
     folder = Path(coordinator.__file__).parents[1]
-    trees = [ast.parse(path.read_text()) for path in (*folder.glob("gates/*.py"), *folder.glob("preflight/*.py"))]
-    told = {node.args[0].value for tree in trees for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("wait", "fail")
-            and isinstance(node.args[0], ast.Constant)}
+    told = {reason for room in ("gates", "preflight") for reason in reasons(folder / room, VERDICTS - {"unknown"})}
     assert told - {finding.reason for finding in FINDINGS} == set()
 
 

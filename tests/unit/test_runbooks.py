@@ -11,39 +11,16 @@ import pytest
 from switchover.core.groups import preflight as groups
 from switchover.core.groups.gates import membership
 from switchover.core.groups.gates.protocol import check_plain_assignments
-from switchover.reasons import MODULES, REASONS, SUBJECTS
+from switchover.reasons import REASONS, SUBJECTS
 from switchover.reasons.pages import explained
 from switchover.reasons.reason import Reason, Urgency, has_command
 from switchover.reasons.walk import MUST_HOLD
 from switchover.reasons.walk import SUBJECT as WALK
 from switchover.rehearsal import judge
+from unit.given_reasons import CONSTANTS, FINDINGS, SOURCE, VERDICTS, reasons, reasons_in
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
-VERDICTS = frozenset({"wait", "fail", "unknown"})
-FINDINGS = VERDICTS - {"unknown"} | {"warn", "info"}
-SOURCE = ROOT / "operator" / "switchover"
-
-
-CONSTANTS = {name: each.name for module in MODULES for name, each in vars(module).items() if isinstance(each, Reason)}
-
-
-def reasons(within: Path = SOURCE, calls: frozenset[str] = VERDICTS) -> Iterator[str]:
-    """The first argument of every call that makes a verdict but `passed`."""
-    for path in within.rglob("*.py"):
-        yield from reasons_in(path.read_text(), calls, path.name)
-
-
-def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls and node.args:
-            reason = node.args[0]
-            if node.func.id in VERDICTS:
-                assert isinstance(reason, ast.Name), f"{where}:{node.lineno}: a reason must be one of switchover.reasons"
-                yield CONSTANTS[reason.id]
-            else:
-                assert isinstance(reason, ast.Constant), f"{where}:{node.lineno}: a finding must be written out"
-                yield str(reason.value)
 
 
 def rehearsed() -> Iterator[tuple[str, str]]:
