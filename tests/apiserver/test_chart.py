@@ -442,12 +442,17 @@ async def test_helm_test_asks_with_the_operators_own_rights(
         assert code == 1, words
         assert "Pending, 0 restarts" in words
         name = pods[0]["metadata"]["name"]
-        running_now = {"status": {"phase": "Running", "containerStatuses": [{
+        ready = {"type": "Ready", "status": "True"}
+        running_now = {"status": {"phase": "Running", "conditions": [ready], "containerStatuses": [{
             "name": "operator", "image": "x", "imageID": "", "ready": True, "restartCount": 0,
             "state": {"running": {"startedAt": "2026-11-21T20:00:00Z"}}}]}}
         kubectl("patch", "pod", name, "--namespace", release.namespace, "--subresource", "status", "--type", "merge",
                 "--patch", json.dumps(running_now))
-        code, words = await asked()
+        for _ in Patience(30).looks():
+            code, words = await asked()
+            if code == 0:                                   # the Deployment's controller has seen it, too
+                break
+            await asyncio.sleep(0.2)
         assert code == 0, words
         assert f"ok  operator: pod {name} Running" in words
     finally:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from apiserver.conftest import Kubectl
 from apiserver.test_chart import OTHERS, Release, workload
+from apiserver.test_chart import helm as helm
 from apiserver.test_chart import operators_kubeconfig as operators_kubeconfig
 from apiserver.test_chart import release as release
 from patience import Patience

@@ -13,6 +13,7 @@ from switchover.core.position import Batch, Position
 
 NOW = 10_000.0
 AT = Position(step="Rollout", opened=NOW - 500)
+SHUT = replace(AT, opened=None)
 BATCH = replace(AT, batch=Batch(0, ("a",), NOW - 100))
 WAITS = wait("GroupNotStable", "it is rebalancing")
 PAUSED = wait("Paused", "the migration is paused")
@@ -40,8 +41,9 @@ def stalled(ago):
     pytest.param(BATCH, decision(BATCH, found=judged("Ready", WAITS)), MOVING, id="a batch moves"),
     pytest.param(BATCH, decision(BATCH, (Evict("a", "uid"),), found=judged("Paused", PAUSED, 900)), MOVING,
                  id="acts although it is paused"),
-    pytest.param(AT, decision(AT, found=judged("Group", WAITS, 900)), WAITING, id="waits for a gate, however long"),
-    pytest.param(AT, decision(AT, found=judged("Lag", unknown("LagUnknown", "no answer"), 900)), WAITING, id="cannot see"),
+    pytest.param(AT, decision(AT, found=judged("Group", WAITS, 900)), MOVING, id="waits for a gate under way"),
+    pytest.param(AT, decision(AT, found=judged("Lag", unknown("LagUnknown", "no answer"), 900)), MOVING, id="cannot see"),
+    pytest.param(SHUT, decision(SHUT, found=judged("Group", WAITS, 900)), WAITING, id="waits to begin, however long"),
     pytest.param(AT, decision(AT, found=judged("Paused", PAUSED)), WAITING, id="was paused just now"),
     pytest.param(AT, decision(AT, found=judged("Paused", PAUSED, 40)), 10.0, id="is paused for a while"),
     pytest.param(AT, decision(AT, found=judged("Paused", PAUSED, 3600)), STANDING, id="is paused for long"),

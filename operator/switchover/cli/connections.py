@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
@@ -167,6 +167,17 @@ class Kept:
         return Credentials(properties, allowed)
 
 
+async def _all_of(*asked: Awaitable[Credentials]) -> list[Credentials]:
+    """What all were answered. Raises what one of them raises; several refusals are one, with the words of each."""
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    wrong = [each for each in found if isinstance(each, BaseException)]
+    if len(wrong) > 1 and all(isinstance(each, Refused) for each in wrong):
+        raise Refused("; ".join(dict.fromkeys(map(str, wrong))))
+    if wrong:
+        raise wrong[0]
+    return [each for each in found if isinstance(each, Credentials)]
+
+
 class Credentialed:
     """`observe.Connected` for a KafkaMigration."""
 
@@ -181,7 +192,7 @@ class Credentialed:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
         await self._kept.close_replaced()
         spec, own = self._spec, self._spec.controllers.listener
-        kafka, zookeeper, secret = await asyncio.gather(
+        kafka, zookeeper, secret = await _all_of(
             self._kept.credentials(spec.kafka.credentials_ref, KAFKA, Access(spec.kafka.bootstrap_servers).addresses),
             self._kept.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
             self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))

@@ -5,8 +5,8 @@ from switchover.core.plan import Decision
 from switchover.core.position import Position
 
 AT_ONCE, MOVING, WAITING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0, 100.0
-"""Seconds until the next pass: after a record; while something is done or a batch moves; while a gate is waited for; while
-only somebody else can change anything; at the end, where the watch tells of whatever is wanted next."""
+"""Seconds until the next pass: after a record; while a step is under way, whose gates count passes; while it waits to begin;
+while only somebody else can change anything; at the end, where the watch tells of whatever is wanted next."""
 SLOWING = 4.0
 """After so many seconds without a change the next look is a second later: what a person has just touched is seen soon."""
 
@@ -20,11 +20,12 @@ def due(before: Position, decision: Decision, now: float) -> float:
         return ENDED if all(item.open for item in judged) else STANDING
     if decision.effects:
         return MOVING
-    if decision.stalled is not None or waits_for_a_person(decision) or waits_for_a_window(decision):
+    stands = decision.stalled is not None and before.batch is None
+    if stands or waits_for_a_person(decision) or waits_for_a_window(decision):
         is_settling = any(item.held != ("", "") for item in judged)          # a gate counts passes, which it must get
         changed = max((item.streak.since for item in judged), default=now)
         return WAITING if is_settling else min(max((now - changed) / SLOWING, WAITING), STANDING)
-    return MOVING if before.batch is not None else WAITING
+    return WAITING if before.opened is None else MOVING
 
 
 def is_moving(seconds: float) -> bool:
