@@ -29,6 +29,11 @@ from switchover.reasons.walk import (
     WINDOW_TOO_SHORT,
 )
 
+MEANT_TO_BE_LONG = frozenset({"Passed", *(each.name for each in (
+    BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, NO_WINDOW_FITS,
+    ZOOKEEPER_RUNS))})
+"""Reasons of waiting that is no standstill."""
+
 
 def nothing(_: object) -> tuple[Effect, ...]:
     """The goal of a leg that only watches."""
@@ -41,10 +46,6 @@ def _no_records(_: object) -> Mapping[str, NodeRecord]:
 
 def _never(_: object) -> bool:
     return False
-
-MEANT_TO_BE_LONG = frozenset({"Passed", *(each.name for each in (
-    BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, NO_WINDOW_FITS,
-    ZOOKEEPER_RUNS))})
 
 
 @dataclass(frozen=True, slots=True)
