@@ -137,6 +137,7 @@ docs-serve: $(DOCS)/installed ## the same at http://127.0.0.1:8000, made anew at
 
 reference: venv ## write docs/reference/ and docs/pictures/ from CRDs, commands, metrics, runbooks and the plan
 	$(BIN)/python website/reference.py
+	$(BIN)/python website/runbooks.py
 	$(BIN)/python website/step_pictures.py
 	$(BIN)/python website/batch_pictures.py
 

@@ -1,4 +1,4 @@
-"""The pages of docs/reference/, out of CRDs, command line, metrics and runbooks. `make reference` writes them.
+"""The pages of docs/reference/, out of CRDs, command line, metrics and reasons. `make reference` writes them.
 
 A field, metric, command or option without words raises ValueError.
 """
@@ -154,5 +154,3 @@ if __name__ == "__main__":
     PAGES.mkdir(exist_ok=True)
     for name, text in pages().items():
         (PAGES / name).write_text(text)
-    for name, text in runbooks.all_pages().items():
-        (runbooks.RUNBOOKS / name).write_text(text)

@@ -13,6 +13,9 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 READ_SECONDS = 10.0
 """How long a reading may take that asks more than one node."""
+LOOKING_SECONDS = 300.0
+"""How old may be what takes requests of its own for each migration, where nothing is done upon it: names that are taken,
+storage classes, dry runs of what has not changed."""
 LARGEST_TREE_SECONDS = 300.0
 """How long the reading of a whole tree of ZooKeeper's may take."""
 DEFECTS: set[str] = set()

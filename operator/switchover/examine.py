@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from switchover.ask import READ_SECONDS, Background, Cached, known
+from switchover.ask import LOOKING_SECONDS, READ_SECONDS, Background, Cached, known
 from switchover.core.kraft import names, rehearsal, template
 from switchover.core.kraft.door.layout import ContainerMissing
 from switchover.core.kraft.examination import BrokerExamination, Examination, StorageClasses, TemplateChange
@@ -23,10 +23,6 @@ RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
 CLOCKS_SECONDS = 60.0
 """How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
-LOOKING_SECONDS = 300.0
-"""How old may be what nobody acts upon: the names that are taken, storage classes."""
-CHANGES_SECONDS = 300.0
-"""How old a dry run may be while neither the StatefulSet nor the change is another: it asks every webhook."""
 TREE_SECONDS = 20.0
 """How old the reading of the whole tree may be before the next one begins."""
 IDLE_GROUPS_SECONDS = 60.0
@@ -124,7 +120,7 @@ class Examiner:
                 continue                                             # a finding of its own
             made_of = (workload.uid, workload.generation, operations)
             if name not in self._changes or self._changes[name][0] != made_of:
-                self._changes[name] = made_of, Cached(self._clock, CHANGES_SECONDS)
+                self._changes[name] = made_of, Cached(self._clock, LOOKING_SECONDS)
             found[name] = await self._changes[name][1].get(
                 partial(self._survey.try_patch, "StatefulSet", name, operations))
         return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
-from switchover.ask import READ_SECONDS, Cached, known
+from switchover.ask import LOOKING_SECONDS, READ_SECONDS, Cached, known
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
@@ -37,11 +37,8 @@ RIGHTS_SECONDS = 30.0
 """How old the list of missing rights may be: it takes a question for each right."""
 BASELINE_SECONDS = 30.0
 """How old a baseline may be: it changes once a day."""
-LOOKING_SECONDS = 300.0
-"""How old may be what takes a request of its own for each migration, where nothing is done upon it: dry runs of what has not
-changed, who else has a workload of that name."""
 COORDINATORS_LOOKING_SECONDS = 60.0
-"""The same of who coordinates the group."""
+"""How old may be who coordinates the group, where nothing is done upon it."""
 PROBE_SECONDS = 15.0
 """How old a probe may be. The one for strategies leaves a pending member behind, for 6 s
 (docs/facts/groups.md#do-all-members-offer-a-strategy)."""

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from kubernetes import client
 
+from adapters.eventually import eventually
 from apiserver import charts
 from apiserver.charts import CHART, NO_CRDS
 from apiserver.processes import running
@@ -448,11 +449,7 @@ async def test_helm_test_asks_with_the_operators_own_rights(
             "state": {"running": {"startedAt": "2026-11-21T20:00:00Z"}}}]}}
         kubectl("patch", "pod", name, "--namespace", release.namespace, "--subresource", "status", "--type", "merge",
                 "--patch", json.dumps(running_now))
-        for _ in Patience(30).looks():
-            code, words = await asked()
-            if code == 0:                                   # the Deployment's controller has seen it, too
-                break
-            await asyncio.sleep(0.2)
+        code, words = await eventually(asked, lambda answer: answer[0] == 0, 30)  # once its controller sees it, too
         assert code == 0, words
         assert f"ok  operator: pod {name} Running" in words
     finally:

@@ -1,18 +1,18 @@
 """What passes look at is watched on a real API server, with the operator's own Role."""
 
-import asyncio
 from pathlib import Path
 
+from adapters.eventually import eventually
 from apiserver.conftest import Kubectl
 from apiserver.test_chart import OTHERS, Release, workload
 from apiserver.test_chart import helm as helm
 from apiserver.test_chart import operators_kubeconfig as operators_kubeconfig
 from apiserver.test_chart import release as release
-from patience import Patience
 from switchover.adapters.api_server import connect
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.reflector import WatchedServer
+from switchover.core.kraft.facts import Workload
 
 
 async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kubectl, operators_kubeconfig: Path) -> None:
@@ -27,24 +27,22 @@ async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kub
         asked.append(f"{method} {path}")
         return await request(method, path, body, **parameters)
 
+    async def both() -> tuple[Workload | None, Workload | None]:
+        return await seen.stateful_set("kafka"), await fresh.stateful_set("kafka")
+
     server.request = counted  # type: ignore[method-assign]
     try:
         assert await seen.stateful_set("kafka") is None
         for manifest in (workload("kafka"), *OTHERS):
             await fresh.apply(manifest)
-        for _ in Patience(60).looks():
-            found = await seen.stateful_set("kafka")
-            if found is not None and len(found.pods) == 2 and found == await fresh.stateful_set("kafka"):
-                break
-            await asyncio.sleep(0.2)
+        found, _ = await eventually(both, lambda answer: answer[0] is not None and len(answer[0].pods) == 2
+                                    and answer[0] == answer[1], 60)
         assert found is not None
         assert set(found.pods) == {"kafka-0", "kafka-1"}
         kubectl("-n", release.namespace, "delete", "pod", "kafka-0", "--grace-period=0", "--force")
-        for _ in Patience(60).looks():
-            after = await seen.stateful_set("kafka")
-            if after is not None and after.pods.get("kafka-0") not in (None, found.pods["kafka-0"]):
-                break
-            await asyncio.sleep(0.2)
+        after = await eventually(
+            lambda: seen.stateful_set("kafka"),
+            lambda answer: answer is not None and answer.pods.get("kafka-0") not in (None, found.pods["kafka-0"]), 60)
         assert after is not None
         assert after.pods["kafka-0"].uid != found.pods["kafka-0"].uid
         for round_ in range(100):

@@ -91,9 +91,9 @@ async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "A
     there is no such context.
     """
     configuration = Configuration()
+    _set_connections(configuration)
     if not kubeconfig:
         own = _load_service_account(configuration, namespace)
-        _set_connections(configuration)
         return ApiServer(ApiClient(configuration), own)
     try:
         names = [str(each["name"]) for each in list_kube_config_contexts(kubeconfig)[0]]  # type: ignore[no-untyped-call]
@@ -105,7 +105,6 @@ async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "A
         found = loader.current_context["context"].get("namespace")
     except _NO_KUBECONFIG as error:
         raise _unreadable(f"the kubeconfig {kubeconfig}", error) from None
-    _set_connections(configuration)
     return ApiServer(ApiClient(configuration), namespace or str(found or "default"))
 
 

@@ -33,10 +33,6 @@ class Shared(Generic[K, T]):
             raise Unreachable("the question was given up by whoever had asked it")
         return task.result()
 
-    def forget(self, key: K) -> None:
-        """It is asked for anew."""
-        self._answers.pop(key, None)
-
     async def _ask(self, key: K, ask: Callable[[], Awaitable[T]]) -> T:
         at = asyncio.get_running_loop().time()
         try:
