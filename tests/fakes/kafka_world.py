@@ -100,6 +100,8 @@ class Kafka:
     # trouble that tests make
     copy_fails: bool = False
     write_seconds: tuple[float, float] = (0.0, 1.0)
+    unregistered: dict[str, int] = field(default_factory=dict)
+    """Pods of controllers -> of how many processes, from the first, the only try to register is lost."""
     refuses: set[tuple[str, str]] = field(default_factory=set)     # (pod, mode): it exits when started so
     _volume_of: dict[str, str] = field(default_factory=dict)
     _election_at: float | None = None
@@ -356,7 +358,8 @@ class Kafka:
         """Registrations that reach the leader: controllers with their flag, brokers in the mode of their start."""
         for node in self.nodes.values():
             if node.mode in ("P", "F"):
-                if now >= node.open_at + 0.5:
+                lost = self.starts.get((node.pod, "P"), 0) <= self.unregistered.get(node.pod, 0)
+                if now >= node.open_at + 0.5 and not lost:
                     log.register_controller(node.node_id, node.mode == "P")
             elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log) and (
                     _has_a_feature(node, self.release)):

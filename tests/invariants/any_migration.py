@@ -28,8 +28,9 @@ PLACES = {
                    "MoveBrokers<", "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},
     "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
-    "controller pod": {"Finalize>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>", "HandOver>", "ReleaseZooKeeper>",
-                       "MoveBrokers<", "CopyMetadata<", "EnableMigration<", "ProvisionControllers<"},
+    "controller pod": {"ProvisionControllers>", "Finalize>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>",
+                       "HandOver>", "ReleaseZooKeeper>", "MoveBrokers<", "CopyMetadata<", "EnableMigration<",
+                       "ProvisionControllers<"},
     "original": {*RAISE, "ProvisionControllers>", "EnableMigration>", "HandOver>", "EnableMigration<"},
     "service": {"ProvisionControllers>", "ProvisionControllers<"},
     "budget": {"ProvisionControllers>", "ProvisionControllers<"},
@@ -153,7 +154,7 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
             yield f"{before.place} moves on after {gate.get('passes', 0)} passes of {gate['name']}"
 
 
-RESCUED = {"DualWriteStuck", "MetadataDiffers"}
+RESCUED = {"ControllerNotReady", "DualWriteStuck", "MetadataDiffers"}
 """What a batch of controllers begins for: who cannot do what is asked for is replaced (`Leg.rescue`)."""
 
 

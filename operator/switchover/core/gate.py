@@ -176,6 +176,12 @@ class Judge(Generic[P]):
         """Judge something that is not a gate of its own, such as a bake, so that it is told like one."""
         return self._record(name, verdict, samples=1, hold=0.0, patience=None, undo=None, grace=0.0)
 
+    def remedied(self, gates: Iterable[Gate[P]]) -> None:
+        """What is done about it has not ended: these are not overdue yet."""
+        for gate in gates:
+            if gate.name in self.judged:
+                self.judged[gate.name] = replace(self.judged[gate.name], overdue=False)
+
     def _judge(self, gate: Gate[P], picture: P) -> Judgement:
         patience = gate.patience(picture) if gate.patience else None
         undo = gate.undo(picture) if gate.undo else None

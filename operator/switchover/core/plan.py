@@ -52,13 +52,13 @@ def _never(_: object) -> bool:
 class Leg(Generic[P]):
     """The work of a step in one direction.
 
-    `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept
-    true and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate
-    is open as well. While a gate of `rescue_from` is overdue, `rescue` is rolled instead. A leg that is `one_way` is
-    finished before the direction can change; a pause waits while it is `critical`. What `keep` gives is done first and
-    always, shut gates or a pause notwithstanding: it only takes back what others did. `ahead` does the same while the step
-    has not begun yet, for what the steps before it have left. A batch of restarts is void, paused or not, once a gate of
-    `void` has found something: what it was to prove does not hold.
+    `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept true
+    and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate is
+    open as well. While a gate of `rescue_from` is overdue, `rescue` is rolled instead, and until that is complete nothing
+    is stalled for it. A leg that is `one_way` is finished before the direction can change; a pause waits while it is
+    `critical`. What `keep` gives is done first and always, shut gates or a pause notwithstanding: it only takes back what
+    others did. `ahead` does the same while the step has not begun yet, for what the steps before it have left. A batch of
+    restarts is void, paused or not, once a gate of `void` has found something: what it was to prove does not hold.
     """
 
     enter: tuple[Gate[P], ...] = ()
@@ -301,6 +301,8 @@ def _rescue(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Posit
         return at, (), ""
     clear = picture if at.batch is None or rescue.owns(at) else picture.at(replace(at, batch=None))
     move = roll(rescue, clear, judge, now)
+    if not move.complete:
+        judge.remedied(leg.rescue_from)
     return (move.position, move.effects, move.note) if move.position != clear.position or move.effects else (at, (), "")
 
 

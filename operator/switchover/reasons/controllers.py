@@ -25,10 +25,10 @@ CONTROLLER_NOT_READY = Reason(
     SUBJECT, "ControllerNotReady", Urgency.LOOK,
     meaning="A controller has not registered as ready to migrate.",
     look="Its log: does it start, reach the others, reach ZooKeeper?",
-    do="Repair what the log names. A controller that could not reach the leader in its first five seconds gives "
-       "up for good (its log: `channel manager timed out before sending the request`, then `waiting for the "
-       "previous RPC to complete`): delete its pod, it registers at its next start. With one controller not "
-       "ready, Kafka does not begin.")
+    do="Wait: one that has not registered after two minutes is restarted, once, since Kafka does not repeat a try "
+       "that was lost ([facts](../facts/kraft.md#a-controller-that-never-registers)). If the message says that it "
+       "was restarted, repair what its log names and delete its pod. With one controller not ready, Kafka does not "
+       "begin.")
 
 CONTROLLER_SILENT = Reason(
     SUBJECT, "ControllerSilent", Urgency.LOOK,

@@ -8,6 +8,8 @@ from switchover.core.kraft import coming_up, template
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import NOT_LISTENING
 from switchover.core.kraft.gates.door import OWN, not_passed
+from switchover.core.kraft.gates.quorum import unregistered
+from switchover.core.kraft.gates.read import was_restarted
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
 from switchover.core.position import NodeRecord
@@ -209,6 +211,15 @@ def controllers_to_f(picture: Picture) -> Observed[list[str]]:
     leader = seen.value.leader_id
     left = picture.position.left(picture.controllers, "F")
     return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
+
+
+def to_register_again(picture: Picture) -> Observed[list[str]]:
+    """Controllers that do not register, each once, the leader last."""
+    quorum, missing = picture.facts.quorum, unregistered(picture)
+    if not isinstance(quorum, Known) or not isinstance(missing, Known):
+        return missing if isinstance(quorum, Known) else quorum
+    left = [name for name in missing.value if not was_restarted(picture, name)]
+    return Known(sorted(left, key=lambda name: picture.controllers[name] == quorum.value.leader_id), missing.at)
 
 
 def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:

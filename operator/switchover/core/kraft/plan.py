@@ -78,6 +78,8 @@ TO_C = brokers(
     "C", nodes.brokers_to_c,
     (*BEFORE_A_BROKER_MOVES, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
     (*AFTER_A_KRAFT_BROKER, PARITY))
+REGISTERED_AGAIN = controllers("P", nodes.to_register_again, before=(quorum.MAJORITY_WITHOUT_BATCH,),
+                               after=(quorum.QUORUM_UP,), sizes=nodes.one_by_one, restart=True)
 RESTARTED = controllers("P", way_back.to_restart, restart=True)
 HANDED_ON = controllers("P", way_back.to_hand_on, before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,),
                         sizes=nodes.one_by_one, restart=True)
@@ -164,6 +166,7 @@ PLAN: Plan[Picture] = Plan((
              assigns=nodes.assign_controllers,
              watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision,
+             rescue_from=(quorum.CONTROLLERS_READY,), rescue=REGISTERED_AGAIN,
              done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, reach.CONTROLLERS_REACH_BROKERS)),
          back=Leg(
              goal=way_back.remove_controllers, rollouts=(STOPPED,), done=(to_zookeeper.CONTROLLERS_GONE,),

@@ -18,7 +18,7 @@ from switchover.core.kraft import names, nodes, preflight, template
 from switchover.core.kraft.facts import KubernetesState, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.dual_write import check_driver_alive
 from switchover.core.kraft.gates.parity import are_ended_by_a_new_leader
-from switchover.core.kraft.gates.read import is_claimed, leading_controller
+from switchover.core.kraft.gates.read import is_claimed, leading_controller, was_restarted
 from switchover.core.kraft.gates.way_back import is_behind
 from switchover.core.kraft.goals import state_of
 from switchover.core.kraft.picture import Picture
@@ -86,7 +86,7 @@ def all_controllers(picture: Picture) -> tuple[BatchSize, ...]:
 
 def to_restart(picture: Picture) -> Observed[list[str]]:
     """Every controller, once: what merely died is healed by it (docs/facts/kraft.md#killed-after-the-claim)."""
-    tried = any(picture.position.nodes[name].evictions for name in picture.controllers)
+    tried = any(was_restarted(picture, name) for name in picture.controllers)
     return Known([] if tried else list(picture.controllers), picture.now)
 
 

@@ -1,11 +1,18 @@
 """The quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
 
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
-from switchover.core.kraft.facts import NOT_LISTENING, MigrationState, Quorum
-from switchover.core.kraft.gates.read import controllers_coming_up, log_of, phases_of_controllers, quorum_of, samples
+from switchover.core.kraft.facts import NOT_LISTENING, LogImage, MigrationState, Quorum
+from switchover.core.kraft.gates.read import (
+    controllers_coming_up,
+    log_of,
+    phases_of_controllers,
+    quorum_of,
+    samples,
+    was_restarted,
+)
 from switchover.core.kraft.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known, Unknown
+from switchover.core.observed import Known, Observed, Unknown
 from switchover.reasons.controllers import (
     CONTROLLER_NOT_READY,
     CONTROLLER_SILENT,
@@ -23,7 +30,7 @@ from switchover.reasons.rollback import CONTROLLER_UNKNOWN, WRONG_MODE
 CAUGHT_UP_RECORDS = 5
 """How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""
 REGISTRATION_SECONDS = 120.0
-"""A controller registers within seconds of its start, or never (Kafka 3.9.2 does not repeat a try that was lost)."""
+"""A controller registers within seconds of its start, or never (docs/facts/kraft.md#a-controller-that-never-registers)."""
 FETCHED_SECONDS = 3.0
 """How old the last fetch of a follower may be; it fetches every half second."""
 
@@ -64,22 +71,39 @@ def check_controllers_ready(picture: Picture) -> Verdict:
     log = log_of(picture)
     if isinstance(log, Verdict):
         return log
-    for node_id in sorted(picture.controllers.values()):
+    for name, node_id in sorted(picture.controllers.items(), key=lambda each: each[1]):
         answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
         if not isinstance(answer, Known):
             return controllers_coming_up(picture) or unknown(
                 CONTROLLER_UNKNOWN, answer.why, subject=f"controller {node_id}")
         if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
             return found
-        registers = log.metadata_version is None or log.metadata_version >= CONTROLLERS_REGISTER
-        if not (log.controllers.get(node_id, False) if registers else answer.value.zk_migration_ready):
-            return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate",
-                        subject=f"controller {node_id}",
-                        unblocks="it registers; one that could not reach the leader at first never does: delete its pod")
+        if not (log.controllers.get(node_id, False) if _registers(log) else answer.value.zk_migration_ready):
+            again = was_restarted(picture, name)
+            return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate"
+                        + (", nor when it was restarted" if again else ""), subject=f"controller {node_id}",
+                        unblocks=f"look at the log of {name}; delete the pod once it can reach the leader" if again else
+                        f"it registers; one that does not within {REGISTRATION_SECONDS:.0f} s is restarted, once")
         if answer.value.features_epoch < 0:
             return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",
                         subject=f"controller {node_id}")
     return passed("every controller registered as ready")
+
+
+def _registers(log: LogImage) -> bool:
+    """Whether controllers register at all, at the metadata.version of this log."""
+    return log.metadata_version is None or log.metadata_version >= CONTROLLERS_REGISTER
+
+
+def unregistered(picture: Picture) -> Observed[list[str]]:
+    """The controllers' pods that answer, and of which the log has no registration as ready to migrate."""
+    log = picture.facts.log
+    if not isinstance(log, Known):
+        return log
+    return Known([name for name, node_id in picture.controllers.items()
+                  if _registers(log.value) and not log.value.controllers.get(node_id, False)
+                  and isinstance(answer := picture.facts.answers.get(node_id), Known) and answer.value != NOT_LISTENING],
+                 log.at)
 
 
 def check_pre_migration(picture: Picture) -> Verdict:

@@ -65,6 +65,14 @@ def leading_address(picture: Picture) -> Address | None:
     return picture.voter_addresses.get(picture.controllers.get(leading_controller(picture), -1))
 
 
+def was_restarted(picture: Picture, name: str) -> bool:
+    """Whether a controller was restarted for the step that is open. An eviction stays on record when its step has ended."""
+    state, opened = picture.facts.kubernetes, picture.position.opened
+    pods = state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
+    started = pods[name].started_at if name in pods else None
+    return bool(picture.position.nodes[name].evictions) and (started is None or opened is None or started > opened)
+
+
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
     state = picture.facts.zookeeper
     return state.value if isinstance(state, Known) else unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper")
