@@ -4,21 +4,23 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from fakes.api_server import NAMESPACE
 from fakes.incarnation import Incarnation, SimulatedApiServer
-from simulation.migration_world import NAME, MigrationWorld, simulated
+from simulation.migration_world import NAME, SPEC, MigrationWorld, simulated
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.cli.connections import Connections
+from switchover.cli.objects import in_file
 from switchover.cli.plan import Look, document, look, preflight, words
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.core.policy import Policy
 
 
-def looked(world: MigrationWorld) -> Look[Any]:
+def looked(world: MigrationWorld, manifest: str = "") -> Look[Any]:
     incarnation = Incarnation(world.api, 1, world.advance)
     server = SimulatedApiServer(incarnation, NAMESPACE)
     workloads = KubernetesWorkloads(server, world.timeline)
@@ -29,7 +31,8 @@ def looked(world: MigrationWorld) -> Look[Any]:
     loop = VirtualLoop()
     world.timeline.begin(loop)
     try:
-        resource = loop.run_until_complete(migrations.get(NAME))
+        applied = loop.run_until_complete(migrations.get(NAME))
+        resource = in_file(manifest, NAMESPACE).resource if manifest else applied
         assert resource is not None
         kind = KafkaMigrations(Policy(images=("*",)), "*")
         return loop.run_until_complete(look(resource, kind, NAMESPACE, connections, world.timeline))
@@ -98,6 +101,12 @@ def test_the_exit_code_is_of_the_worst_that_was_found(world: MigrationWorld) -> 
     world.api.edit("statefulsets", "kafka", lambda found: found["metadata"].update(
         labels={"kustomize.toolkit.fluxcd.io/name": "kafka"}))
     assert looked(world).code == 1, "a blocker"
+
+
+def test_of_a_manifest_the_same_is_found_before_it_is_applied(world: MigrationWorld) -> None:
+    manifest = {"apiVersion": "switchover.dev/v1alpha1", "kind": "KafkaMigration", "metadata": {"name": NAME}, "spec": SPEC}
+    found, applied = looked(world, yaml.safe_dump(manifest)), looked(world)
+    assert (found.code, found.findings) == (applied.code, applied.findings)
 
 
 def test_what_could_not_be_seen_is_no_blocker(world: MigrationWorld) -> None:

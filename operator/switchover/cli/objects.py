@@ -97,6 +97,10 @@ def chosen(text: str, found: Sequence[Found], namespace: str) -> Found:
             raise Refused(f"{name} may be {' or '.join(each.name for each in fitting)}: say which")
 
 
+NOT_APPLIED = "not-applied"
+"""The uid of a migration that no API server has: nothing is claimed by it, and what is claimed by nobody has the uid ""."""
+
+
 def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
     """The one migration of a manifest, as if it had just been applied in the namespace. Refused in words."""
     names = " or ".join(kind.name for kind in kinds)
@@ -108,7 +112,7 @@ def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
     if len(fitting) != 1 or not isinstance(fitting[0][1].get("metadata") or {}, dict):
         raise Refused(f"the file must hold one {names}")
     [(kind, found)] = fitting
-    metadata = {"namespace": namespace, "uid": "", "resourceVersion": "", "generation": 1, **(found.get("metadata") or {})}
+    metadata = {"namespace": namespace, "uid": NOT_APPLIED, "resourceVersion": "", "generation": 1, **(found.get("metadata") or {})}
     return Found(kind, {**found, "metadata": metadata, "status": {}})
 
 
