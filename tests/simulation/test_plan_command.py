@@ -128,3 +128,8 @@ def test_preflight_tells_findings_what_it_could_not_see_and_what_would_be_done(w
     assert any(line.startswith("unseen ZooKeeperUnknown [ZooKeeper] ZooKeeper does not answer") for line in lines)
     assert lines[-1].startswith("0 of severity Blocker, ")
     assert not lines[-1].endswith(" 0 unseen")
+    unseen = [line.partition(" (")[0] for line in lines if line.startswith("unseen ")]
+    assert len(unseen) == len(set(unseen)), "what many gates miss is said once"
+    inside = "kubectl --namespace sim exec --stdin deployment/switchover -- switchover preflight --file - < MANIFEST"
+    assert any(line.endswith(inside) for line in lines)
+    assert any(line.endswith(f"-- switchover plan kmig/{NAME}") for line in told(world))

@@ -112,7 +112,8 @@ def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
     if len(fitting) != 1 or not isinstance(fitting[0][1].get("metadata") or {}, dict):
         raise Refused(f"the file must hold one {names}")
     [(kind, found)] = fitting
-    metadata = {"namespace": namespace, "uid": NOT_APPLIED, "resourceVersion": "", "generation": 1, **(found.get("metadata") or {})}
+    metadata = {"namespace": namespace, "uid": NOT_APPLIED, "resourceVersion": "", "generation": 1,
+                **(found.get("metadata") or {})}
     return Found(kind, {**found, "metadata": metadata, "status": {}})
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -151,6 +151,8 @@ def words(look: Look[Any]) -> Iterator[str]:
         yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
+    if any(judgement.verdict.outcome is Outcome.UNKNOWN for judgement in look.begun.judged.values()):
+        yield _from_inside(look, "", f"plan {look.picture.named[0]}")
     yield from _found(look)
     if at.step == PREFLIGHT:
         yield from _preview(look)
@@ -158,14 +160,25 @@ def words(look: Look[Any]) -> Iterator[str]:
 
 
 def preflight(look: Look[Any]) -> Iterator[str]:
-    """What was found, what could not be seen, and what would be done; the last line counts."""
-    unseen = [each.verdict for each in look.begun.judged.values() if each.verdict.outcome is Outcome.UNKNOWN]
+    """What was found, what could not be seen and for which gates, and what would be done; the last line counts."""
+    unseen: dict[str, list[str]] = defaultdict(list)
+    for judged in look.begun.judged.values():
+        if (verdict := judged.verdict).outcome is Outcome.UNKNOWN:
+            unseen[f"{verdict.reason} [{verdict.subject}] {verdict.message}".replace(" []", "")].append(judged.gate)
     yield from _found(look)
-    for verdict in unseen:
-        yield f"unseen {verdict.reason} [{verdict.subject}] {verdict.message}".replace(" []", "")
+    for words, gates in unseen.items():
+        yield f"unseen {words} ({', '.join(gates)})"
+    if unseen:
+        yield _from_inside(look, "--stdin ", "preflight --file - < MANIFEST")
     yield from _preview(look)
     counts = Counter(str(finding.severity) for finding in look.findings)
     yield ", ".join(f"{counts[severity]} of severity {severity}" for severity in Severity) + f", {len(unseen)} unseen"
+
+
+def _from_inside(look: Look[Any], how: str, command: str) -> str:
+    """The command that sees what a laptop often does not."""
+    return (f"     if Kafka or ZooKeeper cannot be reached from here: kubectl --namespace {look.picture.named[1]} exec {how}"
+            f"deployment/switchover -- switchover {command}")
 
 
 def _found(look: Look[Any]) -> Iterator[str]:
