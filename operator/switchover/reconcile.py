@@ -81,6 +81,7 @@ class _Memory(Generic[M, P]):
     """What is kept between passes. Losing it costs time, never safety."""
 
     uid: str
+    reached_by: object
     observer: Observer[M, P]
     streaks: Mapping[str, Streak] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
@@ -366,12 +367,19 @@ class Reconciler(Generic[M, P]):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     async def _remember(self, name: str, migration: M) -> _Memory[M, P]:
-        memory = self._memories.get(name)
+        """What is kept of it; nothing counts that was seen of another object, of another cluster or as another user."""
+        memory, reached_by = self._memories.get(name), self._kind.reached_by(migration)
         if memory is not None and memory.uid == migration.metadata.uid:
+            if memory.reached_by != reached_by:
+                before, memory.observer = memory.observer, await self._connect(migration)
+                memory.reached_by, memory.streaks = reached_by, {}
+                self._leases.drop_all(f"{memory.uid}/{self._identity}")
+                await before.close()
             return memory
         await self._forget(name)
         self._memories[name] = _Memory(
             migration.metadata.uid,
+            reached_by,
             await self._connect(migration),
             modes=dict(self._kind.recorded_modes(migration)),
             spent=spent_of(migration.status.progress),

@@ -231,9 +231,10 @@ class SimulatedOffsets:
 
 
 class SimulatedZooKeeper:
-    """`ports.ZooKeeper`."""
+    """`ports.ZooKeeper` at `servers`, where nobody answers but at the cluster's own."""
 
-    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+    def __init__(self, incarnation: Incarnation, kafka: Kafka, servers: str = "zookeeper:2181") -> None:
+        self._reached = servers == "zookeeper:2181"
         self._incarnation = incarnation
         self._kafka = kafka
         kafka.tree.written = lambda method, path, content: incarnation.api.written(method, "znodes", path, "", None, content)
@@ -294,7 +295,7 @@ class SimulatedZooKeeper:
         """Nothing is open."""
 
     def _serving(self, answer: T) -> T:
-        if self._kafka.zookeeper_hidden or self._kafka.zookeeper_stopped:
+        if not self._reached or self._kafka.zookeeper_hidden or self._kafka.zookeeper_stopped:
             raise Unreachable("ZooKeeper does not answer")
         return answer
 

@@ -350,7 +350,7 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
     return Adapters(
         nodes=lambda _properties, _allowed: SimulatedNodes(incarnation, kafka),
         admin=lambda _: SimulatedAdmin(incarnation, kafka),
-        zookeeper=lambda _: SimulatedZooKeeper(incarnation, kafka),
+        zookeeper=lambda access: SimulatedZooKeeper(incarnation, kafka, access.servers),
         tree=lambda _: SimulatedTree(incarnation, kafka),
         offsets=lambda _: SimulatedOffsets(incarnation, kafka),
     )

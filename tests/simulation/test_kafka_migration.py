@@ -17,7 +17,7 @@ from prometheus_client import generate_latest
 from fakes.api_server import NAMESPACE, Object, copied
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
-from simulation.migration_world import HOW_FAR, NAME, EndState, MigrationWorld
+from simulation.migration_world import HOW_FAR, NAME, SPEC, EndState, MigrationWorld
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.adapters.migrations import KubernetesMigrations
@@ -131,6 +131,21 @@ def quiet_for(world: MigrationWorld, seconds: float) -> None:
     starts, begin = dict(world.kafka.starts), world.timeline.now()
     assert world.live(lambda: world.timeline.now() > begin + seconds)
     assert world.kafka.starts == starts
+
+
+def test_a_server_that_was_written_wrong_is_put_right_without_a_restart_of_the_operator(world: MigrationWorld) -> None:
+    elsewhere = {**SPEC["zookeeper"], "connect": "elsewhere:2181"}
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(zookeeper=elsewhere))
+    wrong = []
+
+    def mended() -> bool:
+        if not wrong and waits_for(world, "ZooKeeperUnknown"):
+            wrong.append(world.step)
+            world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(zookeeper=SPEC["zookeeper"]))
+        return bool(wrong) and world.step == "ProvisionControllers"
+
+    assert world.live(mended)
+    assert wrong == ["Preflight"]
 
 
 def test_a_scrape_tells_where_it_stands_and_nothing_once_it_is_gone(world: MigrationWorld) -> None:

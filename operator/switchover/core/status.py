@@ -19,6 +19,7 @@ from switchover.api.status import (
     WaitingFor,
 )
 from switchover.api.status import Verdict as Outcome
+from switchover.core.approvals import PREFLIGHT
 from switchover.core.gate import Judgement
 from switchover.core.pace import Spent
 from switchover.core.position import Batch, NodeRecord, Position
@@ -63,6 +64,11 @@ def position_of(status: MigrationStatus, nodes: Mapping[str, NodeRecord], first_
         failure=status.rollback.failure,
         nodes=nodes,
     )
+
+
+def cluster_of(status: MigrationStatus, answers: str) -> str:
+    """The id of the cluster: that on record, and in Preflight that of whichever answers, since nothing was walked yet."""
+    return (answers or status.cluster_id) if status.progress.step in ("", PREFLIGHT) else (status.cluster_id or answers)
 
 
 def entered_of(steps: Iterable[StepRecord]) -> dict[str, float]:

@@ -12,13 +12,13 @@ from switchover.core.groups import deletion, slots
 from switchover.core.groups.figures import figures
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
-from switchover.core.groups.status import next_status, records_of, telling
+from switchover.core.groups.status import cluster_id, next_status, records_of, telling
 from switchover.core.intent import PREFLIGHT, intent_of
 from switchover.core.observed import Known
 from switchover.core.pace import Spent, waits_for_a_person
 from switchover.core.plan import Decision, Intent, Plan
 from switchover.core.policy import Policy
-from switchover.core.status import entered_of, position_of
+from switchover.core.status import cluster_of, entered_of, position_of
 
 
 class ConsumerGroupMigrations:
@@ -36,6 +36,10 @@ class ConsumerGroupMigrations:
         return Picture(migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
                        entered_of(status.steps), policy=self._policy)
 
+    def reached_by(self, migration: ConsumerGroupMigration) -> object:
+        spec = migration.spec
+        return spec.kafka, spec.zookeeper, spec.group, spec.accepted_risks
+
     def plan(self, picture: Picture) -> Plan[Picture]:
         return plan_of(picture.spec)
 
@@ -44,12 +48,9 @@ class ConsumerGroupMigrations:
 
     def claims(self, migration: ConsumerGroupMigration, picture: Picture) -> str:
         """One Lease for each group of each Kafka cluster."""
-        cluster_id = migration.status.cluster_id
-        if not cluster_id and isinstance(picture.facts.cluster_id, Known):
-            cluster_id = picture.facts.cluster_id.value
-        if not cluster_id:
+        if not (found := cluster_of(migration.status, cluster_id(picture))):
             return ""
-        return f"switchover-group-{hashlib.sha256(f'{cluster_id}/{migration.spec.group}'.encode()).hexdigest()[:12]}"
+        return f"switchover-group-{hashlib.sha256(f'{found}/{migration.spec.group}'.encode()).hexdigest()[:12]}"
 
     def with_holder(self, picture: Picture, holder: str, now: float) -> Picture:
         return replace(picture, facts=replace(picture.facts, lease_holder=holder), now=now)

@@ -22,6 +22,7 @@ from switchover.core.pace import Spent
 from switchover.core.plan import Decision
 from switchover.core.position import NodeRecord, Position
 from switchover.core.record import Outlook, shared
+from switchover.core.status import cluster_of
 
 LAST = "HandOver"
 BACK_SECONDS = 30.0
@@ -54,7 +55,7 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
     note = "; ".join(filter(None, (decision.note, on_whose_word(before, at, approvals))))
     told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
     return ConsumerGroupMigrationStatus(**{
-        **told, "cluster_id": migration.status.cluster_id or _cluster_id(picture), "slots": _slots(at, seen),
+        **told, "cluster_id": cluster_of(migration.status, cluster_id(picture)), "slots": _slots(at, seen),
         "group": _summary(picture) or migration.status.group})
 
 
@@ -115,5 +116,5 @@ def _old_members(picture: Picture) -> int:
     return len(picture.members.value.world.old) if isinstance(picture.members, Known) else 0
 
 
-def _cluster_id(picture: Picture) -> str:
+def cluster_id(picture: Picture) -> str:
     return picture.facts.cluster_id.value if isinstance(picture.facts.cluster_id, Known) else ""

@@ -14,12 +14,12 @@ from switchover.core.kraft.figures import figures
 from switchover.core.kraft.pace import remaining
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.status import next_status, telling
+from switchover.core.kraft.status import cluster_id, next_status, telling
 from switchover.core.observed import Known
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, Intent, Plan
 from switchover.core.policy import Policy
-from switchover.core.status import entered_of, position_of
+from switchover.core.status import cluster_of, entered_of, position_of
 
 
 class KafkaMigrations:
@@ -40,6 +40,10 @@ class KafkaMigrations:
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
             on_record.rehearsed_of(status), self._policy, self._image)
 
+    def reached_by(self, migration: KafkaMigration) -> object:
+        spec = migration.spec
+        return spec.kafka, spec.zookeeper, spec.controllers.name, spec.controllers.listener, spec.accepted_risks
+
     def plan(self, _: Picture) -> Plan[Picture]:
         return PLAN
 
@@ -48,10 +52,8 @@ class KafkaMigrations:
 
     def claims(self, migration: KafkaMigration, picture: Picture) -> str:
         """One Lease for each Kafka cluster."""
-        cluster_id, zookeeper = migration.status.cluster_id, picture.facts.zookeeper
-        if not cluster_id and isinstance(zookeeper, Known):
-            cluster_id = zookeeper.value.cluster_id
-        return names.lease(cluster_id) if cluster_id else ""
+        found = cluster_of(migration.status, cluster_id(picture))
+        return names.lease(found) if found else ""
 
     def with_holder(self, picture: Picture, holder: str, now: float) -> Picture:
         facts = picture.facts

@@ -94,7 +94,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     return KafkaMigrationStatus(**{
         **told,
         "metadata_state": metadata_state(picture, old.metadata_state),
-        "cluster_id": old.cluster_id or _cluster_id(picture),
+        "cluster_id": fold.cluster_of(old, cluster_id(picture)),
         "high_watermark": -1 if again else _high_watermark(old.high_watermark, picture),
         "migration_node": "" if again else _migration_node(old.migration_node, picture),
         "nodes": nodes_of(at, seen, volumes),
@@ -159,7 +159,7 @@ def _migration_node(before: str, picture: Picture) -> str:
     return f"controller {node.controller_id}, offset {node.offset}, epoch {node.epoch}"
 
 
-def _cluster_id(picture: Picture) -> str:
+def cluster_id(picture: Picture) -> str:
     return picture.facts.zookeeper.value.cluster_id if isinstance(picture.facts.zookeeper, Known) else ""
 
 
