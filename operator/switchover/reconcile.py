@@ -19,18 +19,26 @@ from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due
 from switchover.core.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.core.figures import waits_of
-from switchover.core.foreign_record import RECORD_OF_ANOTHER, without_foreign_record
+from switchover.core.foreign_record import without_foreign_record
 from switchover.core.gate import Judge, Judgement, Streak, fail, wait
 from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Kind, M, P
 from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision, decide
-from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
+from switchover.core.record import stopped_status
 from switchover.core.status import linked, spent_of
 from switchover.defects import place_of
 from switchover.leases import Leases
 from switchover.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
-from switchover.reasons.walk import EFFECT_REFUSED, LEASE_NOT_HELD
+from switchover.reasons.reason import Reason
+from switchover.reasons.walk import (
+    DEFECT,
+    EFFECT_REFUSED,
+    INVALID_SPEC,
+    LEASE_NOT_HELD,
+    RECORD_OF_ANOTHER,
+    STATUS_UNREADABLE,
+)
 
 HEARTBEAT_SECONDS, STANDING_HEARTBEAT_SECONDS = 30.0, 300.0
 """How often figures are written while no verdict changes; and while only somebody else can change anything."""
@@ -137,7 +145,7 @@ class Reconciler(Generic[M, P]):
         async with self._telling_defects(name, raw):
             delay = await self._pass(name, raw, fresh=fresh)
         if found and delay is not None:
-            await self._announce(name, raw["metadata"]["uid"], RECORD_OF_ANOTHER, found, warning=True)
+            await self._announce(name, raw["metadata"]["uid"], RECORD_OF_ANOTHER.name, found, warning=True)
         return delay
 
     async def _pass(self, name: str, raw: Mapping[str, Any], *, fresh: bool = True) -> float | None:
@@ -350,7 +358,7 @@ class Reconciler(Generic[M, P]):
             await self._stop(name, raw, INVALID_SPEC, f"{before}{words}")
         return STANDING
 
-    async def _stop(self, name: str, raw: Mapping[str, Any], reason: str, why: str) -> None:
+    async def _stop(self, name: str, raw: Mapping[str, Any], reason: Reason, why: str) -> None:
         metadata = raw["metadata"]
         if (status := stopped_status(raw, reason, why, self._clock.now())) is not None:
             await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from switchover.core.record import INVALID_SPEC, stopped_status
+from switchover.core.record import stopped_status
+from switchover.reasons.walk import DEFECT, INVALID_SPEC
 from unit.group_walk import Walk
 from unit.pictures import NOW, migration
 from unit.small_plan import BACKWARD
@@ -79,4 +80,4 @@ def _undecided(of: Object) -> Iterator[Object]:
     yield fresh
     yield {**of, "metadata": metadata}
     yield {**fresh, "status": stopped_status(fresh, INVALID_SPEC, "spec.brokers: must not be empty", NOW)}
-    yield {**fresh, "status": stopped_status(fresh, "Defect", "KeyError in a.py:1 (b)", NOW)}
+    yield {**fresh, "status": stopped_status(fresh, DEFECT, "KeyError in a.py:1 (b)", NOW)}

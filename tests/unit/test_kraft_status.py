@@ -21,9 +21,10 @@ from switchover.core.observed import Known, Unknown
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
 from switchover.core.position import Position
-from switchover.core.record import DEFECT, INVALID_SPEC, STATUS_UNREADABLE, stopped_status
+from switchover.core.record import stopped_status
 from switchover.core.status import position_of
 from switchover.core.zookeeper_groups import GroupMigration
+from switchover.reasons.walk import DEFECT, INVALID_SPEC, STATUS_UNREADABLE
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 

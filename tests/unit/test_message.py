@@ -7,6 +7,7 @@ import pytest
 
 from switchover.core.calls import Call, News, stopped
 from switchover.core.message import FIELDS, SLACK, message_of, read_template
+from switchover.reasons.walk import INVALID_SPEC
 
 STALLED = Call("Stalled", "GroupLag", "GroupLag: the group orders is 5 behind", warning=True, news=News.STALLED)
 DOCS = "https://git.example.com/docs"
@@ -26,7 +27,8 @@ def test_each_field_says_what_it_is_called() -> None:
 
 
 @pytest.mark.parametrize(("call", "summary", "severity", "runbook"), [
-    (stopped("InvalidSpec", "spec.brokers: missing"), "is stalled: spec.brokers: missing", "critical", ""),
+    (stopped(INVALID_SPEC, "spec.brokers: missing"), "is stalled: spec.brokers: missing", "critical",
+     f"{DOCS}/runbooks/walk.md#invalidspec"),
     (Call("AwaitingApproval", "Finalize", "Finalize waits", warning=False, news=News.HELD),
      "waits for a person: Finalize waits", "warning", f"{DOCS}/runbooks/AwaitingApproval.md"),
     (Call("Succeeded", "1", "on KRaft", warning=False, news=News.SUCCEEDED), "has succeeded: on KRaft", "info", ""),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from switchover import reconcile
 from switchover.core.groups import preflight as groups
 from switchover.core.groups.gates import membership
 from switchover.core.groups.gates.protocol import check_plain_assignments
@@ -40,7 +41,8 @@ POLICY = frozenset(reason for file in ("policy.py", "credentials.py")
 
 def test_every_reason_is_given_and_no_other() -> None:
     found = {reason for reason, severity in rehearsed() if severity not in ("WARNING", "INFO")}
-    given = {MUST_HOLD.name, *reasons(), *found}
+    stops = {each.name for each in vars(reconcile).values() if isinstance(each, Reason)}
+    given = {MUST_HOLD.name, *reasons(), *found, *stops}
     assert given == set(REASONS)
     assert set(CONSTANTS.values()) == set(REASONS)
     assert len(CONSTANTS) == len(REASONS)

@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
 from switchover.api.status import MigrationStatus, Phase, Severity
+from switchover.reasons.reason import Reason
 from switchover.reasons.walk import APPROVAL_VOID
 from switchover.reasons.workloads import REVERTED_BY_GITOPS
 
 BLOCKERS_CALLED = 10
 """Of the Blockers found in one pass; `status.findings` has all."""
-"""Reasons that call although the migration is not stalled by them, or by another one besides: void approvals, drift."""
 
 
 class News(StrEnum):
@@ -40,9 +40,9 @@ def calls_of(before: MigrationStatus, after: MigrationStatus) -> tuple[Call, ...
     return tuple(_calls(before, after))
 
 
-def stopped(reason: str, why: str) -> Call:
+def stopped(reason: Reason, why: str) -> Call:
     """No pass could come to a decision, which stalls the migration."""
-    return Call(reason, "", why, warning=True, news=News.STALLED)
+    return Call(reason.name, reason.name, why, warning=True, news=News.STALLED)
 
 
 def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:

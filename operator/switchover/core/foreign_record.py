@@ -6,9 +6,7 @@ from typing import Any
 
 from switchover.api.status import Transition
 from switchover.core.approvals import PREFLIGHT
-
-RECORD_OF_ANOTHER = "RecordOfAnother"
-"""The reason in the history and of the event."""
+from switchover.reasons.walk import RECORD_OF_ANOTHER
 
 
 def without_foreign_record(migration: Mapping[str, Any], now: float) -> tuple[Mapping[str, Any], str]:
@@ -26,5 +24,5 @@ def without_foreign_record(migration: Mapping[str, Any], now: float) -> tuple[Ma
     told = (f"the status was written for the object with uid {written_for[:128]}, which stood at {step or 'no step'}"
             f" (attempt {str(status.get('attempt', 1))[:9]}): it is not believed of this one, and nothing in it is approved")
     move = Transition(
-        time=datetime.fromtimestamp(now, UTC), from_=step, to=PREFLIGHT, reason=RECORD_OF_ANOTHER, message=told)
+        time=datetime.fromtimestamp(now, UTC), from_=step, to=PREFLIGHT, reason=RECORD_OF_ANOTHER.name, message=told)
     return {**migration, "status": {"history": [move.manifest()]}}, told

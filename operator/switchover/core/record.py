@@ -28,6 +28,8 @@ from switchover.core.measurements import measured_of
 from switchover.core.pace import Spent
 from switchover.core.plan import Decision
 from switchover.core.position import Position
+from switchover.reasons.reason import Reason
+from switchover.reasons.walk import INVALID_SPEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     }
 
 
-INVALID_SPEC, STATUS_UNREADABLE, DEFECT = "InvalidSpec", "StatusUnreadable", "Defect"
-"""Reasons of Stalled where no pass could come to a decision."""
-
-
-def stopped_status(migration: Mapping[str, Any], reason: str, why: str, now: float) -> dict[str, Any] | None:
+def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: float) -> dict[str, Any] | None:
     """The status of an object of which no pass came to a decision, in words; None where it says so already.
 
     What is on record stays as it is: it may be read again, by this operator or by another.
@@ -116,17 +114,17 @@ def stopped_status(migration: Mapping[str, Any], reason: str, why: str, now: flo
     kept: dict[str, Any] = found if isinstance(found, dict) else {}
     conditions = _readable(kept.get("conditions"))
     stalled = find_condition(conditions, ConditionType.STALLED)
-    told = (ConditionStatus.TRUE, reason, why, generation)
+    told = (ConditionStatus.TRUE, reason.name, why, generation)
     if stalled is not None and (stalled.status, stalled.reason, stalled.message, stalled.observed_generation) == told:
         return None
     at = datetime.fromtimestamp(now, UTC)
     for kind, value in ((ConditionType.READY, False), (ConditionType.STALLED, True)):
-        conditions = set_condition(conditions, kind, value, reason, why, at, generation)
+        conditions = set_condition(conditions, kind, value, reason.name, why, at, generation)
     return {
         **kept,
-        **({"observedGeneration": generation} if reason == INVALID_SPEC else {}),
+        **({"observedGeneration": generation} if reason is INVALID_SPEC else {}),
         "phase": Phase.STALLED.value,
-        "waitingForSummary": reason,
+        "waitingForSummary": reason.name,
         "conditions": [condition.manifest() for condition in conditions],
     }
 

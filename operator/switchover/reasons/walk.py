@@ -52,6 +52,13 @@ BEING_DELETED = Reason(
        "stays held: its pods consume, and it rolls nothing out. [By hand](../user-guide.md#by-hand) it goes on or "
        "back.")
 
+DEFECT = Reason(
+    SUBJECT, "Defect", Urgency.LOOK,
+    meaning="A pass ended in an error that nobody expected: a defect of this operator. Nothing moves until a pass goes "
+            "through. It is tried again, every minute at last.",
+    look="The message: the error, and where in the operator it was met. The operator's log has the traceback.",
+    do="Report the defect with that traceback. A version of the operator without it goes on from the record.")
+
 EFFECT_REFUSED = Reason(
     SUBJECT, "EffectRefused", Urgency.STANDS,
     meaning="The API server refused what comes next: mostly a PodDisruptionBudget that allows no eviction now, "
@@ -77,6 +84,14 @@ HELD_UNTIL_THE_END = Reason(
        "is listed in Events (reason LeftBehind) and in the operator's log.\n\n"
        "A ConsumerGroupMigration is held in HandOver alone, for the moments in which update settings are given "
        "back and the claims taken off. Where HandOver is in `spec.holds` it still waits for its approval.")
+
+INVALID_SPEC = Reason(
+    SUBJECT, "InvalidSpec", Urgency.STANDS,
+    meaning="The operator refuses a field of the spec. No pass reads a spec in part, so nothing moves meanwhile, and the "
+            "record stays as it is.",
+    look="The message names each field, and why it is refused.",
+    do="Mend the spec: `kubectl edit kmig NAME` (`cgmig` for a group). A value that only a newer version of the operator "
+       "knows needs that version.")
 
 LEASE_NOT_HELD = Reason(
     SUBJECT, "LeaseNotHeld", Urgency.STANDS,
@@ -154,6 +169,23 @@ RECORD_CONTRADICTED = Reason(
     meaning="The step in `status.progress` is not where the cluster or the group is: what is seen is not what the "
             "steps before it leave behind. Nothing is done, Succeeded and RollbackAvailable are False.",
     prose=True)
+
+RECORD_OF_ANOTHER = Reason(
+    SUBJECT, "RecordOfAnother", Urgency.LOOK,
+    meaning="The object was restored from a backup together with its status, which is the record of the object that it "
+            "was copied from. Nothing in that status is believed, nothing in it is approved, and the migration begins "
+            "anew at Preflight.",
+    look="`status.history`: the entry says where the other object stood. What that one claimed or made, Preflight "
+         "finds ([ClaimedByAnother]).",
+    do="Nothing for the record itself; see to what Preflight finds.")
+
+STATUS_UNREADABLE = Reason(
+    SUBJECT, "StatusUnreadable", Urgency.STANDS,
+    meaning="A field of the status is none that this operator writes: somebody edited it, or another version wrote it. "
+            "The status is the record of the migration, so nothing moves until it can be read.",
+    look="The message names each field, and what is wrong with it.",
+    do="Run the version of the operator that wrote it, or put the field back: "
+       "`kubectl edit kmig NAME --subresource=status` (`cgmig` for a group). Do not clear the status.")
 
 UNDO_NOT_AVAILABLE = Reason(
     SUBJECT, "UndoNotAvailable", Urgency.STANDS,
