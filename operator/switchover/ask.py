@@ -1,11 +1,11 @@
-"""One question to the outside world: its answer, or why there is none."""
+"""Questions to the outside world: the answer, or why there is none, and for how long an answer is good."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Generic, TypeVar
 
-from switchover.core.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.core.observed import Known, Observed, Unknown
 from switchover.defects import place_of
 from switchover.ports import Clock, Fenced, Malformed, Refused, Unreachable, Untold
 
@@ -23,14 +23,20 @@ DEFECTS: set[str] = set()
 
 
 async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed[T]:
-    """The answer with the time of asking; every error becomes Unknown.
+    """The answer with the time of asking; every error becomes Unknown."""
+    return await _observed(_dated(reading, seconds, clock.now()), seconds)
 
-    One that nobody expected as well: an odd answer of one server is unknown for what it was asked, and nothing else is.
-    """
-    at = clock.now()
+
+async def _dated(reading: Awaitable[T], seconds: float, at: float) -> Known[T]:
+    async with asyncio.timeout(seconds):
+        return Known(await reading, at)
+
+
+async def _observed(answer: Awaitable[Known[T]], seconds: float) -> Observed[T]:
+    """Without an error. One that nobody expected is unknown for what it was asked, and nothing else is: an odd answer of one
+    server."""
     try:
-        async with asyncio.timeout(seconds):
-            return Known(await reading, at)
+        return await answer
     except Refused as error:
         return Unknown(str(error), refused=True, malformed=isinstance(error, Malformed))
     except (Unreachable, Fenced) as error:
@@ -45,20 +51,69 @@ async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed
         return Unknown(f"the answer met a defect of this operator ({place}); see its log")
 
 
-class Cached(Generic[T]):
-    """A reading that is good for some seconds."""
+class Answers:
+    """Answers by what was asked (`key`), each with the time of asking: asked once for all who want the same, and good for
+    some seconds.
 
-    def __init__(self, clock: Clock, seconds: float) -> None:
+    Who asks while somebody does already waits for that answer; an error is told to all of them, and is not kept. An answer
+    holds only for what it is `made_of`: another spec, another list of names is asked for at once.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Without a clock, times are the event loop's."""
         self._clock = clock
-        self._seconds = seconds
-        self._value: Observed[T] = NOT_ASKED
+        self._answers: dict[Hashable, tuple[object, Known[Any]]] = {}
+        self._asking: dict[Hashable, tuple[object, asyncio.Task[Known[Any]]]] = {}
 
-    async def get(self, read: Callable[[], Awaitable[T]], seconds: float = 0.0) -> Observed[T]:
-        """The reading that is kept, or a new one; `seconds` are for who is content with an older one."""
-        good = max(self._seconds, seconds)
-        if not isinstance(self._value, Known) or self._clock.now() - self._value.at >= good:
-            self._value = await known(read(), READ_SECONDS, self._clock)
-        return self._value
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float, made_of: object = None, *,
+                  within: float | None = None) -> Known[T]:
+        """The answer that was asked for less than `seconds` ago, or a new one, which may take `within` seconds.
+
+        Raises what asking raises, TimeoutError, and Unreachable where whoever had asked gave up.
+        """
+        kept = self._answers.get(key)
+        if kept is not None and kept[0] == made_of and self._now() - kept[1].at < seconds:
+            return kept[1]
+        asked_of, task = self._asking.get(key, (None, None))
+        if task is None or task.done() or asked_of != made_of:
+            task = asyncio.create_task(self._ask(key, ask, made_of, within))
+            task.add_done_callback(_seen)
+            self._asking[key] = made_of, task
+        await asyncio.wait({task})
+        if task.cancelled():                         # Kopf ends every task of a watch that ends
+            raise Unreachable("the question was given up by whoever had asked it")
+        return task.result()
+
+    async def observed(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float,
+                       made_of: object = None) -> Observed[T]:
+        """As `get`, and every error becomes Unknown."""
+        return await _observed(self.get(key, ask, seconds, made_of, within=READ_SECONDS), READ_SECONDS)
+
+    async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[T]], made_of: object,
+                   within: float | None) -> Known[T]:
+        at = self._now()
+        try:
+            async with asyncio.timeout(within):
+                answer = Known(await ask(), at)
+            if self._is_asked_by_this(key):
+                self._answers[key] = made_of, answer
+            return answer
+        finally:
+            if self._is_asked_by_this(key):
+                del self._asking[key]
+
+    def _is_asked_by_this(self, key: Hashable) -> bool:
+        """Whether nobody has asked of something else meanwhile."""
+        return key in self._asking and self._asking[key][1] is asyncio.current_task()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() if self._clock is None else self._clock.now()
+
+
+def _seen(task: "asyncio.Task[Any]") -> None:
+    """Its error was told to whoever waited; nobody may be left."""
+    if not task.cancelled():
+        task.exception()
 
 
 class Background(Generic[T]):

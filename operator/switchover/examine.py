@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from switchover.ask import LOOKING_SECONDS, READ_SECONDS, Background, Cached, known
+from switchover.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
 from switchover.core.kraft import names, rehearsal, template
 from switchover.core.kraft.door.layout import ContainerMissing
-from switchover.core.kraft.examination import BrokerExamination, Examination, StorageClasses, TemplateChange
+from switchover.core.kraft.examination import BrokerExamination, Examination, TemplateChange
 from switchover.core.kraft.facts import Address, KubernetesState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Observed, Unknown
@@ -19,8 +19,6 @@ T = TypeVar("T")
 
 NODE_SECONDS = 5.0
 """How long one broker may take to tell its settings and log directories."""
-RIGHTS_SECONDS = 30.0
-"""How old the list of missing rights may be: it takes a question for each right."""
 CLOCKS_SECONDS = 60.0
 """How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
 TREE_SECONDS = 20.0
@@ -37,12 +35,7 @@ class Examiner:
         self._nodes = nodes
         self._zookeeper = zookeeper
         self._clock = clock
-        self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
-        self._clocks: Cached[float] = Cached(clock, CLOCKS_SECONDS)
-        self._objects: Cached[Mapping[str, str]] = Cached(clock, 0.0)
-        self._classes: Cached[StorageClasses] = Cached(clock, 0.0)
-        self._in_use: Cached[frozenset[str]] = Cached(clock, 0.0)
-        self._changes: dict[str, tuple[object, Cached[TemplateChange]]] = {}
+        self._answers = Answers(clock)
         self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
         self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
@@ -63,11 +56,12 @@ class Examiner:
             modes = group.create_task(self._zookeeper_modes())
             changes = group.create_task(self._template_changes(picture, kubernetes))
             zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
-            objects = group.create_task(self._objects.get(lambda: self._survey.managers_of(_reserved(picture)), age))
-            classes = group.create_task(self._classes.get(self._survey.storage_classes, age))
-            in_use = group.create_task(self._in_use.get(self._survey.classes_in_use, age))
-            rights = group.create_task(self._rights.get(lambda: self._survey.missing_rights(_own_secrets(picture))))
-            ahead = group.create_task(self._clocks.get(self._ahead))
+            objects = group.create_task(self._answers.observed(
+                "objects", lambda: self._survey.managers_of(_reserved(picture)), age))
+            classes = group.create_task(self._answers.observed("classes", self._survey.storage_classes, age))
+            in_use = group.create_task(self._answers.observed("in use", self._survey.classes_in_use, age))
+            rights = group.create_task(self._ask(self._survey.missing_rights(_own_secrets(picture))))
+            ahead = group.create_task(self._answers.observed("ahead", self._ahead, CLOCKS_SECONDS))
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
             idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
@@ -118,11 +112,9 @@ class Examiner:
                 operations = template.patch(workload, brokers, picture.new_image)
             except ContainerMissing:
                 continue                                             # a finding of its own
-            made_of = (workload.uid, workload.generation, operations)
-            if name not in self._changes or self._changes[name][0] != made_of:
-                self._changes[name] = made_of, Cached(self._clock, LOOKING_SECONDS)
-            found[name] = await self._changes[name][1].get(
-                partial(self._survey.try_patch, "StatefulSet", name, operations))
+            found[name] = await self._answers.observed(
+                ("change", name), partial(self._survey.try_patch, "StatefulSet", name, operations), LOOKING_SECONDS,
+                made_of=(workload.uid, workload.generation, operations))
         return found
 
 

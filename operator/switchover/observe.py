@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
-from switchover.ask import READ_SECONDS, Cached, known
+from switchover.ask import READ_SECONDS, Answers, known
 from switchover.comparison import ParityWatch
 from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.core.kraft import names, own_addresses
@@ -121,11 +121,10 @@ class Observer:
         self._migration: MigrationNode | None = None
         self._written: Observed[Written] = NOT_ASKED
         self._gone: dict[Address, float] = {}
-        self._minima: Known[Mapping[str, int]] | None = None
         self._parity = ParityWatch(self._metadata, clock)
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
-        self._group_migrations: Cached[Mapping[str, tuple[GroupMigration, ...]]] = Cached(clock, 0.0)
+        self._answers = Answers(clock)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -226,7 +225,8 @@ class Observer:
     async def _moving_groups(self, wanted: bool, fresh: bool) -> Observed[Mapping[str, tuple[GroupMigration, ...]]]:
         if not wanted:
             return NOT_ASKED
-        return await self._group_migrations.get(self._survey.group_migrations, 0.0 if fresh else GROUPS_SECONDS)
+        return await self._answers.observed(
+            "group migrations", self._survey.group_migrations, 0.0 if fresh else GROUPS_SECONDS)
 
     async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
                            brokers: Mapping[int, Address | None], encoder_secret: str | None, fresh: bool) -> Examination:
@@ -358,16 +358,12 @@ class Observer:
         return await self._each(asked, lambda address: self._brokers_client.marker(address, ids[address]))
 
     async def _min_insync(self, topics: set[str] | None) -> Observed[Mapping[str, int]]:
-        old, now = self._minima, self._clock.now()
         if topics is None:
             return Unknown("no broker tells which topics there are")
         if not topics:
-            return Known({}, now)
-        if old is not None and topics <= old.value.keys() and now - old.at < MINIMA_SECONDS:
-            return old
-        found = await self._known(self._admin.min_insync_replicas(topics), READ_SECONDS)
-        self._minima = found if isinstance(found, Known) else None
-        return found
+            return Known({}, self._clock.now())
+        return await self._answers.observed(
+            "minima", lambda: self._admin.min_insync_replicas(topics), MINIMA_SECONDS, made_of=topics)
 
     async def _controller(self, address: Address) -> NodeAnswer:
         try:

@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
-from switchover.ask import LOOKING_SECONDS, READ_SECONDS, Cached, known
+from switchover.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
 from switchover.coordination.layout import Layout
 from switchover.core import names
 from switchover.core.effects import Effect, RemoveGuards, SetMode
 from switchover.core.groups import audit, deployment
 from switchover.core.groups.change import original_name
-from switchover.core.groups.facts import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness
+from switchover.core.groups.facts import BrokerGroups, Group, GroupState
 from switchover.core.groups.gates.protocol import to_consumer
 from switchover.core.groups.picture import Facts, Fleet, Picture
 from switchover.core.groups.trials import Trial, trials
@@ -34,7 +35,7 @@ LOAD_SECONDS = 30.0
 TRIALS_SECONDS = 10.0
 """How old a dry run may be: it asks every webhook of the workloads."""
 RIGHTS_SECONDS = 30.0
-"""How old the list of missing rights may be: it takes a question for each right."""
+"""How old the list of rights that are missing in ZooKeeper may be: it takes a question for each."""
 BASELINE_SECONDS = 30.0
 """How old a baseline may be: it changes once a day."""
 COORDINATORS_LOOKING_SECONDS = 60.0
@@ -71,25 +72,12 @@ class GroupObserver:
                  watched: Workloads | None = None) -> None:
         self._workloads = workloads
         self._watched = workloads if watched is None else watched
-        self._looked_at: object = None               # what the dry runs and the search for others were made of
-        self._refused = False                        # a dry run was: whoever cures it sees it soon
         self._survey = survey
-        self._rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
         self._connected = connected
         self._clock = clock
         self._samples = GroupSamples(clock)
         self._quiet_since: float | None = None
-        self._zookeeper_rights: Cached[tuple[str, ...]] = Cached(clock, RIGHTS_SECONDS)
-        self._cluster: Cached[Cluster] = Cached(clock, SETTINGS_SECONDS)
-        self._brokers: dict[int, Cached[BrokerGroups]] = {}
-        self._coordinators: Cached[frozenset[int]] = Cached(clock, COORDINATORS_SECONDS)
-        self._load: Cached[Mapping[int, int]] = Cached(clock, LOAD_SECONDS)
-        self._topic: Cached[OffsetsTopic] = Cached(clock, SETTINGS_SECONDS)
-        self._readiness: Cached[Readiness] = Cached(clock, PROBE_SECONDS)
-        self._offered: Cached[Mapping[str, bool]] = Cached(clock, PROBE_SECONDS)
-        self._trials: Cached[Mapping[str, Observed[Mapping[str, Any]]]] = Cached(clock, TRIALS_SECONDS)
-        self._others: Cached[Mapping[str, str]] = Cached(clock, 0.0)
-        self._baseline: tuple[str, Cached[WeeklyBaseline | str]] = "", Cached(clock, BASELINE_SECONDS)
+        self._answers = Answers(clock)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -143,13 +131,14 @@ class GroupObserver:
         spec, at = picture.spec, picture.position
         fleet = await self._known(
             self._fleet(self._workloads if fresh else self._watched, spec, picture.uid, at.attempt))
-        looking = LOOKING_SECONDS if not fresh and not self._has_changed(fleet) else 0.0
-        rights = (await self._rights.get(lambda: self._survey.missing_rights(_credentials(spec)))
-                  if at.step == "Preflight" else NOT_ASKED)
-        others = await self._others_called(fleet, looking) if at.step == "Preflight" else NOT_ASKED
-        tried = (await self._trials.get(lambda: self._try(replace(picture, facts=Facts(fleet=fleet))),
-                                        0.0 if self._refused else looking) if at.step == "Preflight" else NOT_ASKED)
-        self._refused = isinstance(tried, Known) and any(not isinstance(each, Known) for each in tried.value.values())
+        rights: Observed[tuple[str, ...]] = NOT_ASKED
+        others: Observed[Mapping[str, str]] = NOT_ASKED
+        tried: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED
+        if at.step == "Preflight":
+            rights = await self._known(self._survey.missing_rights(_credentials(spec)))
+            others = await self._others_called(fleet, 0.0 if fresh else LOOKING_SECONDS)
+            tried = await self._known(self._try(replace(picture, facts=Facts(fleet=fleet)),
+                                                TRIALS_SECONDS if fresh else LOOKING_SECONDS))
         audited: Observed[JobRun | None] = NOT_ASKED
         if at.step == audit.STEP:
             audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
@@ -165,7 +154,7 @@ class GroupObserver:
         group = await self._known(groups.describe(spec.group))
         baseline = await self._usual(spec)
         picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group, baseline=baseline)), zookeeper)
-        cluster = await self._cluster.get(groups.cluster)
+        cluster = await self._answers.observed("cluster", groups.cluster, SETTINGS_SECONDS)
         await self._samples.take(picture, clients.value.offsets, zookeeper)
         begins = at.opened is None or at.step == "Preflight"
         facts = self._samples.laid_into(Facts(
@@ -173,16 +162,19 @@ class GroupObserver:
             zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
             cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
             brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
-            coordinators=await self._coordinators.get(
-                lambda: groups.coordinators(spec.group), 0.0 if fresh else COORDINATORS_LOOKING_SECONDS),
-            offsets_topic=await self._topic.get(groups.offsets_topic), missing_rights=rights, trials=tried, audit=audited,
+            coordinators=await self._answers.observed(
+                "coordinators", lambda: groups.coordinators(spec.group),
+                COORDINATORS_SECONDS if fresh else COORDINATORS_LOOKING_SECONDS),
+            offsets_topic=await self._answers.observed("topic", groups.offsets_topic, SETTINGS_SECONDS),
+            missing_rights=rights, trials=tried, audit=audited,
             missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
         if not begins or not isinstance(group, Known):
             return facts
         topics = sorted({topic for member in group.value.members for topic in member.topics})
-        facts = replace(facts, coordinated=await self._load.get(groups.coordinated))
+        facts = replace(facts, coordinated=await self._answers.observed("load", groups.coordinated, LOAD_SECONDS))
         if to_consumer(picture):
-            facts = replace(facts, readiness=await self._readiness.get(lambda: groups.readiness(spec.group, topics)))
+            facts = replace(facts, readiness=await self._answers.observed(
+                "readiness", lambda: groups.readiness(spec.group, topics), PROBE_SECONDS))
         if at.step == "BounceTwo" and spec.assignment_strategy is not None:
             facts = replace(facts, offered=await self._probe(group.value, spec.assignment_strategy.to, groups))
         return facts
@@ -200,32 +192,28 @@ class GroupObserver:
             for workload in spec.workloads}
         return Fleet(sources={workload.name: found.get(workload.name) for workload in spec.workloads}, originals=originals)
 
-    def _has_changed(self, fleet: Observed[Fleet]) -> bool:
-        """Whether the workloads are others, or have another spec, than in the pass before."""
-        found = {name: None if source is None else (source.uid, source.generation)
-                 for name, source in fleet.value.sources.items()} if isinstance(fleet, Known) else None
-        before, self._looked_at = self._looked_at, found
-        return found != before
-
     async def _others_called(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:
         missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
-        return await self._others.get(lambda: self._workloads.others_called(missing), seconds) if missing else NOT_ASKED
+        if not missing:
+            return NOT_ASKED
+        return await self._answers.observed("others", lambda: self._workloads.others_called(missing), seconds, missing)
 
-    async def _try(self, picture: Picture) -> Mapping[str, Observed[Mapping[str, Any]]]:
-        """The template that the API server would make of each change."""
+    async def _try(self, picture: Picture, seconds: float) -> Mapping[str, Observed[Mapping[str, Any]]]:
+        """The template that the API server would make of each change. One that it refuses is tried in every pass: whoever
+        cures it sees it soon."""
         async def one(trial: Trial) -> Mapping[str, Any]:
             return (await self._survey.try_patch(trial.source.kind, trial.source.name, trial.operations)).template
 
         every = tuple(trials(picture))
-        found = await asyncio.gather(*(self._known(one(trial)) for trial in every))
+        found = await asyncio.gather(*(self._answers.observed(
+            ("trial", trial.name), partial(one, trial), seconds,
+            made_of=(trial.source.uid, trial.source.generation, trial.operations)) for trial in every))
         return dict(zip((trial.name for trial in every), found, strict=True))
 
     async def _usual(self, spec: ConsumerGroupMigrationSpec) -> Observed[WeeklyBaseline | str]:
         """What the group is used to, or in words why its ConfigMap does not tell."""
         if (wanted := spec.gates.baseline_ref) is None:
             return NOT_ASKED
-        if self._baseline[0] != wanted.name:
-            self._baseline = wanted.name, Cached(self._clock, BASELINE_SECONDS)
 
         async def read() -> WeeklyBaseline | str:
             found = await self._workloads.config_map(wanted.name)
@@ -238,7 +226,7 @@ class GroupObserver:
             except ValueError as error:
                 return str(error)
 
-        return await self._baseline[1].get(read)
+        return await self._answers.observed("baseline", read, BASELINE_SECONDS, wanted.name)
 
     # --- Kafka --------------------------------------------------------------------------------------------------------
 
@@ -247,8 +235,8 @@ class GroupObserver:
             return {}
 
         async def one(broker_id: int, address: Address) -> Observed[BrokerGroups]:
-            kept = self._brokers.setdefault(broker_id, Cached(self._clock, SETTINGS_SECONDS))
-            return await kept.get(lambda: groups.broker(address, broker_id))
+            return await self._answers.observed(
+                ("broker", broker_id), lambda: groups.broker(address, broker_id), SETTINGS_SECONDS)
 
         found = await asyncio.gather(*(one(*each) for each in cluster.brokers.items()))
         return dict(zip(cluster.brokers, found, strict=True))
@@ -260,7 +248,7 @@ class GroupObserver:
         async def ask() -> Mapping[str, bool]:
             return {strategy: await groups.all_support(group.name, strategy)}
 
-        return await self._offered.get(ask)
+        return await self._answers.observed("offered", ask, PROBE_SECONDS)
 
     async def _see_zookeeper(self, picture: Picture, zookeeper: ZooKeeperGroups | None) -> Picture:
         """Read after Kafka: a migration-enabled member is in ZooKeeper before it is in Kafka's group."""
@@ -270,7 +258,7 @@ class GroupObserver:
         world = await self._known(zookeeper.world(group))
         if self._quiet_since is None or not isinstance(world, Known) or world.value.old:
             self._quiet_since = self._clock.now()
-        rights = (await self._zookeeper_rights.get(lambda: zookeeper.missing_rights(group))
+        rights = (await self._answers.observed("rights", lambda: zookeeper.missing_rights(group), RIGHTS_SECONDS)
                   if picture.position.step == "Preflight" else NOT_ASKED)
         return replace(picture, facts=replace(
             picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),

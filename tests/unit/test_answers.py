@@ -2,16 +2,18 @@
 
 import asyncio
 import gc
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.api_server import ApiServer
-from switchover.adapters.shared import Shared
 from switchover.adapters.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
+from switchover.ask import Answers
 from switchover.cli.connections import Clusters
-from switchover.ports import Access, Groups, Unreachable
+from switchover.core.observed import Known, Unknown
+from switchover.ports import Access, Groups, Refused, Unreachable
 
 
 def in_virtual_time(coroutine):
@@ -38,42 +40,66 @@ class Asked:
 
 def test_one_question_answers_all_who_wait_and_is_good_for_a_while():
     async def run():
-        asked, shared = Asked(), Shared()
-        assert await asyncio.gather(*(shared.get("k", asked, 10) for _ in range(100))) == [1] * 100
+        asked, shared = Asked(), Answers()
+        assert await asyncio.gather(*(shared.get("k", asked, 10) for _ in range(100))) == [Known(1, 0.0)] * 100
         await asyncio.sleep(8)
-        assert await shared.get("k", asked, 10) == 1
-        assert await shared.get("k", asked, 5) == 2, "who wants it newer asks, and so for all"
-        assert await shared.get("other", asked, 10) == 3
-        assert await shared.get("k", asked, 0) == 4
+        assert (await shared.get("k", asked, 10)).value == 1
+        assert (await shared.get("k", asked, 5)).value == 2, "who wants it newer asks, and so for all"
+        assert (await shared.get("other", asked, 10)).value == 3
+        assert (await shared.get("k", asked, 0)).value == 4
     in_virtual_time(run())
 
 
 def test_an_error_is_told_to_all_and_not_kept():
     async def run():
-        asked, shared = Asked(), Shared()
+        asked, shared = Asked(), Answers()
         asked.error = Unreachable("no answer")
         found = await asyncio.gather(*(shared.get("k", asked, 10) for _ in range(5)), return_exceptions=True)
         assert found == [asked.error] * 5
         assert asked.times == 1
         asked.error = None
-        assert await shared.get("k", asked, 10) == 2
+        assert (await shared.get("k", asked, 10)).value == 2
     in_virtual_time(run())
 
 
 def test_one_who_gives_up_ends_no_question_of_others():
     async def run():
-        asked, shared = Asked(), Shared()
+        asked, shared = Asked(), Answers()
         hasty = asyncio.create_task(shared.get("k", asked, 10))
         await asyncio.sleep(0.1)
         patient = asyncio.create_task(shared.get("k", asked, 10))
         hasty.cancel()
-        assert await patient == 1
+        assert (await patient).value == 1
         [task] = [asyncio.create_task(shared.get("l", asked, 10))]
         await asyncio.sleep(0.1)
-        shared._asking["l"].cancel()                    # as Kopf does with every task, when a watch ends
+        shared._asking["l"][1].cancel()                    # as Kopf does with every task, when a watch ends
         with pytest.raises(Unreachable):
             await task
-        assert await shared.get("l", asked, 10) == 3
+        assert (await shared.get("l", asked, 10)).value == 3
+    in_virtual_time(run())
+
+
+def test_another_thing_is_asked_for_at_once_and_what_was_asked_of_the_old_one_is_not_kept():
+    async def run():
+        asked, shared = Asked(), Answers()
+        old = asyncio.create_task(shared.get("k", asked, 10, made_of=["a"]))
+        await asyncio.sleep(0.5)
+        assert (await shared.get("k", asked, 10, made_of=["b"])).value == 2
+        assert (await old).value == 2, "its own asking, which ended while the other one went on"
+        assert (await shared.get("k", asked, 10, made_of=["b"]), asked.times) == (Known(2, 0.5), 2)
+        assert (await shared.get("k", asked, 10, made_of=["a"])).value == 3
+    in_virtual_time(run())
+
+
+def test_what_is_observed_is_unknown_after_an_error_and_asked_for_again():
+    async def run():
+        asked, shared = Asked(), Answers()
+        asked.error = Refused("not yours")
+        assert await shared.observed("k", asked, 10) == Unknown("not yours", refused=True)
+        asked.error = None
+        assert await shared.observed("k", asked, 10) == Known(2, 1.0)
+        assert await shared.observed("slow", partial(asyncio.sleep, 11), 10) == Unknown("no answer within 10 s")
+        assert not shared._asking, "a question that nobody answers is asked again"
     in_virtual_time(run())
 
 

@@ -2,12 +2,19 @@
 
 import json
 import shlex
+from typing import cast
 
 import pytest
 
+from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.meta import AcceptedRisk
+from switchover.ask import Answers
+from switchover.cli.connections import REAL_GROUPS, CredentialedGroups
 from switchover.core.credentials import ANYWHERE, KAFKA, ZOOKEEPER, Unusable, allowed_servers, check_encrypted, checks_hosts
 from switchover.core.kraft.facts import Address
+from switchover.ports import Refused
+from unit.group_pictures import BRIDGED, spec_of, workload_of
 
 
 def why_not(named: str, *wanted: Address, key: str = KAFKA) -> str:
@@ -99,3 +106,22 @@ def test_a_password_in_clear_is_accepted_by_name_only(properties: dict[str, str]
     {"zookeeper.digest": "u:p", "zookeeper.ssl.client.enable": " TRUE "}, {"zookeeper.sasl.jaas.config": "x"}])
 def test_what_is_encrypted_or_never_sent_is_nobodys_risk(properties: dict[str, str]) -> None:
     check_encrypted(properties, ())
+
+
+class NoSecrets:
+    """Kubernetes with none of the Secrets that are asked for."""
+
+    async def client_properties(self, name: str) -> dict[str, str]:
+        raise Refused(f"Secret {name} does not exist")
+
+
+async def test_a_group_is_told_of_every_secret_that_refuses() -> None:
+    spec = spec_of(
+        workload_of(**BRIDGED), coordination={"to": "Kafka"},
+        kafka={"bootstrapServers": "kafka:9092", "credentialsRef": {"name": "kafka-client"}},
+        zookeeper={"connect": "zookeeper:2181", "credentialsRef": {"name": "zookeeper-client"}})
+    migration = ConsumerGroupMigration.model_validate(
+        {"metadata": {"name": "orders", "namespace": "demo", "uid": "uid-1", "generation": 1}, "spec": spec.manifest()})
+    connected = CredentialedGroups(migration, cast(KubernetesWorkloads, NoSecrets()), REAL_GROUPS, Answers())
+    with pytest.raises(Refused, match="Secret kafka-client does not exist; Secret zookeeper-client does not exist"):
+        await connected.clients()

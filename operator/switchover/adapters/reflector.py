@@ -49,11 +49,6 @@ class Reflector:
         self._seen_at = -float("inf")
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def is_told(self) -> bool:
-        """Whether there is a list."""
-        return bool(self._version)
-
     async def objects(self) -> Mapping[str, dict[str, Any]]:
         """As they were when the API server last told of them. Raises what listing raised, until it succeeds.
 
@@ -179,10 +174,6 @@ class WatchedServer(ApiServer):
         """Watch no more; the connections are the API server's."""
         reflectors, self._reflectors = self._reflectors, {}
         await asyncio.gather(*(each.close() for each in reflectors.values()))
-
-    def age(self) -> float:
-        """Seconds since the API server's last word about the collection of which that is longest ago; 0 without a watch."""
-        return max((each.age() for each in self._reflectors.values() if each.is_told), default=0.0)
 
     async def _seen(self, path: str) -> Mapping[str, dict[str, Any]] | None:
         plural = path.rpartition("/")[2]

@@ -5,7 +5,7 @@ Describing every group of a cluster for each of its migrations would be their nu
 
 from collections.abc import Iterable, Mapping
 
-from switchover.adapters.shared import Shared
+from switchover.ask import Answers
 from switchover.core.groups.facts import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.core.kraft.facts import Address
 from switchover.ports import Cluster, Groups
@@ -19,23 +19,20 @@ class SharedGroups:
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
-        self._cluster: Shared[str, Cluster] = Shared()
-        self._brokers: Shared[tuple[Address, int], BrokerGroups] = Shared()
-        self._coordinated: Shared[str, Mapping[int, int]] = Shared()
-        self._topic: Shared[str, OffsetsTopic] = Shared()
+        self._answers = Answers()
 
     async def cluster(self) -> Cluster:
-        return await self._cluster.get("", self._groups.cluster, CLUSTER_SECONDS)
+        return (await self._answers.get("cluster", self._groups.cluster, CLUSTER_SECONDS)).value
 
     async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
-        return await self._brokers.get(
-            (broker, broker_id), lambda: self._groups.broker(broker, broker_id), CLUSTER_SECONDS)
+        return (await self._answers.get(
+            (broker, broker_id), lambda: self._groups.broker(broker, broker_id), CLUSTER_SECONDS)).value
 
     async def coordinated(self) -> Mapping[int, int]:
-        return await self._coordinated.get("", self._groups.coordinated, LOAD_SECONDS)
+        return (await self._answers.get("coordinated", self._groups.coordinated, LOAD_SECONDS)).value
 
     async def offsets_topic(self) -> OffsetsTopic:
-        return await self._topic.get("", self._groups.offsets_topic, CLUSTER_SECONDS)
+        return (await self._answers.get("topic", self._groups.offsets_topic, CLUSTER_SECONDS)).value
 
     async def describe(self, group: str) -> Group:
         return await self._groups.describe(group)

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from switchover.adapters.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
-from switchover.adapters.shared import Shared
 from switchover.api.meta import API_VERSION
+from switchover.ask import Answers
 from switchover.core.kraft.examination import StorageClasses, TemplateChange
 from switchover.core.zookeeper_groups import GroupMigration
 from switchover.ports import Fenced
@@ -65,7 +65,7 @@ class KubernetesSurvey:
     def __init__(self, server: ApiServer, rights: Mapping[tuple[str, str], tuple[str, ...]] = RIGHTS) -> None:
         self._server = server
         self._rights = rights
-        self._allowed: Shared[tuple[str, str, str, str], bool] = Shared()
+        self._allowed = Answers()
 
     async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
         """The objects that exist, by "Kind name", with their label app.kubernetes.io/managed-by."""
@@ -94,7 +94,8 @@ class KubernetesSurvey:
         async def ask() -> bool:
             return await self._review(*right)
 
-        return await self._allowed.get(right, ask, GRANTED_SECONDS) or await self._allowed.get(right, ask, REFUSED_SECONDS)
+        granted = await self._allowed.get(right, ask, GRANTED_SECONDS)
+        return granted.value or (await self._allowed.get(right, ask, REFUSED_SECONDS)).value
 
     async def _review(self, group: str, resource: str, verb: str, name: str) -> bool:
         kind, _, subresource = resource.partition("/")

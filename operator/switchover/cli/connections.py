@@ -9,7 +9,6 @@ from typing import Protocol, TypeVar
 
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.shared import Shared
 from switchover.adapters.shared_groups import SharedGroups
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
@@ -21,6 +20,7 @@ from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import SecretRef
+from switchover.ask import Answers
 from switchover.core.credentials import (
     ANYWHERE,
     KAFKA,
@@ -52,8 +52,6 @@ from switchover.ports import (
 
 SECRET_SECONDS = 10.0
 """How old the content of a Secret may be that many migrations name."""
-Secrets = Shared[str, Mapping[str, str]]
-
 logger = logging.getLogger(__name__)
 
 
@@ -84,7 +82,7 @@ class Connections:
     def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
                  adapters: Adapters = REAL, watched: KubernetesWorkloads | None = None) -> None:
         self._watched = watched
-        self._secrets: Secrets = Shared()
+        self._secrets = Answers()
         self._namespace = namespace
         self._survey = survey
         self._workloads = workloads
@@ -120,7 +118,7 @@ class Kept:
     """
 
     def __init__(self, migration: KafkaMigration | ConsumerGroupMigration, workloads: KubernetesWorkloads,
-                 secrets: Secrets) -> None:
+                 secrets: Answers) -> None:
         self._secrets = secrets
         self._namespace = migration.metadata.namespace
         self._accepted = migration.spec.accepted_risks
@@ -156,7 +154,8 @@ class Kept:
         if secret is None:
             return Credentials()
         name = secret.name
-        properties = await self._secrets.get(name, lambda: self._workloads.client_properties(name), SECRET_SECONDS)
+        properties = (await self._secrets.get(
+            name, lambda: self._workloads.client_properties(name), SECRET_SECONDS)).value
         try:
             allowed = allowed_servers(name, self._namespace, properties, key)
             if why_not := allowed.why_not(servers):
@@ -182,7 +181,7 @@ class Credentialed:
     """`observe.Connected` for a KafkaMigration."""
 
     def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, adapters: Adapters,
-                 secrets: Secrets) -> None:
+                 secrets: Answers) -> None:
         self._spec = migration.spec
         self._controllers = addresses(migration.spec, migration.metadata.namespace).values()
         self._adapters = adapters
@@ -255,7 +254,7 @@ class GroupConnections:
     def __init__(self, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
                  adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None) -> None:
         self._watched = watched
-        self._secrets: Secrets = Shared()
+        self._secrets = Answers()
         self._clusters = Clusters(adapters.groups)
         self._workloads = workloads
         self._survey = survey
@@ -272,7 +271,7 @@ class CredentialedGroups:
     """`observe_group.GroupConnected`."""
 
     def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, adapters: GroupAdapters,
-                 secrets: Secrets) -> None:
+                 secrets: Answers) -> None:
         self._spec = migration.spec
         self._adapters = adapters
         self._kept = Kept(migration, workloads, secrets)
@@ -280,17 +279,17 @@ class CredentialedGroups:
     async def clients(self) -> GroupClients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
         await self._kept.close_replaced()
-        servers = self._spec.kafka.bootstrap_servers
-        kafka = await self._kept.credentials(self._spec.kafka.credentials_ref, KAFKA, Access(servers).addresses)
-        wanted, zookeeper, client = self._spec.zookeeper, Credentials(), None
-        if wanted is not None:
-            connect = wanted.connect
-            zookeeper = await self._kept.credentials(wanted.credentials_ref, ZOOKEEPER, Access(connect).addresses)
-            client = self._kept.get("zookeeper", zookeeper, lambda with_: self._adapters.zookeeper(with_.to(connect)))
+        servers, wanted = self._spec.kafka.bootstrap_servers, self._spec.zookeeper
+        secret, connect = (wanted.credentials_ref, wanted.connect) if wanted is not None else (None, "")
+        kafka, zookeeper = await _all_of(
+            self._kept.credentials(self._spec.kafka.credentials_ref, KAFKA, Access(servers).addresses),
+            self._kept.credentials(secret, ZOOKEEPER, Access(connect).addresses if connect else ()))
         return GroupClients(
             groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(with_.to(servers))),
             offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(with_.to(servers))),
-            zookeeper=client, unchecked=_unchecked(kafka, zookeeper))
+            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: self._adapters.zookeeper(with_.to(connect)))
+            if connect else None,
+            unchecked=_unchecked(kafka, zookeeper))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from switchover.adapters.clock import WallClock
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.shared import Shared
 from switchover.api.kafka_migration import KafkaMigration
+from switchover.ask import Answers
 from switchover.cli.connections import REAL, Credentialed
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, in_file
@@ -49,7 +49,7 @@ async def rehearse(place: Place, image: str, text: str, release: str, *, keep: b
     async with connected(place) as server:
         migration = read_manifest(text, server.namespace)
         workloads = KubernetesWorkloads(server, WallClock())
-        clients = Credentialed(migration, workloads, REAL, Shared())
+        clients = Credentialed(migration, workloads, REAL, Answers())
         try:
             found = await _rehearse(image, migration, release, workloads, clients, keep, told)
             return migration.metadata.name, found.at(migration.spec.zookeeper.connect)
