@@ -7,10 +7,10 @@ from typing import Any
 from rich.table import Table
 
 from demo_pipeline.jobs import Ran
+from switchover.job_message import Job
 
 TOLD = ("verdict", "groups", "waves", "driftPersistent")
 """What of a job's outcome stands in the table."""
-JOBS = ("capture", "inventory", "baseline", "audit", "drift")
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Summary:
         return (self.waves_accepted and self.waves > 0 and self.baseline_used and self.verdict == "Clean"
                 and self.planted == "Violations" and self.drift_persistent == 0
                 and len(self.migrations) == 3 and set(self.migrations.values()) == {"Succeeded"}
-                and {each.job for each in self.ran} == set(JOBS))
+                and {each.job for each in self.ran} == set(Job))
 
     def so_far(self) -> dict[str, Any]:
         """For build/demo-pipeline/summary.json, as far as it got."""

@@ -12,6 +12,7 @@ from adapters.servers import ServerError
 from patience import stretched
 from switchover.core.kraft import disks
 from switchover.core.kraft.facts import DiskReport
+from switchover.job_message import LARGEST
 
 SHELLS = [["/bin/dash"], ["/bin/bash", "--posix"]]
 PARTITION = "version: 0\ntopic_id: UXH2d0aTQ4mBnUFiwLJOeA\n"
@@ -29,7 +30,7 @@ def message(shell: list[str], *mounts: Path) -> bytes:
     assert ran.stdout + ran.stderr == b""
     told = log.read_bytes()
     log.unlink()
-    assert len(told) <= disks.MESSAGE_BYTES
+    assert len(told) <= LARGEST
     return told
 
 

@@ -13,7 +13,8 @@ from adapters.formatted import lay_out
 from fakes.planted_trees import BROKERS, ENDS, FAULTS, STALLS, STUCK, Nodes, clean, planted
 from patience import Patience
 from switchover.adapters import znodes
-from switchover.rehearsal.settings import STANDARD_AUTHORIZER, TOKEN_SECRET
+from switchover.metadata.names import STANDARD_AUTHORIZER
+from switchover.rehearsal.settings import TOKEN_SECRET
 from switchover.rehearsal.tree import to_create
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.long]

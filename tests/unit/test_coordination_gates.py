@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 
+from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.acknowledgement import Acknowledgement
@@ -16,6 +17,7 @@ from switchover.coordination.registration import Registration, Subscribed
 from switchover.coordination.world import Owner
 from switchover.core.gate import Gate, Verdict
 from switchover.core.groups import coordination
+from switchover.core.groups.coordination.members import VARIANTS
 from switchover.core.groups.coordination.ownership import check_converged
 from switchover.core.groups.coordination.preflight.registrations import find_wrong_group
 from switchover.core.groups.coordination.preflight.stores import find_hazards, find_wrong_storage
@@ -433,3 +435,8 @@ def test_nobody_is_told_to_stop_a_consumer_of_another_make(spoil: Spoil, says: s
     for each in told:
         assert says in (each.unblocks or "")
         assert "stop" not in f"{each.message} {each.unblocks}"
+
+
+def test_every_strategy_that_the_spec_can_name_is_one_that_is_computed() -> None:
+    named, _ = get_args(CoordinationMigration.model_fields["assignment_strategy"].annotation)
+    assert get_args(named) == tuple(VARIANTS)

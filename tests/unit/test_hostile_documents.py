@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from switchover import documents
+from switchover import documents, job_message
 from switchover.adapters import applied, znodes
 from switchover.cli.run import DEEPEST
 from switchover.consumer import reading
 from switchover.coordination import acknowledgement, registration
 from switchover.coordination.mode import parsed as mode
 from switchover.coordination.registration import Malformed, Registration, Subscribed
-from switchover.core.groups import audit
 from switchover.core.kraft import disks
 from switchover.lag import baseline
 from switchover.metadata import node_json
@@ -40,7 +39,8 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
      {"version": 1, "mode": "kafka", "modeVersion": 1, "generation": 2, "owned": {"t": [0]}, "waits": ""}, ()),
     (mode, "kafka", ()),
     (lambda data: reading.partitions("t", data), {"version": 1, "partitions": {"0": [1], "1": [2]}}, reading.NoTopic),
-    (lambda data: audit.told(data.decode(errors="replace")), {"verdict": "Clean", "evidence": ["a"], "reason": ""}, ()),
+    (lambda data: job_message.read(data.decode(errors="replace")).audit_verdict(),
+     {"version": 1, "verdict": "Clean", "evidence": ["a"], "reason": ""}, ValueError),
     (lambda data: applied.applied_by({"metadata": {"managedFields": [], "annotations": {
         "kubectl.kubernetes.io/last-applied-configuration": data.decode(errors="replace")}}}),
      {"spec": {"template": {"spec": {"volumes": [{"name": "config"}]}}}}, ()),

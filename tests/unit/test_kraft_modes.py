@@ -19,6 +19,7 @@ from switchover.core.kraft.door import brokers, edits
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.facts import Address
 from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.metadata.names import STANDARD_AUTHORIZER
 from unit import pictures
 from unit.pictures import moment, server_properties
 
@@ -182,8 +183,8 @@ def test_every_node_knows_the_controllers_the_same_way(name):
 def test_the_authorizer_follows_into_kraft_and_another_one_stays(mode):
     name = "authorizer.class.name"
     for theirs in (modes.ACL_AUTHORIZER, f" {modes.ACL_AUTHORIZER} "):
-        assert applied({name: theirs}, mode)[name] == modes.STANDARD_AUTHORIZER
-    for theirs in ("org.example.Own", "", modes.STANDARD_AUTHORIZER):
+        assert applied({name: theirs}, mode)[name] == STANDARD_AUTHORIZER
+    for theirs in ("org.example.Own", "", STANDARD_AUTHORIZER):
         assert applied({name: theirs}, mode)[name] == theirs
     assert name not in applied({"a": "b"}, mode)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fakes.planted_trees import FAULTS, METADATA, clean, planted
 from patience import stretched
 from switchover.api.status import Severity
+from switchover.job_message import LARGEST
 from switchover.metadata.cluster import Difference, Hidden, Resource
 from switchover.rehearsal import culprits, pack, report
 from switchover.rehearsal.course import Canary, Course, Process, Reached
@@ -308,7 +309,7 @@ def test_a_report_is_read_as_it_was_written() -> None:
 
 def test_a_report_that_is_too_long_says_how_much_is_left_out_and_never_that_all_is_well() -> None:
     short = report.read(report.as_message(Report("d", (replace(FOUND, severity=Severity.INFO),) * 100)))
-    assert len(report.as_message(short).encode()) <= report.LARGEST
+    assert len(report.as_message(short).encode()) <= LARGEST
     assert 5 < len(short.findings) == 100 - short.more
     assert not short.passed
 

@@ -26,12 +26,15 @@ RUNBOOKS = ROOT / "docs" / "runbooks"
 
 def rehearsed() -> Iterator[tuple[str, str]]:
     """Of everything that a rehearsal can find, the reason and how its severity is written."""
-    yield from ((reason, "BLOCKER") for _, reason, _ in judge.ENDS.values())
+    yield from ((reason.name, "BLOCKER") for _, reason, _ in judge.ENDS.values())
     for node in ast.walk(ast.parse(inspect.getsource(judge))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
-            _, reason, severity, *_ = node.args
-            if isinstance(reason, ast.Constant):
-                yield str(reason.value), ast.unparse(severity)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id == "blocker" and isinstance(reason := node.args[1], ast.Name) and reason.id in CONSTANTS:
+            yield CONSTANTS[reason.id], "BLOCKER"
+        elif node.func.id == "Finding" and isinstance(reason := node.args[1], ast.Constant):
+            assert reason.value not in REASONS, f"{reason.value} stands in switchover.reasons"
+            yield str(reason.value), ast.unparse(node.args[2])
 
 
 POLICY = frozenset(reason for file in ("policy.py", "credentials.py")

@@ -28,6 +28,7 @@ from switchover.cli.command import (
 from switchover.cli.command import app as app
 from switchover.cli.place import Place
 from switchover.core.launch import Launcher, Run
+from switchover.job_message import Job
 from switchover.settings import BadSettings, read_settings
 
 if TYPE_CHECKING:
@@ -294,16 +295,6 @@ def consume(
             typer.echo(line, err=not is_record)
     except (BadConfiguration, ForeignMembers, NoAnswer) as error:
         give_up(str(error))
-
-
-class Job(StrEnum):
-    """The jobs of the pipeline."""
-
-    CAPTURE = "capture"
-    INVENTORY = "inventory"
-    BASELINE = "baseline"
-    AUDIT = "audit"
-    DRIFT = "drift"
 
 
 @app.command()

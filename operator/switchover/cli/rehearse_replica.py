@@ -11,6 +11,7 @@ from switchover.adapters.replica import SharedDirectory
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_registration import register
 from switchover.adapters.znode_copy import KazooTree
+from switchover.job_message import LARGEST
 from switchover.ports import Access, Refused, Unreachable
 from switchover.rehearsal import report as reports
 from switchover.rehearsal.pack import unpacked
@@ -35,7 +36,7 @@ def conduct(tree: Path, place: Place, release: str, message: Path, told: Callabl
         parts = [part.read_text() for part in sorted(tree.iterdir()) if part.is_file()]
         found = asyncio.run(rehearsed(unpacked(parts), place, processes, release, told))
     except (NoReplica, Refused, Unreachable, ValueError, OSError) as error:
-        message.write_text(str(error)[:reports.LARGEST])
+        message.write_text(str(error)[:LARGEST])
         told(f"it did not come to its end: {error}")
         return False
     finally:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+"""The class that judges by the ACLs of the metadata log."""
 RESOURCE_TYPES: Mapping[int, str] = {
     2: "Topic", 3: "Group", 4: "Cluster", 5: "TransactionalId", 6: "DelegationToken", 7: "User",
 }

@@ -1,6 +1,6 @@
 """What a job is given and what it ends with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,10 @@ class BadConfig(JobFailed):
 class Outcome:
     """What a job found, in short: `summary` fits a termination message, everything else is in the files of its run.
 
-    `rows` counts what it read. `verdict` is for jobs that judge (audit, drift).
+    `rows` counts what it read. `verdict` and `evidence`, in sentences, are for jobs that judge (audit, drift).
     """
 
     rows: int
     summary: Mapping[str, Any] = field(default_factory=dict)
-    verdict: str | None = None
+    verdict: str = ""
+    evidence: Sequence[str] = ()

@@ -1,22 +1,17 @@
 """The one entry point of all jobs."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from switchover.job_message import Job, JobMessage, Result
 from switchover.pipeline.config import Config, load
 from switchover.pipeline.failures import cause, from_below
 from switchover.pipeline.job import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
-
-JOBS = ("capture", "inventory", "baseline", "audit", "drift")
-"""Each is the module of that name's `job.run(config, progress)`."""
-MESSAGE_BYTES = 4096
-"""What Kubernetes keeps of a termination message."""
 
 Run = Callable[[Config, Progress], Outcome]
 
@@ -35,25 +30,20 @@ def run(job: str, file: Path) -> int:
         return _refuse(job, str(error))
     except from_below() as error:
         return _refuse(job, cause(error))
-    told = {"job": job, "result": "Succeeded", "verdict": outcome.verdict, "rows": outcome.rows,
-            "seconds": round(progress.seconds, 1), **outcome.summary}
-    print(_leave({key: value for key, value in told.items() if value is not None}))
+    print(_leave(JobMessage(job, Result.SUCCEEDED, verdict=outcome.verdict, evidence=tuple(outcome.evidence), more={
+        "rows": outcome.rows, "seconds": round(progress.seconds, 1), **outcome.summary})))
     return 0
 
 
 def _refuse(job: str, why: str) -> int:
     print(f"switchover pipeline {job}: {why}", file=sys.stderr)
-    _leave({"job": job, "result": "Failed", "reason": why})
+    _leave(JobMessage(job, Result.FAILED, reason=why))
     return 2
 
 
-def _leave(told: dict[str, object]) -> str:
-    """The termination message, shortened from its end to what is kept."""
-    told = dict(told)
-    while len((line := json.dumps(told)).encode()) > MESSAGE_BYTES:
-        longest = max(told, key=lambda key: len(json.dumps(told[key])))
-        value = told[longest]
-        told[longest] = value[: len(value) // 2] if isinstance(value, (str, list, tuple)) else "…"
+def _leave(told: JobMessage) -> str:
+    """The line that is printed, and is the termination message where there is one."""
+    line = told.line()
     if (path := os.environ.get("SWITCHOVER_TERMINATION_MESSAGE")) is not None:
         Path(path).write_text(line, encoding="utf-8")
     return line
@@ -62,7 +52,7 @@ def _leave(told: dict[str, object]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """`JOB --config FILE`."""
     parser = argparse.ArgumentParser(prog="switchover pipeline", description="Run one job of the pipeline.")
-    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("job", choices=tuple(Job))
     parser.add_argument("--config", type=Path, required=True, metavar="FILE")
     chosen = parser.parse_args(arguments)
     return run(chosen.job, chosen.config)

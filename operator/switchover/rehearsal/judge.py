@@ -1,10 +1,26 @@
 """What a rehearsal's course means for the migration: a chain of checks over what was seen (docs/rehearsal.md)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from switchover.api.status import Severity
 from switchover.metadata.tree import TreeParser
+from switchover.reasons.preflight_cluster import DEAD_BROKER_IN_ASSIGNMENT
+from switchover.reasons.reason import Reason
+from switchover.reasons.rehearsal import (
+    BROKERS_WOULD_END,
+    CLAIM_WOULD_NOT_COME,
+    COPY_WOULD_FAIL,
+    DUAL_WRITE_WOULD_NOT_BEGIN,
+    FINALIZE_WOULD_FAIL,
+    METADATA_WOULD_BE_LOST,
+    METADATA_WOULD_DIFFER,
+    REGISTRATION_WOULD_BE_REFUSED,
+    REHEARSAL_INCOMPLETE,
+    ROLLBACK_WOULD_FAIL,
+    TOPIC_WOULD_GO,
+    TOPIC_WOULD_VANISH,
+)
 from switchover.rehearsal.course import Course, Process, Reached
 from switchover.rehearsal.culprits import suspects, without
 from switchover.rehearsal.report import Finding, Report, Stage, delete, get
@@ -14,7 +30,7 @@ TOLD = 20
 """How many nodes a check names."""
 WRITTEN_ANYWAY = ("/latest_producer_id_block",)
 """What dual write writes in its own way, whatever was there."""
-BLOCKER, WARNING, INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
+WARNING, INFO = Severity.WARNING, Severity.INFO
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +50,11 @@ class End:
     nodes: tuple[str, ...]
 
 
+def blocker(stage: Stage, reason: Reason, message: str, subject: str = "", cure: str = "") -> Finding:
+    """What stands in the way of the migration: like any gate's reason it has a runbook."""
+    return Finding(stage, reason.name, Severity.BLOCKER, message, subject, cure)
+
+
 def report(seen: Seen, seconds: Mapping[str, float]) -> Report:
     """Everything found, in the order of the stages."""
     found = [finding for check in CHECKS for finding in check(seen)]
@@ -44,7 +65,7 @@ def report(seen: Seen, seconds: Mapping[str, float]) -> Report:
 
 def find_hidden_nodes(seen: Seen) -> Iterator[Finding]:
     for path in seen.tree.denied[:TOLD]:
-        yield Finding(Stage.EXPORT, "RehearsalIncomplete", BLOCKER, f"{path} may not be read, so what is in it was not"
+        yield blocker(Stage.EXPORT, REHEARSAL_INCOMPLETE, f"{path} may not be read, so what is in it was not"
                       f" rehearsed ({len(seen.tree.denied)} nodes)", path,
                       "give the user of spec.zookeeper.credentialsRef the right READ on it")
 
@@ -53,19 +74,19 @@ def find_missing_brokers(seen: Seen) -> Iterator[Finding]:
     courses = (*(end.course for end in seen.ends), seen.course)
     missing = sorted({broker for course in courses for broker in course.waited_for})
     if missing:
-        yield Finding(Stage.BROKERS, "DeadBrokerInAssignment", BLOCKER, f"the controllers would wait for brokers {missing}"
+        yield blocker(Stage.BROKERS, DEAD_BROKER_IN_ASSIGNMENT, f"the controllers would wait for brokers {missing}"
                       " for ever: topics are assigned to them, and they are not registered", "/brokers/ids",
                       "start them, or move their partitions away (kafka-reassign-partitions.sh)")
     for broker, error in sorted(seen.course.refused.items()):
-        yield Finding(Stage.BROKERS, "RegistrationWouldBeRefused", BLOCKER,
+        yield blocker(Stage.BROKERS, REGISTRATION_WOULD_BE_REFUSED,
                       f"the controller would refuse the registration of broker {broker}: {error}", f"/brokers/ids/{broker}")
 
 
-ENDS: Mapping[Reached, tuple[Stage, str, str]] = {
-    Reached.NOTHING: (Stage.CLAIM, "ClaimWouldNotCome", "the controllers would never claim the cluster"),
-    Reached.CLAIMED: (Stage.COPY, "CopyWouldFail", "the controllers would claim the cluster and copy nothing: no controller"
+ENDS: Mapping[Reached, tuple[Stage, Reason, str]] = {
+    Reached.NOTHING: (Stage.CLAIM, CLAIM_WOULD_NOT_COME, "the controllers would never claim the cluster"),
+    Reached.CLAIMED: (Stage.COPY, COPY_WOULD_FAIL, "the controllers would claim the cluster and copy nothing: no controller"
                                                    " would work"),
-    Reached.COPIED: (Stage.SYNC, "DualWriteWouldNotBegin", "the metadata would be copied and dual write never begin:"
+    Reached.COPIED: (Stage.SYNC, DUAL_WRITE_WOULD_NOT_BEGIN, "the metadata would be copied and dual write never begin:"
                                                            " brokers that restart would learn nothing"),
 }
 
@@ -77,7 +98,7 @@ def find_ends(seen: Seen) -> Iterator[Finding]:
         code = end.course.controller.exit_code
         how = "" if code is None else f"; the controller ends with code {code}"
         for path in end.nodes[:TOLD] or ("",):
-            yield Finding(stage, reason, BLOCKER, f"{words}{how} ({_why(end.course.controller)})", path,
+            yield blocker(stage, reason, f"{words}{how} ({_why(end.course.controller)})", path,
                           _mend(path) if path else
                           "the node that causes it was not found: keep the replica and read its controller's log")
 
@@ -85,14 +106,14 @@ def find_ends(seen: Seen) -> Iterator[Finding]:
 def find_lost_metadata(seen: Seen) -> Iterator[Finding]:
     """What the image has otherwise than the tree."""
     if seen.course.unread:
-        yield Finding(Stage.IMAGE, "RehearsalIncomplete", BLOCKER,
+        yield blocker(Stage.IMAGE, REHEARSAL_INCOMPLETE,
                       f"what was copied could not be compared: {seen.course.unread}")
     found = seen.course.differences or ()
     unreadable = {path.rpartition("/")[2] for path in seen.tree.metadata().malformed}
     for each in found[:TOLD]:
         if each.kind == "znode" or _is_going(seen.tree, each.kind, each.key) or each.key.split(" ")[0] in unreadable:
             continue                                           # told by the checks that know what becomes of it
-        yield Finding(Stage.IMAGE, "MetadataWouldDiffer", BLOCKER, f"{each} ({len(found)} differences)", each.key,
+        yield blocker(Stage.IMAGE, METADATA_WOULD_DIFFER, f"{each} ({len(found)} differences)", each.key,
                       "correct it in ZooKeeper by Kafka's tools, and rehearse again")
 
 
@@ -135,14 +156,14 @@ def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> F
     kind, name = path.split("/")[1:3], path.split("/")[3] if path.count("/") > 2 else ""
     if kind == ["brokers", "topics"]:
         marked = name in tree.marked
-        return Finding(Stage.SYNC, "TopicWouldGo", WARNING if marked else BLOCKER,
-                       f"topic {name} would be deleted from ZooKeeper:"
-                       f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path)
+        found = blocker(Stage.SYNC, TOPIC_WOULD_GO, f"topic {name} would be deleted from ZooKeeper:"
+                        f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path)
+        return replace(found, severity=WARNING) if marked else found
     if kind == ["config", "topics"] and name not in tree.topics:
         return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO,
                        f"{path} would be deleted: there is no topic {name} for these settings", path)
     if data and malformed:
-        return Finding(Stage.SYNC, "MetadataWouldBeLost", BLOCKER, f"{path} would be deleted with all that it says: Kafka"
+        return blocker(Stage.SYNC, METADATA_WOULD_BE_LOST, f"{path} would be deleted with all that it says: Kafka"
                        " cannot read it", path, _mend(path))
     return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
 
@@ -163,17 +184,17 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
         return
     if canary.process.exit_code is not None:
         for path in _nodes_of(seen, canary.process) or ("",):
-            yield Finding(Stage.CANARY, "BrokersWouldEnd", BLOCKER, "every broker would end at its start in KRaft mode, with"
+            yield blocker(Stage.CANARY, BROKERS_WOULD_END, "every broker would end at its start in KRaft mode, with"
                           f" code {canary.process.exit_code} ({_why(canary.process)})", path,
                           "correct the setting by Kafka's tools (kafka-configs.sh --alter), and rehearse again")
         return
     if canary.topics is None:
-        yield Finding(Stage.CANARY, "RehearsalIncomplete", BLOCKER, "a KRaft broker did not list the topics in time")
+        yield blocker(Stage.CANARY, REHEARSAL_INCOMPLETE, "a KRaft broker did not list the topics in time")
         return
     copied = _copied(seen)
     known = {name for name, topic in copied.metadata().topics.items() if topic.partitions and name in copied.topics}
     for topic in sorted(known - canary.topics)[:TOLD]:
-        yield Finding(Stage.CANARY, "TopicWouldVanish", BLOCKER, f"topic {topic} would not exist on brokers in KRaft mode,"
+        yield blocker(Stage.CANARY, TOPIC_WOULD_VANISH, f"topic {topic} would not exist on brokers in KRaft mode,"
                       " and its data be set aside as stray", f"/brokers/topics/{topic}",
                       "see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
     for trouble in canary.process.troubles:
@@ -183,18 +204,18 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
 
 def find_rollback_trouble(seen: Seen) -> Iterator[Finding]:
     if seen.course.back:
-        yield Finding(Stage.ROLLBACK, "RollbackWouldFail", BLOCKER, "after a rollback ZooKeeper's controller could not take"
+        yield blocker(Stage.ROLLBACK, ROLLBACK_WOULD_FAIL, "after a rollback ZooKeeper's controller could not take"
                       f" the cluster over: {seen.course.back}")
 
 
 def find_finalize_trouble(seen: Seen) -> Iterator[Finding]:
     course = seen.course
     if course.finalized is False:
-        yield Finding(Stage.FINALIZE, "FinalizeWouldFail", BLOCKER, "the controller did not leave the migration when it was"
+        yield blocker(Stage.FINALIZE, FINALIZE_WOULD_FAIL, "the controller did not leave the migration when it was"
                       f" started without ZooKeeper ({_why(course.controller)})")
     before = course.differences or ()
     for each in tuple(each for each in course.after_finalize or () if each not in before)[:TOLD]:
-        yield Finding(Stage.FINALIZE, "MetadataWouldDiffer", BLOCKER, f"after the end of the migration: {each}", each.key)
+        yield blocker(Stage.FINALIZE, METADATA_WOULD_DIFFER, f"after the end of the migration: {each}", each.key)
 
 
 def _why(process: Process) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 
 from switchover import documents
 from switchover.api.status import Severity
+from switchover.job_message import LARGEST
 
-LARGEST = 4096
-"""Bytes that a kubelet keeps of a termination message."""
 VERSION = 1
 TO_DUAL_WRITE = "claim to dual write"
 """The part of a rehearsal, among its seconds, of which the migration's copy is made."""

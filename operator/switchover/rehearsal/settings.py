@@ -4,8 +4,9 @@ metadata, so that a replica cannot claim anything but itself."""
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
+from switchover.metadata.names import STANDARD_AUTHORIZER
+
 FIRST_ID = 3000
-STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 TOKEN_SECRET = "switchover-rehearsal"
 """Without one Kafka does not read delegation tokens; no token of the user's is ever verified with it."""
 LISTENER = "PLAINTEXT"

@@ -1,6 +1,5 @@
 """The words of an audit: verdicts, what is missing, settings, and how hostile names are shown. No Spark."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from switchover.job_message import AuditVerdict, JobMessage, Result, read
 from switchover.pipeline.audit.coverage import (
     KAFKA,
     LOGS,
@@ -20,7 +20,7 @@ from switchover.pipeline.audit.coverage import (
     shown,
     unread,
 )
-from switchover.pipeline.audit.report import Report, Verdict
+from switchover.pipeline.audit.report import Report
 from switchover.pipeline.audit.settings import AuditSettings
 from switchover.pipeline.store import File, Manifest
 
@@ -37,13 +37,13 @@ def capture(number: int, began: int, *tables: str, holes: object = None) -> Mani
 
 
 @pytest.mark.parametrize(("found", "verdict"), [
-    ({}, Verdict.CLEAN),
-    ({"undecided": {"gap": 1}}, Verdict.INDETERMINATE),
-    ({"doubts": ["Kafka was never captured"]}, Verdict.INDETERMINATE),
-    ({"violations": {"twice": 1}}, Verdict.VIOLATIONS),
-    ({"violations": {"twice": 1}, "undecided": {"gap": 1}, "doubts": ["a hole"]}, Verdict.VIOLATIONS),
+    ({}, AuditVerdict.CLEAN),
+    ({"undecided": {"gap": 1}}, AuditVerdict.INDETERMINATE),
+    ({"doubts": ["Kafka was never captured"]}, AuditVerdict.INDETERMINATE),
+    ({"violations": {"twice": 1}}, AuditVerdict.VIOLATIONS),
+    ({"violations": {"twice": 1}, "undecided": {"gap": 1}, "doubts": ["a hole"]}, AuditVerdict.VIOLATIONS),
 ])
-def test_clean_is_what_nothing_speaks_against(found: dict[str, Any], verdict: Verdict) -> None:
+def test_clean_is_what_nothing_speaks_against(found: dict[str, Any], verdict: AuditVerdict) -> None:
     assert report(**found).verdict is verdict
 
 
@@ -117,10 +117,12 @@ def test_a_group_of_which_nothing_is_known_is_not_clean() -> None:
 
 @given(st.lists(st.text(max_size=500), max_size=9), st.lists(st.text(max_size=500), max_size=9), st.booleans())
 def test_the_outcome_fits_a_termination_message(sentences: list[str], missing: list[str], found: bool) -> None:
-    summary = report(sentences=[shown(each, 200)[:200] for each in sentences], doubts=[shown(each, 200) for each in missing],
-                     violations={"twice": 2**62} if found else {}, records_twice=10**30).summary()
-    assert len(json.dumps({"job": "audit", "result": "Succeeded", "verdict": "Indeterminate", **summary}).encode()) < 4096
-    assert len(summary["evidence"]) <= 5
+    told = report(sentences=[shown(each, 200)[:200] for each in sentences], doubts=[shown(each, 200) for each in missing],
+                     violations={"twice": 2**62} if found else {}, records_twice=10**30)
+    evidence = tuple(told.evidence())
+    left = read(JobMessage("audit", Result.SUCCEEDED, told.verdict, evidence=evidence, more=told.summary()).line())
+    assert (left.audit_verdict(), left.evidence) == (told.verdict, evidence), "nothing of it was cut"
+    assert len(evidence) <= 5
 
 
 def test_evidence_begins_with_what_made_the_verdict() -> None:

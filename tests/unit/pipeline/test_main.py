@@ -8,6 +8,7 @@ import pytest
 from pyarrow import ArrowInvalid
 from pyspark.errors import PySparkRuntimeError
 
+from switchover.job_message import LARGEST
 from switchover.pipeline import main
 from switchover.pipeline.config import Config
 from switchover.pipeline.job import JobFailed, Outcome
@@ -54,7 +55,7 @@ def test_the_outcome_is_a_line_and_the_termination_message(
     assert message.read_text() == last
     told = json.loads(last)
     assert told.pop("seconds") >= 0
-    assert told == {"job": "drift", "result": "Succeeded", "verdict": "Clean", "rows": 7, "driftPersistent": 0}
+    assert told == {"job": "drift", "version": 1, "result": "Succeeded", "verdict": "Clean", "rows": 7, "driftPersistent": 0}
 
 
 @pytest.mark.parametrize(("error", "words"), [
@@ -97,5 +98,5 @@ def test_a_configuration_that_is_not_there_is_refused(capsys: pytest.CaptureFixt
 
 def test_a_long_outcome_is_cut_to_what_kubernetes_keeps(ran: Callable[..., int], message: Path) -> None:
     assert ran(lambda: Outcome(1, {"notes": ["a" * 300] * 50, "reason": "b" * 9000, "counts": {"c" * 5000: 1}})) == 0
-    assert len(message.read_bytes()) <= main.MESSAGE_BYTES
+    assert len(message.read_bytes()) <= LARGEST
     assert json.loads(message.read_text())["result"] == "Succeeded"

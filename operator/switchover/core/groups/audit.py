@@ -1,27 +1,16 @@
-"""The audit of a migration by the pipeline, as a Job: its manifest, and what was seen of it."""
+"""The audit of a migration by the pipeline, as a Job."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from switchover import documents
 from switchover.api.meta import API_VERSION
 from switchover.core import launch, names
 from switchover.core.effects import Create, Effect
 from switchover.core.groups.picture import Picture
 from switchover.core.observed import Known
+from switchover.job_message import Job
 
 STEP = "Audit"
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the job left as its termination message. `verdict` is Clean, Violations or Indeterminate, "" without one."""
-
-    verdict: str
-    evidence: tuple[str, ...]
-    reason: str
 
 
 def job_name(migration: str, uid: str, attempt: int) -> str:
@@ -43,7 +32,7 @@ def _run(picture: Picture) -> launch.Run:
     assert wanted.claim is not None
     owner = {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "name": picture.name, "uid": picture.uid}
     return launch.Run(
-        name=job_name(picture.name, picture.uid, picture.position.attempt), job="audit", image=wanted.image,
+        name=job_name(picture.name, picture.uid, picture.position.attempt), job=Job.AUDIT.value, image=wanted.image,
         config=json.dumps(_config(picture), sort_keys=True), claim=wanted.claim, cpu=wanted.cpu, memory=wanted.memory,
         deadline_seconds=wanted.deadline_seconds, labels=names.labels(picture.name), owner=owner)
 
@@ -58,16 +47,3 @@ def _config(picture: Picture) -> dict[str, Any]:
             "groups": [{"name": picture.spec.group}], "since": round(since * 1000), "until": round(picture.now * 1000),
             "guardBandMs": wanted.guard_band_seconds * 1000, "capture": False, "waitSeconds": wanted.wait_seconds},
     }
-
-
-def told(message: str) -> Told:
-    """The outcome in a termination message. One that is none of ours is its reason."""
-    try:
-        content = documents.parsed(message)
-    except ValueError:
-        return Told("", (), message.strip()[-300:])
-    if not isinstance(content, Mapping):
-        return Told("", (), message.strip()[-300:])
-    evidence = content.get("evidence")
-    sentences = tuple(str(each) for each in evidence) if isinstance(evidence, list) else ()
-    return Told(str(content.get("verdict") or ""), sentences, str(content.get("reason") or ""))

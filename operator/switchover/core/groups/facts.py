@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from switchover.core.releases import release_at
 from switchover.lag.group import TopicPartition
 
 
@@ -116,8 +117,7 @@ class BrokerGroups:
     @property
     def release(self) -> tuple[int, int]:
         """Major and minor release of the broker's software, by its metadata version; (0, 0) where that is 0."""
-        levels = {20: (3, 8), 21: (3, 9), 22: (4, 0), 26: (4, 1), 28: (4, 2), 30: (4, 3), 31: (4, 4)}
-        return max((release for level, release in levels.items() if level <= self.metadata_version), default=(0, 0))
+        return release_at(self.metadata_version)
 
 
 @dataclass(frozen=True, slots=True)

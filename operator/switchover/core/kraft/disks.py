@@ -13,8 +13,6 @@ from typing import Any
 from switchover.core.kraft.facts import DiskReport
 
 CONTAINER = "switchover-disks"
-MESSAGE_BYTES = 4096
-"""The most that a kubelet keeps of a termination message."""
 NOT_DATA = ("configMap", "secret", "downwardAPI", "projected")
 
 SCRIPT = """(

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switchover.core.kraft.facts import Address
+from switchover.core.releases import FINAL_LEVELS, FIRST_LEVELS
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
-STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 MIGRATION_FLAG = "zookeeper.metadata.migration.enable"
 DEFAULT_PROTOCOL_MAP = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 """What Kafka assumes where `listener.security.protocol.map` is absent (SocketServerConfigs)."""
@@ -33,11 +33,11 @@ FETCH_OF_3_9 = 17
 """Kafka 3.9 is the first release whose brokers speak Fetch v17, and the last one with ZooKeeper (FetchRequest.json)."""
 LEADER_AND_ISR_OF_3_4 = 7
 """Kafka 3.4, the first with migrations, is the first that speaks LeaderAndIsr v7 (KIP-866, LeaderAndIsrRequest.json)."""
-METADATA_LEVELS: Mapping[str, int] = {"3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21}
-"""inter.broker.protocol.version -> finalized level of metadata.version (MetadataVersion: 3.6-IV2, 3.7-IV4, 3.8-IV0,
-3.9-IV0). 3.6 is the first release whose level allows a migration to begin (KAFKA-17457)."""
+METADATA_LEVELS: Mapping[str, int] = {release: FINAL_LEVELS[release] for release in ("3.6", "3.7", "3.8", "3.9")}
+"""inter.broker.protocol.version -> finalized level of metadata.version (3.6-IV2, 3.7-IV4, 3.8-IV0, 3.9-IV0). 3.6 is
+the first release whose level allows a migration to begin (KAFKA-17457), 3.9 the last one with ZooKeeper."""
 
-CONTROLLERS_REGISTER = 15
+CONTROLLERS_REGISTER = FIRST_LEVELS["3.7"]
 """The level from which controllers register in the metadata log, 3.7-IV0; below it ApiVersions alone tells that they are
 ready (run with 3.6: docs/facts/upgrade.md)."""
 RAISED = "3.9"

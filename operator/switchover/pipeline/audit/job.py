@@ -52,7 +52,7 @@ def run(config: Config, progress: Progress) -> Outcome:
         _await_capture(store, until, settings.wait_seconds, progress)
     spark = session(config.spark, "audit")
     report = judge(spark, store, settings, Range(settings.since, until, settings.guard_band_ms), progress)
-    return Outcome(report.rows, report.summary(), str(report.verdict))
+    return Outcome(report.rows, report.summary(), report.verdict, report.evidence())
 
 
 def _await_capture(store: Store, until: int, seconds: int, progress: Progress) -> None:

@@ -2,23 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from switchover.job_message import AuditVerdict
 from switchover.pipeline.audit.coverage import moment, shown
 
 SHOWN = 5
 """Sentences of evidence in the outcome."""
 LONGEST = 200
 """Characters of each."""
-
-
-class Verdict(StrEnum):
-    """What an audit ends with."""
-
-    CLEAN = "Clean"
-    VIOLATIONS = "Violations"
-    INDETERMINATE = "Indeterminate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +38,11 @@ class Report:
     longest_hand_over: int = 0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditVerdict:
         """Violations whatever is missing; Clean only where nothing is missing and nothing undecided."""
         if self.violations:
-            return Verdict.VIOLATIONS
-        return Verdict.INDETERMINATE if self.undecided or self.doubts else Verdict.CLEAN
+            return AuditVerdict.VIOLATIONS
+        return AuditVerdict.INDETERMINATE if self.undecided or self.doubts else AuditVerdict.CLEAN
 
     def evidence(self) -> list[str]:
         """At most SHOWN sentences: what made the verdict first."""
@@ -58,9 +50,9 @@ class Report:
         return [each if len(each) <= LONGEST else each[: LONGEST - 1] + "…" for each in told[:SHOWN]]
 
     def summary(self) -> dict[str, Any]:
-        """For the termination message."""
+        """Figures for the termination message."""
         return {
-            "evidence": self.evidence(), "violations": sum(self.violations.values()),
+            "violations": sum(self.violations.values()),
             "undecided": sum(self.undecided.values()) + len(self.doubts), "recordsTwice": self.records_twice,
             "recordsDoubled": self.records_doubled, "longestHandOverMs": self.longest_hand_over}
 

@@ -9,12 +9,12 @@ from switchover.core.groups.gates.membership import NO_STRANGERS, PODS_ARE_MEMBE
 from switchover.core.groups.gates.protocol import check_plain_assignments
 from switchover.core.groups.picture import ORIGINAL, Picture
 from switchover.core.groups.preflight.reading import check, group
+from switchover.core.groups.preflight.strategy import ASSIGNORS
 from switchover.core.observed import Known
 from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
 from switchover.reasons.members import GROUP_NOT_STABLE, PARTITIONS_UNKNOWN
 from switchover.reasons.preflight_group import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
 
-KNOWN_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 STREAMS = "stream"
 OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
 
@@ -53,7 +53,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     if found.assignor == STREAMS:
         yield _streams(found.name)
     elif picture.spec.protocol is not None and found.type is GroupType.CLASSIC and found.assignor \
-            and found.assignor not in KNOWN_ASSIGNORS:
+            and found.assignor not in ASSIGNORS:
         yield warn("ClientAssignorLost", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
                    " will be given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.coordination.assignment import Strategy
 from switchover.core.gate import Verdict, fail
 from switchover.core.groups.facts import GroupType
 from switchover.core.groups.picture import Picture
@@ -9,7 +10,9 @@ from switchover.core.groups.preflight.reading import check, group
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
 from switchover.reasons.preflight_group import NO_CLIENT_STRATEGY, STRATEGIES_CANNOT_MIX
 
-EAGER, COOPERATIVE = ("range", "roundrobin", "sticky"), ("cooperative-sticky",)
+COOPERATIVE = "cooperative-sticky"
+ASSIGNORS = (*Strategy, "sticky", COOPERATIVE)
+"""Those of Kafka's own clients: two that old consumers have as well, and two that they have not."""
 
 
 def find_unmixable(picture: Picture) -> Iterator[Verdict]:
@@ -21,7 +24,7 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
         yield fail(NO_CLIENT_STRATEGY, f"group {found.name} is held by the consumer protocol: its brokers assign, not its"
                    " members",
                    subject=found.name, unblocks="set group.remote.assignor on the clients instead")
-    families = {wanted.to in COOPERATIVE, found.assignor in COOPERATIVE}
+    families = {wanted.to == COOPERATIVE, found.assignor == COOPERATIVE}
     if wanted.client_family == "Librdkafka" and len(families) > 1:
         yield fail(STRATEGIES_CANNOT_MIX, f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
                    " client does not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,

@@ -15,6 +15,7 @@ from switchover.core.kraft.door.brokers import PROTOCOL_MAP, Brokers
 from switchover.core.kraft.door.layout import SKIPPED
 from switchover.core.kraft.door.scripts import DOOR
 from switchover.core.kraft.modes import Voters
+from switchover.metadata.names import STANDARD_AUTHORIZER
 
 MARKER = "switchover."
 """What the name of the key begins with by which a process tells the edits that it was started with."""
@@ -66,7 +67,7 @@ def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluste
 
 
 STOPPED = ("mode Stopped",)
-_AUTHORIZER = f"swap authorizer.class.name {modes.ACL_AUTHORIZER} {modes.STANDARD_AUTHORIZER}"
+_AUTHORIZER = f"swap authorizer.class.name {modes.ACL_AUTHORIZER} {STANDARD_AUTHORIZER}"
 
 
 def _quorum(voters: Voters, brokers: Brokers) -> Iterator[str]:

@@ -7,6 +7,7 @@ from switchover.core.kraft import modes
 from switchover.core.kraft.picture import Picture, is_older
 from switchover.core.kraft.preflight.reading import check, examined, image_of, pods, several, workloads, zookeeper
 from switchover.core.observed import Known, Unknown
+from switchover.core.releases import final_protocol
 from switchover.reasons.controllers import SETTINGS_UNKNOWN
 from switchover.reasons.preflight_cluster import (
     GENERATED_BROKER_ID,
@@ -22,8 +23,6 @@ from switchover.reasons.rollback import BROKER_SILENT
 
 RELEASES = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
 """Whose newest Fetch it is (KIP-595, 516, 903 and 951)."""
-FINAL_PROTOCOLS = {"3.6": "3.6-IV2", "3.7": "3.7-IV4", "3.8": "3.8-IV0", "3.9": "3.9-IV0"}
-"""What a release stands for: the controllers are formatted with it, and a broker with another one is refused."""
 JBOD_FROM = "3.7"
 
 
@@ -103,7 +102,7 @@ def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterato
         yield _too_old(picture, too_old[0])
         return
     for version in sorted({version for version in protocols.values() if "-" in version}):
-        final = FINAL_PROTOCOLS.get(version.split("-")[0], version)
+        final = final_protocol(version.split("-")[0])       # the controllers are formatted with it
         if version != final:
             yield fail(PROTOCOL_VERSION_UNSUPPORTED, f"inter.broker.protocol.version {version} is not the last one of its"
                        " release: the controllers would refuse such a broker", subject=modes.PROTOCOL_VERSION,

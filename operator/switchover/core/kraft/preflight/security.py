@@ -11,6 +11,7 @@ from switchover.core.kraft.listener import ScramRefused
 from switchover.core.kraft.picture import Picture
 from switchover.core.kraft.preflight.reading import check, configured, examined, kubernetes, several
 from switchover.core.observed import Known
+from switchover.metadata.names import STANDARD_AUTHORIZER
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
 from switchover.reasons.preflight_cluster import (
     CERTIFICATE_LACKS_NAMES,
@@ -73,7 +74,7 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     if isinstance(credentials, str):
         return
     found = next((each for each in configured(picture) if each.keys.get("authorizer.class.name", "").strip() in (
-        modes.ACL_AUTHORIZER, modes.STANDARD_AUTHORIZER)), None)
+        modes.ACL_AUTHORIZER, STANDARD_AUTHORIZER)), None)
     if found is None:
         return
     try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.coordination.assignment import Ambiguous
+from switchover.coordination.assignment import Ambiguous, Strategy
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
 from switchover.core.gate import Unseen, Verdict, fail, info, unknown, wait, warn
@@ -33,7 +33,7 @@ from switchover.reasons.coordination import (
 )
 from switchover.reasons.members import GROUP_NOT_STABLE
 
-EAGER = ("range", "roundrobin")
+EAGER = tuple(Strategy)
 """What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
 
 
