@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.ask import READ_SECONDS, Answers, known
 from switchover.comparison import ParityWatch
@@ -59,16 +60,17 @@ EPOCH_SECONDS = 120.0
 """How long the states of all partitions may take; nothing else goes on meanwhile."""
 GONE_SECONDS = 20.0
 """How long it holds that nobody is at a server's address. The network says so only as often as its rate limit allows."""
-BROKER_SETTINGS_IN = ("Preflight", "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
-CHANGED_BROKERS_IN = ("CopyMetadata",)
+BROKER_SETTINGS_IN = (Step.PREFLIGHT, Step.UPGRADE_BROKERS, Step.RAISE_PROTOCOL_VERSION, Step.PROVISION_CONTROLLERS,
+                      Step.ENABLE_MIGRATION)
+CHANGED_BROKERS_IN = (Step.COPY_METADATA,)
 """Steps in which a broker may still run upgraded or with a raised protocol version, which its settings alone tell."""
-EXAMINED_IN = ("Preflight",)
-TOPIC_TREE_IN = ("Preflight",)
-WITHOUT_ZOOKEEPER_IN = ("ReleaseZooKeeper",)
+EXAMINED_IN = (Step.PREFLIGHT,)
+TOPIC_TREE_IN = (Step.PREFLIGHT,)
+WITHOUT_ZOOKEEPER_IN = (Step.RELEASE_ZOOKEEPER,)
 """Where ZooKeeper may be gone: nothing is read in it, and its servers are asked for their clients alone."""
-ZOOKEEPER_GROUPS_IN = ("Preflight", "MoveBrokers")
-PARITY_IN = ("DualWrite", "MoveBrokers", "Soak", "Finalize")
-PARITY_BACK_IN = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak")
+ZOOKEEPER_GROUPS_IN = (Step.PREFLIGHT, Step.MOVE_BROKERS)
+PARITY_IN = (Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
+PARITY_BACK_IN = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +426,7 @@ def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
 def _parity_wanted(picture: Picture) -> bool:
     """While dual write lives: Finalize ends it, and on the way back EnableMigration, with the first controller's stop."""
     at = picture.position
-    ending = (at.step == "Finalize" and at.opened is not None) or picture.is_stopping
+    ending = (at.step == Step.FINALIZE and at.opened is not None) or picture.is_stopping
     return at.step in (PARITY_BACK_IN if at.direction is Direction.BACKWARD else PARITY_IN) and not ending
 
 

@@ -15,6 +15,7 @@ from switchover.api.kafka_migration import (
     NodeStatus,
 )
 from switchover.api.status import Progress, Transition, WaitingFor
+from switchover.core.kraft.plan import PLAN
 
 MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
 
@@ -54,6 +55,7 @@ def test_unknown_fields_are_ignored_on_read():
 def test_steps_on_record_may_be_unknown_to_this_version():
     assert Progress.model_validate({"step": "StepOfALaterVersion"}).step == "StepOfALaterVersion"
     assert "StepOfALaterVersion" not in list(KafkaMigrationStep)
+    assert PLAN.names == tuple(KafkaMigrationStep), "the steps that a spec can name are those of the plan"
 
 
 def test_models_cannot_be_changed_in_place():

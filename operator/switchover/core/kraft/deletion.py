@@ -7,6 +7,7 @@ as it is.
 from dataclasses import replace
 
 from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.core.deletion import ABANDON, LET_GO
 from switchover.core.gate import Verdict, wait
@@ -16,9 +17,10 @@ from switchover.core.observed import Known
 from switchover.core.plan import Intent
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
 
-UNTOUCHED = ("", "Preflight", "Rehearse")
-UNCLAIMED = (*UNTOUCHED, "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers", "EnableMigration")
-SUCCEEDED = ("HandOver", "ReleaseZooKeeper")
+UNTOUCHED = ("", Step.PREFLIGHT, Step.REHEARSE)
+UNCLAIMED = (*UNTOUCHED, Step.UPGRADE_BROKERS, Step.RAISE_PROTOCOL_VERSION, Step.PROVISION_CONTROLLERS,
+             Step.ENABLE_MIGRATION)
+SUCCEEDED = (Step.HAND_OVER, Step.RELEASE_ZOOKEEPER)
 
 
 def may_go(migration: KafkaMigration) -> bool:
@@ -31,7 +33,7 @@ def may_go(migration: KafkaMigration) -> bool:
 
 def is_before_the_claim(picture: Picture) -> bool:
     """A broker still holds `/controller`. In the step that loses it, only what was seen in this pass says so."""
-    if picture.position.step != "CopyMetadata":
+    if picture.position.step != Step.COPY_METADATA:
         return picture.position.step in UNCLAIMED
     zookeeper = picture.facts.zookeeper
     return isinstance(zookeeper, Known) and zookeeper.value.controller is not None and not is_claimed(zookeeper.value)

@@ -6,7 +6,7 @@ Nothing here is evidence: no gate of health rests on it. The gate of the windows
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from switchover.api.kafka_migration import KafkaMigrationStep
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.core.kraft import nodes
@@ -23,8 +23,8 @@ BROKER_SECONDS = 120.0
 CONTROLLER_SECONDS = 60.0
 """Assumed of a controller before one was measured."""
 BROKER_MODES, CONTROLLER_MODES = "AURBCK", ("P", "F", "Stopped")
-STEPS = tuple(step.value for step in KafkaMigrationStep)
-SUCCEEDED = STEPS.index("Finalize") + 1
+STEPS = tuple(step.value for step in Step)
+SUCCEEDED = STEPS.index(Step.FINALIZE) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,73 +118,73 @@ def _left(picture: Picture, brokers: bool, without: str) -> int:
 
 def _upgrade(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.upgrades:
-        yield from _batches(picture, "UpgradeBrokers", "U", _left(picture, True, "URBC"), slowest)
+        yield from _batches(picture, Step.UPGRADE_BROKERS, "U", _left(picture, True, "URBC"), slowest)
 
 
 def _raise(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.raises:
-        yield from _batches(picture, "RaiseProtocolVersion", "R", _left(picture, True, "RBC"), slowest)
+        yield from _batches(picture, Step.RAISE_PROTOCOL_VERSION, "R", _left(picture, True, "RBC"), slowest)
 
 
 def _provision(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield Work("ProvisionControllers", restart_seconds(picture, "P", slowest))     # all at once, and they restart nothing
+    yield Work(Step.PROVISION_CONTROLLERS, restart_seconds(picture, "P", slowest))    # all at once, and they restart nothing
 
 
 def _enable(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield from _batches(picture, "EnableMigration", "B", _left(picture, True, "BC") - 1, slowest)
+    yield from _batches(picture, Step.ENABLE_MIGRATION, "B", _left(picture, True, "BC") - 1, slowest)
 
 
 def _copy(picture: Picture, slowest: bool) -> Iterator[Work]:
     """The last broker, claim and copy are one: between them no controller of the cluster works."""
     seconds = copy_timeout(picture) if slowest or picture.rehearsed is None else picture.rehearsed
     last = [replace(batch, seconds=batch.seconds + seconds)
-            for batch in _batches(picture, "CopyMetadata", "B", min(1, _left(picture, True, "BC")), slowest)]
-    yield from last or (Work("CopyMetadata", seconds, disrupts=False),)
+            for batch in _batches(picture, Step.COPY_METADATA, "B", min(1, _left(picture, True, "BC")), slowest)]
+    yield from last or (Work(Step.COPY_METADATA, seconds, disrupts=False),)
 
 
 def _move(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield from _batches(picture, "MoveBrokers", "C", _left(picture, True, "C"), slowest)
+    yield from _batches(picture, Step.MOVE_BROKERS, "C", _left(picture, True, "C"), slowest)
 
 
 def _soak(picture: Picture, slowest: bool) -> Iterator[Work]:
     at = picture.position
-    here = at.step == "Soak"
+    here = at.step == Step.SOAK
     stood = picture.now - at.opened if here and at.opened is not None else 0.0
     if not here or (at.batches_done == 0 and at.batch is None):
-        yield Work("Soak", restart_seconds(picture, "P", slowest), 1)              # the rehearsed change of leader
-    yield Work("Soak", max(0.0, picture.spec.soak_seconds - stood), disrupts=False, from_start=True)
+        yield Work(Step.SOAK, restart_seconds(picture, "P", slowest), 1)              # the rehearsed change of leader
+    yield Work(Step.SOAK, max(0.0, picture.spec.soak_seconds - stood), disrupts=False, from_start=True)
 
 
 def _finalize(picture: Picture, slowest: bool) -> Iterator[Work]:
     """All controllers are one: a quorum is not left half finalized."""
     left = _left(picture, False, "F")
-    begun = picture.position.step == "Finalize" and (picture.position.batches_done > 0 or under_way(picture.position))
-    yield Work("Finalize", left * restart_seconds(picture, "F", slowest), left, disrupts=not begun)
+    begun = picture.position.step == Step.FINALIZE and (picture.position.batches_done > 0 or under_way(picture.position))
+    yield Work(Step.FINALIZE, left * restart_seconds(picture, "F", slowest), left, disrupts=not begun)
 
 
 def _hand_over(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.own_configuration:
-        yield from _batches(picture, "HandOver", "K", _left(picture, True, "K"), slowest)
-        yield Work("HandOver", restart_seconds(picture, "F", slowest), 1)
+        yield from _batches(picture, Step.HAND_OVER, "K", _left(picture, True, "K"), slowest)
+        yield Work(Step.HAND_OVER, restart_seconds(picture, "F", slowest), 1)
 
 
 def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
     at = picture.position
-    stood = picture.now - at.opened if at.step == "ReleaseZooKeeper" and at.opened is not None else 0.0
-    yield Work("ReleaseZooKeeper", max(0.0, picture.spec.zookeeper_retention_seconds - stood), disrupts=False)
-    restarted = at.batches_done + (at.batch is not None) if at.step == "ReleaseZooKeeper" else 0
+    stood = picture.now - at.opened if at.step == Step.RELEASE_ZOOKEEPER and at.opened is not None else 0.0
+    yield Work(Step.RELEASE_ZOOKEEPER, max(0.0, picture.spec.zookeeper_retention_seconds - stood), disrupts=False)
+    restarted = at.batches_done + (at.batch is not None) if at.step == Step.RELEASE_ZOOKEEPER else 0
     if picture.spec.zookeeper.shared:
         return
     if restarted < 1:
-        yield Work("ReleaseZooKeeper", restart_seconds(picture, "C", slowest) + _sizes(picture)[0].bake, 1)
+        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, "C", slowest) + _sizes(picture)[0].bake, 1)
     if restarted < 2:
-        yield Work("ReleaseZooKeeper", restart_seconds(picture, "F", slowest), 1)
+        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, "F", slowest), 1)
 
 
 WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {
-    "UpgradeBrokers": _upgrade, "RaiseProtocolVersion": _raise, "ProvisionControllers": _provision,
-    "EnableMigration": _enable, "CopyMetadata": _copy, "MoveBrokers": _move, "Soak": _soak, "Finalize": _finalize,
-    "HandOver": _hand_over, "ReleaseZooKeeper": _release}
+    Step.UPGRADE_BROKERS: _upgrade, Step.RAISE_PROTOCOL_VERSION: _raise, Step.PROVISION_CONTROLLERS: _provision,
+    Step.ENABLE_MIGRATION: _enable, Step.COPY_METADATA: _copy, Step.MOVE_BROKERS: _move, Step.SOAK: _soak,
+    Step.FINALIZE: _finalize, Step.HAND_OVER: _hand_over, Step.RELEASE_ZOOKEEPER: _release}
 """Steps that take longer than the moments their gates want."""
 
 
@@ -223,15 +223,15 @@ def way_back(picture: Picture) -> tuple[Work, ...]:
     """What it takes to bring every node from here back to where it came from: one by one, without bakes or windows."""
     at, own = picture.position, picture.controllers
     brokers = [record for name, record in at.nodes.items() if name not in own]
-    moved = at.step in STEPS[STEPS.index("MoveBrokers"):]
+    moved = at.step in STEPS[STEPS.index(Step.MOVE_BROKERS):]
     to_b = sum(moved and (record.assigned == "C" or not record.settled) for record in brokers)
     to_a = sum(record.assigned != "A" or not record.settled for record in brokers)
     running = sum(record.assigned in ("P", "F") for name, record in at.nodes.items() if name in own)
     stops = running if picture.high_watermark >= 0 else min(1, running)      # without a claim they are removed together
     return (
-        *(Work("MoveBrokers", restart_seconds(picture, "B"), 1) for _ in range(to_b)),
-        *(Work("EnableMigration", restart_seconds(picture, "Stopped"), 1) for _ in range(stops)),
-        *(Work("EnableMigration", restart_seconds(picture, "A"), 1) for _ in range(to_a)),
+        *(Work(Step.MOVE_BROKERS, restart_seconds(picture, "B"), 1) for _ in range(to_b)),
+        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, "Stopped"), 1) for _ in range(stops)),
+        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, "A"), 1) for _ in range(to_a)),
     )
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.core.effects import Create, Delete, Effect, Patch
@@ -23,7 +24,7 @@ from switchover.rehearsal import report as reports
 from switchover.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.rehearsal.scripts import RUN
 
-STEP, BEFORE_THE_COPY = "Rehearse", "CopyMetadata"
+STEP, BEFORE_THE_COPY = Step.REHEARSE, Step.COPY_METADATA
 REPLICA, TREE = "/rehearsal", "/tree"
 CONDUCTOR = "rehearsal"
 PROCESSES = ("zookeeper", "controller", "broker")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction, Transition
 from switchover.core import record
 from switchover.core import status as fold
@@ -32,7 +33,7 @@ from switchover.core.position import Position
 from switchover.core.record import Outlook, shared
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 
-MOVE, FINALIZE, RELEASE = "MoveBrokers", "Finalize", "ReleaseZooKeeper"
+MOVE, FINALIZE, RELEASE = Step.MOVE_BROKERS, Step.FINALIZE, Step.RELEASE_ZOOKEEPER
 STEPS = PLAN.names
 
 
@@ -52,7 +53,7 @@ def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
         return MetadataState.MIGRATION_FINISHED
     if state is MigrationState.MIGRATION:
         return MetadataState.MIGRATION_ACTIVE
-    if state is not MigrationState.PRE_MIGRATION or STEPS.index(step) < STEPS.index("EnableMigration"):
+    if state is not MigrationState.PRE_MIGRATION or STEPS.index(step) < STEPS.index(Step.ENABLE_MIGRATION):
         return MetadataState.ZOOKEEPER
     if isinstance(zookeeper, Known):
         registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk and not item.fenced}

@@ -1,11 +1,12 @@
 """ZooKeeper and the metadata log are backed up before the point of no return, or a person said why not."""
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
 from switchover.core.kraft.picture import Picture
 from switchover.core.times import utc
 from switchover.reasons.walk import BACKUPS_MISSING, NOT_OBSERVED
 
-SOAK = "Soak"
+SOAK = Step.SOAK.value
 CLOCKS_APART_SECONDS = 300.0
 """How far the clock of whoever took the backups may run ahead of ours."""
 CURE = "take both backups with the commands of the runbook, then set spec.backups: {takenTime, location}, or {skipReason}"

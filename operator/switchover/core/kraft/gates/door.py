@@ -1,5 +1,6 @@
 """Which edits a broker was started with, as its own process tells it: the marker among its settings."""
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft import names, template
 from switchover.core.kraft.door import edits
@@ -46,7 +47,7 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
 
 def _went_its_own_way(picture: Picture, workload: Workload | None) -> bool:
     """After HandOver the template is the user's: one without the door starts brokers without a marker."""
-    if picture.position.step != "ReleaseZooKeeper" or workload is None:
+    if picture.position.step != Step.RELEASE_ZOOKEEPER or workload is None:
         return False
     return bool({"volumes", "mounts"} & {*template.changed_back(workload, picture.broker_sets[workload.name])})
 

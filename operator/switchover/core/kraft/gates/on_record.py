@@ -6,6 +6,7 @@ what the metadata log says.
 
 from collections.abc import Callable, Mapping
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.core import names
@@ -23,20 +24,21 @@ from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED, RECORD_CONT
 
 PRE, MIGRATION, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
-    "EnableMigration": (PRE,), "CopyMetadata": (PRE, MIGRATION), "DualWrite": (MIGRATION,), "MoveBrokers": (MIGRATION,),
-    "Soak": (MIGRATION,), "Finalize": (MIGRATION,), "HandOver": (POST,), "ReleaseZooKeeper": (POST,)}
+    Step.ENABLE_MIGRATION: (PRE,), Step.COPY_METADATA: (PRE, MIGRATION), Step.DUAL_WRITE: (MIGRATION,),
+    Step.MOVE_BROKERS: (MIGRATION,), Step.SOAK: (MIGRATION,), Step.FINALIZE: (MIGRATION,),
+    Step.HAND_OVER: (POST,), Step.RELEASE_ZOOKEEPER: (POST,)}
 """What the metadata log says in each step, by what the steps before it do; in Finalize POST_MIGRATION once it has begun."""
 MODES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     step: (frozenset(brokers), frozenset(controllers)) for step, brokers, controllers in (
-        ("UpgradeBrokers", "AU", ("P", "Stopped")), ("RaiseProtocolVersion", "AUR", ("P", "Stopped")),
-        ("ProvisionControllers", "AUR", ("P", "Stopped")), ("EnableMigration", "AURB", ("P", "Stopped")),
-        ("CopyMetadata", "AURB", "P"), ("DualWrite", "B", "P"),
-        ("MoveBrokers", "BC", "P"), ("Soak", "C", "P"), ("Finalize", "C", "PF"), ("HandOver", "CK", "F"),
-        ("ReleaseZooKeeper", "CK", "F"))}
+        (Step.UPGRADE_BROKERS, "AU", ("P", "Stopped")), (Step.RAISE_PROTOCOL_VERSION, "AUR", ("P", "Stopped")),
+        (Step.PROVISION_CONTROLLERS, "AUR", ("P", "Stopped")), (Step.ENABLE_MIGRATION, "AURB", ("P", "Stopped")),
+        (Step.COPY_METADATA, "AURB", "P"), (Step.DUAL_WRITE, "B", "P"),
+        (Step.MOVE_BROKERS, "BC", "P"), (Step.SOAK, "C", "P"), (Step.FINALIZE, "C", "PF"), (Step.HAND_OVER, "CK", "F"),
+        (Step.RELEASE_ZOOKEEPER, "CK", "F"))}
 """The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
-CLAIMED = ("EnableMigration", "CopyMetadata", "DualWrite", "MoveBrokers", "Soak", "Finalize")
+CLAIMED = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
 """The steps that are not reached without a claim; on the way back its loss is no reason to stand still."""
-RELEASED = ("HandOver", "ReleaseZooKeeper")
+RELEASED = (Step.HAND_OVER, Step.RELEASE_ZOOKEEPER)
 PUT_BACK = "put back the step that was on record (status.history has the moves)"
 
 
@@ -99,7 +101,7 @@ def find_log(picture: Picture) -> Verdict:
     if not isinstance(log, Known):
         return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if wanted == (POST,) else passed("not read")
     found = log.value.migration_state
-    if at.step == "Finalize" and at.opened is not None:
+    if at.step == Step.FINALIZE and at.opened is not None:
         wanted = (MIGRATION, POST)
     if found is None or found in wanted:
         return passed("the metadata log says so too")
@@ -107,8 +109,8 @@ def find_log(picture: Picture) -> Verdict:
                          " or ".join(each.name for each in wanted))
 
 
-KRAFT_GONE = ("DualWrite", "CopyMetadata", "EnableMigration", "ProvisionControllers", "RaiseProtocolVersion",
-              "UpgradeBrokers")
+KRAFT_GONE = (Step.DUAL_WRITE, Step.COPY_METADATA, Step.ENABLE_MIGRATION, Step.PROVISION_CONTROLLERS,
+              Step.RAISE_PROTOCOL_VERSION, Step.UPGRADE_BROKERS)
 """The steps that are taken back only when no broker runs on KRaft any more: their controllers are about to stop."""
 
 

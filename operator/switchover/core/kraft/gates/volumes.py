@@ -6,6 +6,7 @@ caught up; then that one is on record. The majority of the controllers cannot ca
 
 from collections.abc import Mapping
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.core.kraft.facts import Pod
 from switchover.core.kraft.gates.quorum import check_quorum_up
@@ -15,7 +16,7 @@ from switchover.core.observed import Known
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 from switchover.reasons.walk import NOT_OBSERVED
 
-SETTLING = ("Preflight", "ProvisionControllers")
+SETTLING = (Step.PREFLIGHT, Step.PROVISION_CONTROLLERS)
 """Steps in which no node depends on the controllers' volumes; on the way back they are removed there."""
 CAUGHT_UP_SECONDS = 60.0
 """A pod must be older before its replicas count: until a broker's session is over, others may list the one before it."""

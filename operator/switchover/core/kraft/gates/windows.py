@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.core.gate import Gate, Verdict
 from switchover.core.kraft.estimate import work_of
 from switchover.core.kraft.picture import Picture
 from switchover.core.within_window import judge
 
-ONE_PIECE = ("CopyMetadata", "Finalize")
+ONE_PIECE = (Step.COPY_METADATA, Step.FINALIZE)
 """Steps that end once they have begun to restart nodes."""
 
 
