@@ -27,6 +27,7 @@ from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision, decide
 from switchover.core.record import stopped_status
 from switchover.core.status import linked, spent_of
+from switchover.core.story import Page, next_page
 from switchover.defects import place_of
 from switchover.leases import Leases
 from switchover.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
@@ -94,6 +95,7 @@ class _Memory(Generic[M, P]):
     streaks: Mapping[str, Streak] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    page: Page = field(default_factory=Page)
     refused: str = ""                        # what the API server last said no to, until an effect succeeds
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
@@ -261,8 +263,9 @@ class Reconciler(Generic[M, P]):
             memory.last_record = picture.now
         self._telemetry.told(metadata.name, metadata.uid, self._kind.figures(after, picture),
                              waits_of(decision.judged.values(), passed))
+        self._tell_pass(metadata.name, picture, decision, memory)
         if moved:
-            logger.info("recorded: %s", decision.note, extra=self._about(metadata.name))
+            self._tell(metadata.name, f"recorded: {decision.note}")
             await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
         for call in calls_of(migration.status, after.status) if writes else ():
             await self._call(metadata.name, metadata.uid, call)
@@ -287,7 +290,8 @@ class Reconciler(Generic[M, P]):
 
     async def _perform(self, migration: M, effect: Effect, memory: _Memory[M, P]) -> None:
         """One effect. A refusal (a budget, say) is told in `waitingFor`, and tried again in the next pass."""
-        logger.info("act: %s", effect, extra=self._about(migration.metadata.name))
+        name = migration.metadata.name
+        self._tell(name, f"act: {effect}")
         try:
             match effect:
                 case Apply(manifest):
@@ -308,12 +312,12 @@ class Reconciler(Generic[M, P]):
                     await memory.observer.perform(effect)
             memory.refused, memory.fenced = "", 0
         except Fenced as error:
-            logger.info("fenced, reading again: %s", error)
+            self._tell(name, f"fenced, reading again: {error}")
             memory.fenced += 1
             if memory.fenced >= FENCED_OFTEN:
                 memory.refused = f"{effect}: {error}"
         except Refused as error:
-            logger.warning("refused: %s: %s", effect, error)
+            self._tell(name, f"refused: {effect}: {error}", logging.WARNING)
             memory.refused = f"{effect}: {error}"
 
     async def _hold(self, migration: M, picture: P) -> str:
@@ -324,6 +328,18 @@ class Reconciler(Generic[M, P]):
             return ""
         looks = picture.position.step == PREFLIGHT and self._kind.intent(migration).paused
         return await self._leases.hold(lease, holder, acting=not looks)
+
+    def _tell_pass(self, name: str, picture: P, decision: Decision, memory: _Memory[M, P]) -> None:
+        """What this pass has to tell that the last one had not. Where nobody would read it, nothing is made of it."""
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        memory.page, lines = next_page(memory.page, picture.position, self._kind.digest(picture), decision)
+        for line in lines:
+            self._tell(name, line)
+
+    def _tell(self, name: str, line: str, level: int = logging.INFO) -> None:
+        """A line of the log that is one of the story, too (`switchover story`)."""
+        logger.log(level, "%s", line, extra={**self._about(name), "story": f"{self._kind.short}/{name}"})
 
     def _about(self, name: str) -> dict[str, str]:
         """Whose line of the log it is."""

@@ -14,6 +14,8 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from apiserver.examples import documented_of
 from apiserver.processes import running
 from patience import until
+from switchover.cli import talking
+from switchover.cli.objects import KINDS, Found
 from switchover.core.kraft.facts import Address
 
 Kubectl = Callable[..., Any]
@@ -106,7 +108,7 @@ def test_secrets_go_to_the_servers_that_they_name_and_to_no_others(
         return re.search(words, json.dumps(told(kind, name))) is not None
 
     log = tmp_path / "log"
-    with running(kubeconfig, namespace, log) as operator:
+    with running(kubeconfig, namespace, log, LOG_FORMAT="json") as operator:
         def expect(kind: str, name: str, words: str) -> None:
             until(lambda: says(kind, name, words), lambda: f"{kind} {name} says {words!r}: {told(kind, name)}")
 
@@ -121,3 +123,8 @@ def test_secrets_go_to_the_servers_that_they_name_and_to_no_others(
     assert mallory.told == []
     everything = kubectl("-n", namespace, "get", f"{kinds},events,configmaps", "--output", "yaml").stdout + log.read_text()
     assert "hunter2" not in everything
+    for kind in KINDS:
+        found = Found(kind, {"metadata": {"name": "ours", "namespace": namespace}})
+        first, *story = [line for _, line in talking.story_of(log.read_text().splitlines(), found)]
+        assert first == "step: Preflight, forward"
+        assert [line for line in story if line.startswith(("fails: ", "unknown: "))], story

@@ -10,6 +10,7 @@ from fakes.kafka_world import PROTOCOL, mode_of
 from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted, is_brake
 from invariants.jury import Jury
 from switchover.core.kraft.door.mount import SCRIPT_KEY
+from tales import Tale
 
 VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change"}
 
@@ -70,16 +71,19 @@ class Witness:
 
 
 class LogWitness(logging.Handler):
-    """Hands every line that the operator logs to the jury."""
+    """Hands every line that the operator logs to the jury, and those of the story to the story."""
 
-    def __init__(self, api: FakeApi, jury: Jury) -> None:
+    def __init__(self, api: FakeApi, jury: Jury, story: Tale) -> None:
         super().__init__()
         self._api = api
         self._jury = jury
+        self._story = story
 
     def emit(self, record: logging.LogRecord) -> None:
         """A line of the log."""
         self._jury.see(Told(self._api.now(), "log", record.getMessage()))
+        if getattr(record, "story", ""):
+            self._story.append((self._api.now(), record.getMessage()))
 
 
 def _preconditions(body: Any) -> Mapping[str, str]:

@@ -37,6 +37,7 @@ from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.ports import Notify, Undelivered
 from switchover.reconcile import Reconciler
 from switchover.turns import Turns
+from tales import Tale
 
 HOW_FAR = pytest.mark.parametrize(
     "whole", [pytest.param(False, id="goes on"), pytest.param(True, id="to the end", marks=pytest.mark.long)])
@@ -103,6 +104,7 @@ class MigrationWorld:
         self.metrics: list[CollectorRegistry] = []
         self.lives = 0
         self.news: list[News] = []          # what a webhook would have been told, by every life
+        self.story: Tale = []               # what every life has told, and what people did meanwhile
         self.defective = False              # passes are meant to end in an error that nobody expected
         self.odd = False                    # and answers of servers to meet one
         ask.DEFECTS.clear()
@@ -185,6 +187,7 @@ class MigrationWorld:
 
     def want(self, state: str, **spec: Any) -> None:
         """What a person asks for: Running, Paused or RolledBack."""
+        self.say(f"a person wants {', '.join([state, *spec])}")
         self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState=state, **spec))
         self.witness.wish()
 
@@ -193,12 +196,19 @@ class MigrationWorld:
         if ("kafkamigrations", NAME) not in self.api.objects:
             return
         if any(item["reason"] == "ZooKeeperRuns" for item in self.status.get("waitingFor", ())):
+            if not self.kafka.zookeeper_stopped:
+                self.say("a person stops ZooKeeper")
             self.kafka.zookeeper_stopped = True
         approval = {"name": self.step, "planHash": self.status.get("planHash"), "approver": "alice"}
         waiting = any(item["reason"] in ("AwaitingApproval", "ApprovalVoid") for item in self.status.get("waitingFor", ()))
         if waiting and approval not in self.migration["spec"].get("approvals", ()) and (not only or self.step in only):
+            self.say(f"a person approves {self.step}")
             self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[
                 *(each for each in found["spec"].get("approvals", ()) if each["name"] != self.step), approval]))
+
+    def say(self, what: str) -> None:
+        """Tell in the story what nobody logs."""
+        self.story.append((self.timeline.now(), f"* {what}"))
 
     # --- copies -------------------------------------------------------------------------------------------------------
 
@@ -248,7 +258,8 @@ class MigrationWorld:
             each.asked = self.witness.asked
         metrics = self.metrics = [CollectorRegistry() for _ in identities]
         incarnation.stopped_before, incarnation.kill_at = stopped_before, kill_at
-        log = LogWitness(self.api, self.jury)
+        log = LogWitness(self.api, self.jury, self.story)
+        self.say(f"operator {self.lives} begins" if len(identities) == 1 else f"operators begin: {', '.join(identities)}")
         logging.getLogger("switchover").addHandler(log)
 
         async def operator() -> None:
@@ -268,6 +279,8 @@ class MigrationWorld:
             defects = [each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics]
             assert bool(ask.DEFECTS) == self.odd, "an answer met an error that nobody expected, or should have"
             assert any(defects) == self.defective, "a pass ended in an error that is none of the three, or should have"
+        if not ended:
+            self.say(f"operator {self.lives} is killed")
         self.advance()
         assert not self.violations, self.violations
         return ended

@@ -130,6 +130,7 @@ def test_no_secret_is_told_in_a_whole_migration(world: SecuredWorld, caplog: pyt
     assert world.run_to_the_end()
     told += [everything_told(world.api), caplog.text, *(str(record.__dict__) for record in caplog.records)]
     assert "act: write the files of Secret" in caplog.text, "the log is there to be searched"
+    assert any(getattr(record, "story", "") for record in caplog.records), "and the story is in it"
     assert not [text for text in told if "canary" in text]
     edits = [base64.b64decode(value).decode() for name in ("kafka-switchover", "kafka-controller-switchover")
              for pod, value in world.api.objects["secrets", name]["data"].items() if pod != SCRIPT_KEY]

@@ -168,6 +168,26 @@ def logs(
 
 
 @app.command()
+@of_cluster
+def story(
+    place: Place,
+    name: Name,
+    since: Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")] = "1d",
+    tail: Annotated[int, typer.Option(help="Lines of the operator's log that are looked through at most.", min=1)] = 100_000,
+) -> None:
+    """Print what the operator saw of a migration, how its gates answered and what it did, pass after pass, as far as that
+    changed.
+
+    It is read from the log of the operator's pod, which tells it at log level INFO.
+    """
+    from switchover.cli import talking
+    from switchover.cli.watching import duration
+
+    print_lines(asyncio.run(talking.story(place, name, duration(since), tail)) or [
+        f"no story in the last {since}: nothing changed, or the operator logs less than INFO, or text instead of JSON"])
+
+
+@app.command()
 def explain(
     what: Annotated[str, typer.Argument(metavar="REASON|GATE|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
                                         help="Such as AwaitingApproval, AllInSync or kmig.spec.soakSeconds.")],

@@ -1,4 +1,4 @@
-"""`switchover events` and `switchover logs`: what was said of one object, in Events and in the log."""
+"""`switchover events`, `logs` and `story`: what was said of one object, in Events and in the operator's log."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from switchover.cli.kube import connected
 from switchover.cli.objects import Found, find
 from switchover.cli.operators import operator_pods
 from switchover.cli.place import Place
+from switchover.core.story import laid_out
 from switchover.ports import Refused
 
 
@@ -34,6 +35,17 @@ def event_line(event: Mapping[str, Any]) -> str:
 
 async def logs(place: Place, name: str, since: float, lines: int) -> list[str]:
     """What the operator logged of the object in the last `since` seconds, of at most `lines` lines of each pod's log."""
+    return [line for found, text in await _logged(place, name, since, lines) for line in about(text, found)]
+
+
+async def story(place: Place, name: str, since: float, lines: int) -> list[str]:
+    """What the operator saw, judged and did in the same time, as it told it, laid out to read."""
+    told = [line for found, text in await _logged(place, name, since, lines) for line in story_of(text, found)]
+    return list(laid_out(told))
+
+
+async def _logged(place: Place, name: str, since: float, lines: int) -> list[tuple[Found, list[str]]]:
+    """The object that the NAME means, with the lines of each operator's log. Refused where no operator is seen."""
     async with connected(place) as server:
         found = await find(server, name)
         none = f"no operator runs in namespace {server.namespace}"
@@ -44,11 +56,11 @@ async def logs(place: Place, name: str, since: float, lines: int) -> list[str]:
         if not pods:
             raise Refused(f"{none}, and none elsewhere serves it: no pod has the label app.kubernetes.io/name=switchover; "
                           "switchover doctor says more")
-        told: list[str] = []
+        told: list[tuple[Found, list[str]]] = []
         for pod in pods:
             where = server.within(pod["metadata"]["namespace"]).path("v1", "Pod", pod["metadata"]["name"], "log")
             text = await server.text(where, {"sinceSeconds": str(int(since)), "tailLines": str(lines)})
-            told += about(text.splitlines(), found)
+            told.append((found, text.splitlines()))
         return told
 
 
@@ -62,6 +74,14 @@ def about(lines: list[str], found: Found) -> Iterator[str]:
             continue
         if entry.get("migration") == name or re.search(rf"(^|\s){re.escape(name)}: ", message):
             yield f"{entry.get('timestamp', '')} {entry.get('severity', '')} {message}".strip() if entry else line
+
+
+def story_of(lines: list[str], found: Found) -> Iterator[tuple[str, str]]:
+    """The lines of the object's story in a log, each with its time. A log that is text has none."""
+    namespace = found.resource["metadata"]["namespace"]
+    for entry in map(_entry, lines):
+        if entry.get("story") == found.name and entry.get("namespace") == namespace:
+            yield f"{str(entry.get('timestamp', ''))[:19]}Z", str(entry.get("message", ""))
 
 
 def _entry(line: str) -> Mapping[str, Any]:

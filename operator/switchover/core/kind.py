@@ -55,6 +55,11 @@ P = TypeVar("P", bound=Picture)
 class Kind(Protocol[M, P]):
     """One kind of migration."""
 
+    @property
+    def short(self) -> str:
+        """The word for it on the command line: kmig."""
+        ...
+
     def read(self, raw: Mapping[str, Any]) -> M:
         """The object as the API server has it. Raises pydantic's ValidationError."""
         ...
@@ -100,6 +105,10 @@ class Kind(Protocol[M, P]):
 
     def figures(self, migration: M, picture: P | None) -> Sequence[Figure]:
         """What is on record and, with a picture, what was observed."""
+        ...
+
+    def digest(self, picture: P) -> Mapping[str, str]:
+        """What was observed that the story tells, in words by their subject. No fact that may hold a secret."""
         ...
 
     def may_go(self, migration: M) -> bool:

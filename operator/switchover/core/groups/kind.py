@@ -9,6 +9,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.core.figures import Figure
 from switchover.core.gate import Verdict
 from switchover.core.groups import deletion, slots
+from switchover.core.groups.digest import digest
 from switchover.core.groups.figures import figures
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
@@ -23,6 +24,8 @@ from switchover.core.status import cluster_of, entered_of, position_of
 
 class ConsumerGroupMigrations:
     """`core.kind.Kind` of ConsumerGroupMigration: every question goes to the room that knows."""
+
+    short = "cgmig"
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -76,6 +79,9 @@ class ConsumerGroupMigrations:
 
     def figures(self, migration: ConsumerGroupMigration, picture: Picture | None) -> Sequence[Figure]:
         return figures(migration.status, plan_of(migration.spec).names, picture)
+
+    def digest(self, picture: Picture) -> Mapping[str, str]:
+        return digest(picture)
 
     def may_go(self, migration: ConsumerGroupMigration) -> bool:
         return deletion.may_go(migration)

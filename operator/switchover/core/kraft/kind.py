@@ -9,6 +9,7 @@ from switchover.core.figures import Figure
 from switchover.core.gate import Verdict
 from switchover.core.intent import PREFLIGHT, intent_of
 from switchover.core.kraft import deletion, names, on_record
+from switchover.core.kraft.digest import digest
 from switchover.core.kraft.facts import Facts
 from switchover.core.kraft.figures import figures
 from switchover.core.kraft.pace import remaining
@@ -24,6 +25,8 @@ from switchover.core.status import cluster_of, entered_of, position_of
 
 class KafkaMigrations:
     """`core.kind.Kind` of KafkaMigration: every question goes to the room that knows."""
+
+    short = "kmig"
 
     def __init__(self, policy: Policy, image: str) -> None:
         self._policy = policy
@@ -81,6 +84,9 @@ class KafkaMigrations:
 
     def figures(self, migration: KafkaMigration, picture: Picture | None) -> Sequence[Figure]:
         return figures(migration.spec, migration.status, picture)
+
+    def digest(self, picture: Picture) -> Mapping[str, str]:
+        return digest(picture)
 
     def may_go(self, migration: KafkaMigration) -> bool:
         return deletion.may_go(migration)

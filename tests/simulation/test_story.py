@@ -1,0 +1,20 @@
+"""The story is a part of the log: who turns that down pays nothing for it."""
+
+import logging
+
+import pytest
+
+from simulation.migration_world import MigrationWorld
+from switchover.core.kraft.kind import KafkaMigrations
+from switchover.core.kraft.picture import Picture
+
+
+def test_where_nobody_reads_it_nothing_is_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest(_: KafkaMigrations, picture: Picture) -> None:
+        raise AssertionError(picture.name)
+
+    monkeypatch.setattr(KafkaMigrations, "digest", digest)
+    logging.getLogger("switchover").setLevel(logging.WARNING)
+    world = MigrationWorld(monkeypatch)
+    assert world.live(lambda: world.step == "UpgradeBrokers")
+    assert [line for _, line in world.story] == ["* operator 1 begins"]

@@ -1,0 +1,36 @@
+"""Stories that a person can read, in tests/stories: tests that live them compare them. `make stories` writes them anew."""
+
+import difflib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from switchover.core.story import WIDTH, laid_out
+
+STORIES = Path(__file__).parent / "stories"
+
+Tale = list[tuple[float, str]]
+"""Lines with their times, in seconds. What begins with a star no operator told: the test did it, or a person in it."""
+
+
+def assert_told(name: str, about: str, tale: Iterable[tuple[float, str]]) -> None:
+    """That the story of this name is told as it stands in its file, from its first line on in minutes and seconds."""
+    lines = list(tale)
+    begin = lines[0][0]
+    text = "".join(f"{line}\n" for line in (f"# {about}", "", *laid_out((_minutes(at - begin), line) for at, line in lines)))
+    assert max(map(len, about.splitlines())) < WIDTH
+    file = STORIES / f"{name}.txt"
+    if os.environ.get("STORIES") == "write":
+        file.write_text(text, encoding="utf-8")
+        return
+    kept = file.read_text(encoding="utf-8") if file.exists() else ""
+    if kept != text:
+        differences = difflib.unified_diff(
+            kept.splitlines(), text.splitlines(), f"stories/{name}.txt", "as told now", lineterm="")
+        pytest.fail("\n".join([*differences, "", "If that is right, `make stories` writes it anew."]), pytrace=False)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60:3d}:{int(seconds) % 60:02d}"
