@@ -65,7 +65,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check coverage crds notice sbom test test-long browser shard ledger $(LAYERS)
+.PHONY: lint check coverage crds stories notice sbom test test-long browser shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -84,6 +84,10 @@ coverage: venv ## the same tests once more, and how much of the pure core they r
 
 crds: venv ## write crds/ from the models (the chart's files/crds is a link to it)
 	$(BIN)/python -m switchover.api.crds --write crds
+
+stories: venv ## write tests/stories/ anew: what simulated migrations tell of themselves
+	rm -f tests/stories/*.txt
+	STORIES=write $(BIN)/pytest --numprocesses 2 -m 'story and not long' tests/unit tests/simulation
 
 notice: venv ## write NOTICE: the licence of every package that is shipped
 	$(BIN)/python tests/notice.py

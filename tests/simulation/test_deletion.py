@@ -9,6 +9,7 @@ from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, until_step, waits_for
 from switchover.core.deletion import ABANDON
 from switchover.core.kraft.facts import MigrationState
+from tales import assert_told
 
 KEY = ("kafkamigrations", NAME)
 
@@ -103,17 +104,22 @@ def test_a_pause_after_the_claim_holds_a_deletion_and_says_both(world: Migration
     assert world.live(world.approved_and(lambda: gone(world)))
 
 
+@pytest.mark.story
 def test_an_abandoned_migration_goes_at_once_changes_nothing_and_tells_what_it_leaves(world: MigrationWorld) -> None:
     until_step(world, "MoveBrokers", 1)
+    world.story.clear()
+    world.say("a person deletes the KafkaMigration")
     delete(world)
     assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
     starts, kept = dict(world.kafka.starts), {*objects(world)}
+    world.say("a person abandons it")
     world.api.edit(*KEY, abandon)
     assert world.live(lambda: gone(world), limit=30)
     assert world.kafka.starts == starts
     assert {*objects(world)} == kept
     assert "update strategy OnDelete of StatefulSet kafka: it replaces no pod by itself" in left_behind(world)
     assert "/controller and /migration in ZooKeeper" in left_behind(world)
+    assert_told("abandoned", "A KafkaMigration is deleted half done: it is held, until a person abandons it.", world.story)
 
 
 def test_a_spec_that_cannot_be_read_is_not_let_go_under_way_without_a_word(world: MigrationWorld) -> None:

@@ -11,6 +11,7 @@ from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
 from switchover.core.kraft.facts import MigrationState
+from tales import assert_told
 
 
 @pytest.fixture
@@ -46,17 +47,23 @@ def test_while_somebody_drains_nothing_of_ours_starts(world: MigrationWorld, mom
     assert world.end_state() == reference()[0]
 
 
+@pytest.mark.story
 @HOW_FAR
 def test_a_budget_that_others_have_used_up_is_told_and_waited_for(world: MigrationWorld, whole: bool) -> None:
     until_step(world, "MoveBrokers", 1)
+    world.story.clear()
+    world.say("somebody allows no disruption")
     world.api.edit("poddisruptionbudgets", "kafka", lambda found: found["spec"].update(maxUnavailable=0))
     assert world.live(lambda: waits_for(world, "EffectRefused"))
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "EffectRefused")
     assert "disruption budget kafka" in told["message"]
     quiet_for(world, 120)
+    world.say("one disruption is allowed again")
     world.api.edit("poddisruptionbudgets", "kafka", lambda found: found["spec"].update(maxUnavailable=1))
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
+    if not whole:
+        assert_told("budget-used-up", "The brokers' disruption budget allows no eviction for a while.", world.story)
 
 
 @pytest.mark.parametrize("name", ["kafka", pytest.param("kafka-controller", marks=pytest.mark.long)])
@@ -123,11 +130,14 @@ def test_zookeeper_is_not_removable_while_the_brokers_pods_wait_for_it(monkeypat
     assert (world.step, conditions["Succeeded"], conditions["ZooKeeperRemovable"]) == ("ReleaseZooKeeper", "True", "False")
 
 
+@pytest.mark.story
 def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_asked_away_anew_once_it_is_back(
         world: MigrationWorld) -> None:
     """Its entry script asks for ZooKeeper, which nobody could see: it is put back, the image mended, it is stopped again."""
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
     assert world.live(world.approved_and(lambda: waits_for(world, "ZooKeeperRuns"), only=("Finalize", "HandOver")))
+    world.story.clear()
+    world.say("a person stops ZooKeeper, and the brokers' entry script cannot do without it")
     world.kafka.refuses = {(f"kafka-{n}", "C") for n in range(3)}
     world.kafka.zookeeper_stopped = True
     assert world.live(lambda: condition(world, "Stalled") == ("True", "NotBackWithoutZooKeeper"))
@@ -137,10 +147,12 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
     assert f"kubectl --namespace {NAMESPACE} scale statefulset/NAME --replicas=N" in told["unblocks"]
     assert (world.phase, condition(world, "Succeeded")[0]) == ("Stalled", "True")
 
+    world.say("ZooKeeper is started again")
     world.kafka.zookeeper_stopped = False
     assert world.live(lambda: waits_for(world, "BrokerSilent"))
     assert condition(world, "Stalled")[0] == "False"
     assert not waits_for(world, "ZooKeeperRuns"), f"{victim} is down still"
+    world.say("the entry script is mended")
     world.kafka.refuses.clear()
     assert world.live(lambda: waits_for(world, "ZooKeeperRuns"))
     assert victim in world.kafka.nodes
@@ -149,15 +161,20 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
     assert sum(times for (_, mode), times in world.kafka.starts.items() if mode == "C") == 3 + 2
     assert begun >= 2, "it was started again, by nobody's hand"
     assert condition(world, "ZooKeeperRemovable") == ("True", "Proven")
+    assert_told("not-back-without-zookeeper", "A broker does not start without ZooKeeper, which nobody could see before.",
+                world.story)
 
 
+@pytest.mark.story
 def test_an_operator_that_dies_beside_a_stopped_zookeeper_changes_nothing(world: MigrationWorld) -> None:
     assert not world.live(world.approved_and(lambda: False), kill_when=lambda: (
         world.step == "ReleaseZooKeeper" and bool(world.status["progress"].get("batchNodes"))))
+    world.story.clear()
     assert not world.run_to_the_end(kill_when=lambda: any(
         "deletionTimestamp" in world.api.objects["pods", name]["metadata"] for name in BROKERS))
     assert world.run_to_the_end()
     assert world.end_state() == reference()[0]
+    assert_told("killed", "The operator dies right after it has evicted a broker, and the next one goes on.", world.story)
 
 
 def test_a_shared_zookeeper_is_not_asked_away(world: MigrationWorld) -> None:

@@ -32,6 +32,7 @@ from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.core.rollout import Move, Rollout
+from tales import assert_told
 
 
 @pytest.fixture
@@ -54,6 +55,7 @@ def test_a_cluster_without_a_topic_goes_over_like_any_other(monkeypatch: pytest.
     assert MigrationWorld(monkeypatch).run_to_the_end()
 
 
+@pytest.mark.story
 def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     assert world.run_to_the_end()
     end = world.end_state()
@@ -67,6 +69,7 @@ def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     assert end.status["conditions"]["ZooKeeperRemovable"] == "True"
     assert end.status["conditions"]["Succeeded"] == "True"
     assert end.stateful_sets["kafka"][0]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    assert_told("forward", "A cluster of three brokers goes to KRaft, and nothing is in its way.", world.story)
     counted(f"{len(world.api.writes)} writes in {world.timeline.now() - 1_790_000_060:.0f} virtual seconds")
 
 
@@ -195,9 +198,11 @@ def test_an_operator_that_stood_still_does_no_harm(world: MigrationWorld, effect
     assert world.end_state() == reference()[0]
 
 
+@pytest.mark.story
 @HOW_FAR
 def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld, whole: bool) -> None:
     until_step(world, "MoveBrokers", 1)
+    world.story.clear()
     ours: list[Object] = []
 
     def revert(found: Object) -> None:
@@ -209,14 +214,19 @@ def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld, whol
     def restore(found: Object) -> None:
         found["spec"]["template"]["spec"]["containers"][0].update(ours[0])
 
+    world.say("somebody applies the chart's own template")
     world.api.edit("statefulsets", "kafka", revert)
     assert world.live(lambda: waits_for(world, "RevertedByGitOps"))
     quiet_for(world, 120)
     conditions = {each["type"]: (each["status"], each["reason"]) for each in world.status["conditions"]}
     assert conditions["Stalled"] == ("True", "RevertedByGitOps")
+    world.say("the mount of ours is put back")
     world.api.edit("statefulsets", "kafka", restore)
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
+    if not whole:
+        assert_told("template-changed-back", "Somebody takes our mount out of the brokers' template between two batches.",
+                    world.story)
 
 
 def test_git_with_the_new_template_is_handed_over_to_without_an_approval(world: MigrationWorld) -> None:
@@ -241,10 +251,12 @@ def test_git_with_the_new_template_is_handed_over_to_without_an_approval(world: 
     assert kafka["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
 
 
+@pytest.mark.story
 def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: MigrationWorld) -> None:
     """A chart's next upgrade changes what the chart has, and leaves ours in the template, which goes then."""
     world.want("Running", handOver="OwnConfiguration")
     assert world.live(world.approved_and(lambda: waits_for(world, "TemplateNotBrought"), only=("Finalize",)))
+    world.story.clear()
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "TemplateNotBrought")
     assert told["unblocks"].endswith("annotate --overwrite configmap/kafka-config helm.sh/resource-policy=keep")
     voters = ",".join(f"{3000 + n}@kafka-controller-{n}.kafka-controller.{NAMESPACE}.svc:9093" for n in range(3))
@@ -255,6 +267,7 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     theirs["metadata"]["annotations"] = checksum
     world.api.edit("configmaps", "kafka-config", lambda found: found.update(data={"server.properties": kraft}))
     world.api.edit("statefulsets", "kafka", lambda found: found["spec"]["template"]["metadata"].update(annotations=checksum))
+    world.say("a person upgrades the chart, which has KRaft settings of its own now")
     starts = dict(world.kafka.starts)
     assert world.live(lambda: waits_for(world, "OwnTemplate"))
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "OwnTemplate")
@@ -272,6 +285,7 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     kafka = world.api.objects["statefulsets", "kafka"]
     assert kafka["spec"] == world.original["spec"] | {"template": theirs}
     assert names.CLAIM not in kafka["metadata"]["annotations"]
+    assert_told("own-configuration", "The brokers are handed over to KRaft settings of the user's own.", world.story)
 
 
 def exported(world: MigrationWorld) -> list[Document]:
@@ -290,10 +304,12 @@ def exported(world: MigrationWorld) -> list[Document]:
     return documents
 
 
+@pytest.mark.story
 @HOW_FAR
 def test_a_strategy_changed_back_stops_all_evictions_and_names_who_did_it(world: MigrationWorld, whole: bool) -> None:
     """Every pod has the update revision by then, so Kubernetes restarts none by itself."""
     until_step(world, "MoveBrokers", 1)
+    world.story.clear()
 
     def revert(found: Object) -> None:
         found["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
@@ -306,26 +322,36 @@ def test_a_strategy_changed_back_stops_all_evictions_and_names_who_did_it(world:
     def restore(found: Object) -> None:
         found["spec"]["updateStrategy"] = {"type": "OnDelete"}
 
+    world.say("Argo CD sets the update strategy to RollingUpdate")
     world.api.edit("statefulsets", "kafka", revert)
     assert world.live(lambda: waits_for(world, "RevertedByGitOps"), limit=10)
     quiet_for(world, 120)
     (told,) = (item for item in world.status["waitingFor"] if item["reason"] == "RevertedByGitOps")
-    assert told["message"].startswith("argocd-controller (apply) for Argo CD Application streaming changed strategy")
     assert told["unblocks"].startswith("argocd app set streaming --sync-policy none; then kubectl")
+    world.say("the strategy is OnDelete again")
     world.api.edit("statefulsets", "kafka", restore)
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
+    if not whole:
+        assert_told("strategy-changed-back", "Argo CD gives the brokers their rolling updates back between two batches.",
+                    world.story)
 
 
+@pytest.mark.story
 @HOW_FAR
 def test_zookeeper_out_of_sight_stops_and_comes_back(world: MigrationWorld, whole: bool) -> None:
     until_step(world, "MoveBrokers", 1)
+    world.story.clear()
+    world.say("ZooKeeper cannot be reached any more")
     world.kafka.zookeeper_hidden = True
     assert world.live(lambda: waits_for(world, "ZooKeeperUnknown") or waits_for(world, "NodeUnknown"))
     quiet_for(world, 120)
+    world.say("ZooKeeper can be reached again")
     world.kafka.zookeeper_hidden = False
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
+    if not whole:
+        assert_told("zookeeper-out-of-sight", "ZooKeeper does not answer for a while, in dual write.", world.story)
 
 
 @HOW_FAR
@@ -347,10 +373,13 @@ def second_batch_with_a_silent_broker(world: MigrationWorld) -> None:
     assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
     (moving,) = world.status["progress"]["batchNodes"]
     silent = next(node for node in world.kafka.nodes.values() if node.mode == "B" and node.pod != moving)
+    world.story.clear()
+    world.say(f"{silent.pod} stops answering, for 180 s")
     silent.open_at = world.timeline.now() + 180
     silent.in_sync_at = silent.open_at + 5
 
 
+@pytest.mark.story
 @HOW_FAR
 def test_a_broker_that_falls_silent_stops_the_next_eviction(world: MigrationWorld, whole: bool) -> None:
     second_batch_with_a_silent_broker(world)
@@ -358,22 +387,30 @@ def test_a_broker_that_falls_silent_stops_the_next_eviction(world: MigrationWorl
     quiet_for(world, 120)
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
+    if not whole:
+        assert_told("silent-broker", "A broker falls silent in the moment in which another one is to move.", world.story)
 
 
+@pytest.mark.story
 @pytest.mark.parametrize("step", ["MoveBrokers", pytest.param("EnableMigration", marks=pytest.mark.long)])
 @HOW_FAR
 def test_a_pause_holds_and_goes_on(world: MigrationWorld, step: str, whole: bool) -> None:
     until_step(world, step, 1)
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Paused"))
+    world.story.clear()
+    world.want("Paused")
     assert world.live(lambda: waits_for(world, "Paused"))
     quiet_for(world, 120)
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Running"))
+    world.want("Running")
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
+    if step == "MoveBrokers" and not whole:
+        assert_told("paused", "A person pauses the migration between two batches, and lets it go on.", world.story)
 
 
+@pytest.mark.story
 def test_finalize_waits_for_backups_of_the_soak_and_an_approval_of_this_very_plan(world: MigrationWorld) -> None:
     def edit(**spec: Any) -> None:
+        world.say(f"a person sets {', '.join(f'{name} to {json.dumps(value)}' for name, value in spec.items())}")
         world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(spec))
 
     def stands(reason: str) -> None:
@@ -387,6 +424,7 @@ def test_finalize_waits_for_backups_of_the_soak_and_an_approval_of_this_very_pla
 
     edit(backups={"takenTime": at(world.timeline.now()), "location": "from before the migration"})
     assert world.live(lambda: world.step == "Finalize")
+    world.story.clear()
     given = {"name": "Finalize", "planHash": "0123456789abcdef", "approver": "mallory"}
     edit(approvals=[given])
     stands("ApprovalVoid")
@@ -403,6 +441,8 @@ def test_finalize_waits_for_backups_of_the_soak_and_an_approval_of_this_very_pla
     (begun,) = [item["message"] for item in world.status["history"] if item["message"].startswith("Finalize begins")]
     assert "; approved by alice; backups of" in begun
     assert begun.endswith("at a shelf")
+    assert_told("finalize", "The point of no return waits for an approval of this very plan, and for backups of the soak.",
+                world.story)
 
 
 # --- the judge bites --------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from fakes.kafka_world import STOPPED
 from invariants.any_migration import differences
 from simulation.migration_world import HOW_FAR, EndState, MigrationWorld
 from switchover.core.kraft.plan import PLAN
+from tales import assert_told
 
 STEPS = [step.name for step in PLAN.steps]
 BEFORE_THE_END = STEPS[: STEPS.index("Finalize")]
@@ -123,23 +124,36 @@ def test_back_from_each_step_and_forward_again(world: MigrationWorld, step: str)
     back_and_to_the_end(world)
 
 
+@pytest.mark.story
 @pytest.mark.parametrize(("step", "batch"), [
     pytest.param(step, batch, marks=() if (step, batch) in ORDINARY else LONG) for step, batch in BATCHES])
 def test_back_from_the_middle_of_each_batch_and_forward_again(world: MigrationWorld, step: str, batch: int) -> None:
     to_batch(world, step, batch)
-    back_and_to_the_end(world)
+    assert world.roll_back()
+    if (step, batch) in ORDINARY:
+        assert_told("back-from-copy-metadata",
+                    "In the middle of the claim the operator is killed, and a person wants everything back.", world.story)
+    assert_as_before(world)
+    assert world.try_again()
+    assert_as_never_turned(world)
 
 
+@pytest.mark.story
 @HOW_FAR
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=LONG) for n in range(2, 9))])
 def test_metadata_changed_in_dual_write_survives(monkeypatch: pytest.MonkeyPatch, seed: int, whole: bool) -> None:
     world = MigrationWorld(monkeypatch, seed, lag=5.0)
     to_batch(world, "MoveBrokers", 2)
+    world.story.clear()
+    world.say("people make a topic and change settings, an ACL and a password")
     assert world.kafka.create_topic("made-in-dual-write", {0: (1, 2, 3)})
     assert world.kafka.change("config orders", "retention.ms=3600000")
     assert world.kafka.change("acl orders", None)
     assert world.kafka.change("scram bob", "his salt and keys")
     assert world.roll_back()
+    if seed == 1:
+        assert_told("back-from-move-brokers", "Back from dual write, with one broker on KRaft and another one on its way.",
+                    world.story)
     assert_as_before(world)
     assert "topic made-in-dual-write" in world.kafka.tree.metadata
     if whole:
@@ -147,8 +161,10 @@ def test_metadata_changed_in_dual_write_survives(monkeypatch: pytest.MonkeyPatch
         assert_as_never_turned(world)
 
 
+@pytest.mark.story
 def test_finalize_is_never_turned(world: MigrationWorld) -> None:
     to_step(world, "Finalize")
+    world.story.clear()
     world.want("RolledBack")
     begun = world.timeline.now()
     assert world.live(lambda: "PointOfNoReturn" in reasons(world) and world.timeline.now() > begun + 120)
@@ -157,6 +173,8 @@ def test_finalize_is_never_turned(world: MigrationWorld) -> None:
     world.want("Running")
     assert world.run_to_the_end()
     assert_as_never_turned(world)
+    assert_told("too-late-to-turn", "A rollback is wanted after the point of no return, and the wish is taken back.",
+                world.story)
 
 
 def test_before_its_approval_finalize_can_be_turned_and_an_old_approval_does_not_count(world: MigrationWorld) -> None:

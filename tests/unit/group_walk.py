@@ -4,9 +4,9 @@ Everything a pass knows comes from the object's status, the world, and a memory 
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import jsonpatch
 
@@ -24,9 +24,11 @@ from switchover.core.pace import Spent
 from switchover.core.plan import Decision, decide
 from switchover.core.policy import Policy
 from switchover.core.position import Position
+from switchover.core.story import Page, next_page
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
+from tales import Tale
 from unit.group_pictures import UID, assessment, audited, broker, spec_of, tried
 from unit.group_world import World
 
@@ -47,8 +49,9 @@ class Walk:
         self.migration = ConsumerGroupMigration.model_validate(
             {"metadata": {"name": "to-consumer", "uid": UID}, "spec": spec_of(*spec["workloads"], **{
                 key: value for key, value in spec.items() if key != "workloads"})})
-        self.forget()
         self.steps = ["Preflight"]
+        self.story: Tale | None = None              # what it has told since `tells`
+        self.forget()
         self.total = {name: each.spec["replicas"] for name, each in world.workloads.items()}
         self.fewest = world.members()
 
@@ -56,12 +59,27 @@ class Walk:
 
     def forget(self) -> None:
         """The operator is another one: it knows what is in status."""
+        self.page = Page()
         self.streaks: dict[str, Streak] = {}
         self.samples: deque[GroupSample] = deque()
         self.watch: Watch | None = None
 
+    def tells(self) -> Self:
+        """From now on it tells its story."""
+        self.story = []
+        return self
+
+    def say(self, what: str) -> None:
+        """Tell in the story what nobody logs."""
+        self._tell([f"* {what}"])
+
+    def _tell(self, lines: Iterable[str]) -> None:
+        if self.story is not None:
+            self.story += [(self.world.now, line) for line in lines]
+
     def wants(self, **changes: Any) -> None:
         """The user changes the spec."""
+        self.say(f"a person sets {', '.join(f'{name} to {value}' for name, value in changes.items())}")
         self.wanted = self.wanted | changes
         self.migration = self.migration.evolve(spec=spec_of(*self.wanted["workloads"], **{
             key: value for key, value in self.wanted.items() if key != "workloads"}))
@@ -78,6 +96,10 @@ class Walk:
         before = picture.position
         self.migration = KIND.fold(self.migration, picture, decision, Spent(), KIND.remaining(picture, decision),
                                    dict(KIND.observed_modes(picture)))
+        if self.story is not None:
+            self.page, lines = next_page(self.page, before, KIND.digest(picture), decision)
+            acts = [f"act: {effect}" for effect in decision.effects]
+            self._tell([*lines, *([f"recorded: {decision.note}"] if decision.position != before else acts)])
         if decision.position != before:
             assert self.position == decision.position, "what is on record is not what was decided"
         else:

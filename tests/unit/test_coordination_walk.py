@@ -8,6 +8,7 @@ import pytest
 from switchover.coordination.mode import Mode
 from switchover.core.effects import RemoveGuards, SetMode
 from switchover.core.groups.plan import plan_of
+from tales import assert_told
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld
 from unit.group_walk import BACKWARD, FORWARD
@@ -103,13 +104,17 @@ def test_an_operator_that_is_killed_again_and_again_comes_there(to):
     check(walked.until(killed, passes=2000), ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
 
 
+@pytest.mark.story
 def test_a_group_that_is_migration_enabled_already_is_only_toggled_there_and_back():
-    walked = walk(first="enabled").until()
-    assert walked.steps == ["Preflight", "Baseline", "Toggle", "Settle", "HandOver"]
+    walked = walk(first="enabled").tells().until()
     check(walked, "enabled", Mode.KAFKA)
     assert not [each for each in walked.world.done if "replicas" in str(each)]
     world = walked.paper
-    check(CoordinationWalk(world, "ZooKeeper").until(), "enabled", Mode.ZOOKEEPER)
+    back = CoordinationWalk(world, "ZooKeeper").tells()
+    back.say("another ConsumerGroupMigration takes it back")
+    check(back.until(), "enabled", Mode.ZOOKEEPER)
+    assert_told("toggled", "A group of migration-enabled consumers is toggled to Kafka, and by another migration back.",
+                [*walked.story, *back.story])
 
 
 def test_guards_are_removed_on_the_way_back_when_every_member_follows_zookeeper():
@@ -193,20 +198,23 @@ def test_the_toggle_waits_for_a_member_that_does_not_follow():
 # --- whoever comes too early, or too late -------------------------------------------------------------------------------
 
 
+@pytest.mark.story
 def test_an_old_consumer_that_arrives_takes_the_group_back_until_it_was_quiet_again():
-    walked = at(walk(), "Toggle")
+    walked = at(walk(), "Toggle").tells()
     walked.until(lambda: all(each.mode is Mode.KAFKA for each in walked.paper.of("enabled")))
+    walked.say("an old consumer arrives")
     name = walked.paper.arrives("old")
     passes(walked, 5)
     assert modes(walked) == [Mode.KAFKA, Mode.ZOOKEEPER]
-    assert "OldConsumerArrived" in walked.reasons
     assert walked.paper.fetching(walked.paper.coordinator.partitions[-1])
     assert any(name in str(owner.thread) for owner in walked.paper.owners.values()), "it has its share"
+    walked.say("it goes")
     walked.paper.goes(name)
     passes(walked, 2)
-    assert (modes(walked)[-1], "NotQuietYet" in walked.reasons) == (Mode.ZOOKEEPER, True)
+    assert modes(walked)[-1] == Mode.ZOOKEEPER
     check(walked.until(), "kafka", Mode.KAFKA)
     assert modes(walked) == [Mode.KAFKA, Mode.ZOOKEEPER, Mode.KAFKA]
+    assert_told("old-consumer-arrives", "An old consumer starts beside a group that Kafka coordinates.", walked.story)
 
 
 def test_an_old_consumer_beside_kafka_consumers_stops_the_rollout_and_not_the_mode():

@@ -15,7 +15,9 @@ from switchover.core.groups.deployment import HOLD_SECONDS
 from switchover.core.groups.facts import GroupState, GroupType
 from switchover.core.groups.picture import Facts, Picture
 from switchover.core.groups.plan import plan_of
+from switchover.core.observed import Known, Unknown
 from switchover.core.plan import decide
+from tales import assert_told
 from unit.group_pictures import AUDIT, BOUNCES, BRIDGED, TO_CLASSIC, UID, member, pod, value, with_group, workload_of
 from unit.group_walk import FORWARD, KIND, Walk
 from unit.group_world import World
@@ -51,6 +53,8 @@ PLANS: dict[str, Callable[..., Walk]] = {
     "to classic, StatefulSet": lambda **more: walk(
         (S, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
 }
+TOLD = {"Deployment": "group-deployment", "StatefulSet bridged": "group-bridge", "offline, StatefulSet": "group-offline"}
+"""Plans whose stories are kept."""
 each_plan = pytest.mark.parametrize("plan", PLANS)
 
 
@@ -131,12 +135,15 @@ def test_by_a_patch_there_and_back(kind):
 # --- there --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.story
 @each_plan
 def test_the_walk_goes_through_every_step_in_its_order(plan):
-    walk = PLANS[plan]().until()
+    walk = PLANS[plan]().tells().until()
     assert walk.steps == [step.name for step in plan_of(walk.migration.spec).steps]
     check_there(walk, plan)
     check_on_the_way(walk, plan)
+    if plan in TOLD:
+        assert_told(TOLD[plan], f"A consumer group is carried over, {plan}.", walk.story)
 
 
 @pytest.mark.parametrize("plan", ["Deployment", "offline, StatefulSet"])
@@ -283,14 +290,20 @@ def test_whoever_turns_round_on_the_way_back_still_comes_there(plan):
             raise AssertionError(f"back from {moment}, and forward from {turned}: {error}") from error
 
 
+FAULTS = {"silent": ("group-refused-canary", "The canary's new client does not join: the group goes back by itself."),
+          "slow": ("group-stalled", "The canary's new client joins and commits nothing: the group goes back by itself.")}
+"""Faults whose stories are kept, with what they are about."""
+
+
 # --- clients that fail --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.story
 @each_plan
 @pytest.mark.parametrize(("fault", "reason"), [("silent", "NotAMember"), ("crashing", "NewPodRestarts"),
                                                ("slow", "PartitionStalled")])
 def test_a_new_client_that_fails_turns_the_migration_back_by_itself(plan, fault, reason):
-    walk = PLANS[plan]()
+    walk = PLANS[plan]().tells()
     walk.wants(onFailure="RollBack")
     getattr(walk.world, fault).add(new(plan))
     for _ in range(300):
@@ -299,6 +312,9 @@ def test_a_new_client_that_fails_turns_the_migration_back_by_itself(plan, fault,
             break
     assert walk.position.failure == reason
     check_back(walk, plan)
+    if plan == "Deployment" and fault in FAULTS:
+        name, about = FAULTS[fault]
+        assert_told(name, about, walk.story)
     assert walk.fewest >= sum(walk.total.values()) - spared(plan), "the canaries that fail cost a member that works"
     assert not [effect for effect in walk.world.done if isinstance(effect, Evict)]
 
@@ -321,20 +337,53 @@ def test_a_new_client_that_fails_is_told_and_nothing_follows_where_a_person_is_t
     check_back(walk, plan)
 
 
+@pytest.mark.story
 @pytest.mark.parametrize(("step", "name", "by"), [
     ("Canary", "orders", 3), ("Canary", "orders", -1), ("Rollout", "orders", 3), ("Rollout", "orders", -3)])
 def test_whoever_scales_in_the_middle_is_told_and_nothing_moves_until_it_is_put_right(step, name, by):
     walk = PLANS["Deployment"]()
     walk.until(lambda: walk.position.step == step and walk.position.batch is not None and walk.position.batch.proven)
+    walk.tells().say(f"somebody scales {name} by {by}")
     scaled, moved = walk.world.workloads[name], len(walk.world.done)
     scaled.spec["replicas"] += by
     for _ in range(15):
         decision = walk.step()
     assert (len(walk.world.done), walk.migration.status.phase) == (moved, "Stalled")
     while (told := decision.judged["WorkloadsAreOurs"].verdict).reason == "ReplicasChanged":
+        walk.say(f"a person scales {told.subject} back to {told.threshold}")
         walk.world.workloads[told.subject].spec["replicas"] = int(told.threshold)
         decision = walk.step()
     check_there(walk.until(), "Deployment")
+    if (step, by) == ("Rollout", 3):
+        assert_told("group-scaled", "Somebody scales the Deployment in the middle of a batch.", walk.story)
+
+
+def moved(picture: Picture) -> Picture:
+    """The same group at the coordinator on broker 2."""
+    facts = picture.facts
+    return replace(with_group(coordinator=2)(picture), facts=replace(
+        with_group(coordinator=2)(picture).facts, brokers={**facts.brokers, 2: facts.brokers[1]},
+        coordinators=Known(frozenset({2}), picture.now), coordinated=Known({2: 4}, picture.now)))
+
+
+@pytest.mark.story
+def test_a_coordinator_that_moves_costs_time_and_nothing_else():
+    walk = PLANS["Deployment"]()
+    walk.until(lambda: walk.position.step == "Rollout" and walk.position.batch is not None)
+    walk.tells().say("the group's coordinator moves from broker 1 to broker 2")
+    done = len(walk.world.done)
+    for _ in range(4):
+        walk.step(lambda picture: replace(picture, facts=replace(
+            picture.facts, group=Unknown("broker 1 is not the coordinator of the group any more"))))
+    assert len(walk.world.done) == done
+    for _ in range(200):
+        if walk.ended():
+            break
+        assert walk.step(moved).stalled is None
+    check_there(walk, "Deployment")
+    check_on_the_way(walk, "Deployment")
+    assert_told("group-coordinator-moves", "The group's coordinator moves to another broker in the middle of a batch.",
+                walk.story)
 
 
 def with_member_of_a_pod_that_is_gone(picture: Picture) -> Picture:

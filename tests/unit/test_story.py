@@ -1,0 +1,141 @@
+"""What the story of a migration says, and what it never does."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from switchover.cli import talking
+from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
+from switchover.coordination.mode import Mode
+from switchover.core import effects
+from switchover.core.effects import Effect
+from switchover.core.gate import Judgement, Streak, Verdict, passed, unknown, wait
+from switchover.core.kraft.facts import Address
+from switchover.core.plan import Decision
+from switchover.core.position import Position
+from switchover.core.story import LONGEST, MOST, Page, laid_out, next_page
+from switchover.partition import TopicPartition
+from switchover.reasons.brokers import NODE_UNKNOWN
+from tales import STORIES
+from unit.group_pictures import workload_of
+from unit.group_walk import Walk
+from unit.group_world import World
+
+AT = Position(step="Move", entered=1.0, opened=1.0)
+
+
+def judged(gate: str, verdict: Verdict, *, is_open: bool = False, held: tuple[str, str] = ("", "")) -> Judgement:
+    return Judgement(gate, verdict, Streak(verdict.outcome, 1.0, 1), open=is_open, overdue=False, held=held)
+
+
+def decision(*items: Judgement, stalled: Judgement | None = None) -> Decision:
+    return Decision(AT, (), {item.gate: item for item in items}, {}, "", stalled)
+
+
+def told(before: Page, *items: Judgement, seen: dict[str, str] | None = None,
+         stalled: Judgement | None = None) -> tuple[Page, tuple[str, ...]]:
+    return next_page(before, AT, seen or {}, decision(*items, stalled=stalled))
+
+
+SILENT = judged("Quiet", unknown(NODE_UNKNOWN, "broker 1 was not\nheard"))
+
+
+def test_a_pass_tells_what_is_new_and_nothing_twice():
+    healthy, counting = judged("Healthy", passed(), is_open=True), judged("InSync", passed(), held=("1 s", "9 s"))
+    page, lines = told(Page(), healthy, counting, SILENT, seen={"n0": "in A"}, stalled=SILENT)
+    assert lines == ("step: Move, forward", "seen: n0 in A", "open: Healthy", "passing: InSync (9 s)",
+                     "unknown: Quiet: NodeUnknown, broker 1 was not heard", "stalled: Quiet")
+    same = judged("InSync", passed(), held=("2 s", "9 s"))
+    page, lines = told(page, healthy, same, SILENT, seen={"n0": "in A"}, stalled=SILENT)
+    assert lines == ()
+    _, lines = told(page, judged("InSync", passed(), is_open=True), seen={"n0": "in B"})
+    assert lines == ("seen: n0 in B", "open: InSync")
+
+
+def test_a_fact_that_was_not_asked_for_meanwhile_is_not_news():
+    page, _ = told(Page(), seen={"n0": "in A"})
+    page, _ = told(page)
+    assert told(page, seen={"n0": "in A"})[1] == ()
+
+
+def test_gates_that_found_the_same_are_told_together():
+    _, lines = told(Page(), SILENT, replace(SILENT, gate="Other"), judged("Third", wait(NODE_UNKNOWN, "else")))
+    assert lines[1:] == ("unknown: Quiet, Other: NodeUnknown, broker 1 was not heard", "waits: Third: NodeUnknown, else")
+
+
+def test_whatever_is_found_the_lines_of_a_pass_are_bounded():
+    many = [judged(f"Replace/{n}", wait(NODE_UNKNOWN, f"{n} " + "x" * 2 * LONGEST)) for n in range(3 * MOST)]
+    _, lines = told(Page(), *many)
+    assert len(lines) == MOST + 1
+    assert max(map(len, lines)) <= LONGEST + 2
+    assert lines[-1] == f"… and {2 * MOST + 1} lines more"
+
+
+def test_a_line_is_laid_out_below_its_time_and_its_step():
+    assert list(laid_out([("1:00", "step: A"), ("1:00", "open: " + "G " * 80), ("1:01", "step: B")])) == [
+        "1:00  step: A", "      open: " + ("G " * 54).rstrip(), "          " + ("G " * 26).rstrip(), "", "1:01  step: B"]
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------------
+
+CANARY = "canary-5f2c9e"
+NODE = TopicPartition("orders", 0)
+EVERY_EFFECT: tuple[Effect, ...] = (
+    effects.Apply({"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}}),
+    effects.Create({"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}}),
+    effects.WriteNodeFiles("s", {"kafka-0": f"sasl.jaas.config={CANARY}"}, {"label": CANARY}),
+    effects.Patch("apps/v1", "Deployment", "d", ({"op": "replace", "path": "/env", "value": CANARY},), "changed"),
+    effects.Evict("p", "u"), effects.DeletePod("p", "u"), effects.Delete("v1", "Secret", "s"), effects.RaiseEpoch(2, 1),
+    effects.RaiseVersions({("orders", 0): 1}, 1), effects.DeleteZNode("/migration", 1, 1),
+    effects.SetQuota(Address("kafka", 9092), (("user", "bob"),), "producer_byte_rate", 1.0),
+    effects.SetMode("orders", Mode.KAFKA, 1), effects.RemoveGuards("orders", frozenset({NODE})))
+
+
+@pytest.mark.parametrize("effect", EVERY_EFFECT, ids=lambda effect: type(effect).__name__)
+def test_an_effect_tells_nothing_of_what_it_writes(effect):
+    assert CANARY not in f"act: {effect}"
+
+
+def test_no_effect_is_left_out_of_them():
+    assert {type(each) for each in EVERY_EFFECT} == set(Effect.__args__)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_the_story_of_a_group_tells_nothing_of_its_pods_templates(kind):
+    world = World((kind, "orders", 2))
+    secret = {"name": "PASSWORD", "value": CANARY}
+    world.workloads["orders"].spec["template"]["spec"]["containers"][0].setdefault("env", []).append(secret)
+    walk = Walk(world, {"workloads": (workload_of(kind, "orders"),), "soakSeconds": 6}).tells()
+    walk.until()
+    assert CANARY in json.dumps(world.workloads["orders"].spec), "it was there all the time"
+    assert walk.story
+    assert not [line for _, line in walk.story if CANARY in line]
+
+
+# --- where it is kept ---------------------------------------------------------------------------------------------------
+
+
+def test_of_a_log_the_story_of_the_very_object_is_shown():
+    def line(message: str, story: str, namespace: str = "shop") -> str:
+        entry = {"timestamp": "2026-11-27T10:00:01.5+00:00", "message": message, "migration": "kafka"}
+        return json.dumps({**entry, "namespace": namespace, **({"story": story} if story else {})})
+
+    log = [line("step: Preflight", "kmig/kafka"), line("of the group of that name", "cgmig/kafka"), line("no story", ""),
+           line("elsewhere", "kmig/kafka", "bank"), "[2026] switchover [INFO] act: a", "[]", '{"broken', "7",
+           line("act: evict pod kafka-0", "kmig/kafka")]
+    metadata = {"metadata": {"name": "kafka", "namespace": "shop"}}
+    time = "2026-11-27T10:00:01Z"
+    assert list(talking.story_of(log, Found(KAFKA_MIGRATION, metadata))) == [
+        (time, "step: Preflight"), (time, "act: evict pod kafka-0")]
+    assert [line for _, line in talking.story_of(log, Found(CONSUMER_GROUP_MIGRATION, metadata))] == [
+        "of the group of that name"]
+
+
+def test_every_story_is_told_by_a_test():
+    layers = (STORIES.parent / layer for layer in ("unit", "simulation"))
+    tests = "".join(file.read_text() for layer in layers for file in layer.glob("test_*.py"))
+    files = sorted(STORIES.glob("*.txt"))
+    assert len(files) >= 20
+    assert [file.name for file in files if not re.search(rf'"{re.escape(file.stem)}"', tests)] == []
