@@ -18,6 +18,8 @@ LOOKING_SECONDS = 300.0
 storage classes, dry runs of what has not changed."""
 LARGEST_TREE_SECONDS = 300.0
 """How long the reading of a whole tree of ZooKeeper's may take."""
+PATIENCE_SECONDS = 1.0
+"""How long a new answer is waited for by who is content with the last one."""
 DEFECTS: set[str] = set()
 """Where an answer met an error that nobody expected; each place is logged once."""
 
@@ -66,20 +68,25 @@ class Answers:
         self._asking: dict[Hashable, tuple[object, asyncio.Task[Known[Any]]]] = {}
 
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float, made_of: object = None, *,
-                  within: float | None = None) -> Known[T]:
+                  within: float | None = None, at_most: float = 0.0) -> Known[T]:
         """The answer that was asked for less than `seconds` ago, or a new one, which may take `within` seconds.
 
+        Where a new one is slow, the last one while it is no older than `at_most`: that holds nobody up who has an older one.
         Raises what asking raises, TimeoutError, and Unreachable where whoever had asked gave up.
         """
-        kept = self._answers.get(key)
-        if kept is not None and kept[0] == made_of and self._now() - kept[1].at < seconds:
-            return kept[1]
+        found, last = self._answers.get(key, (None, None))
+        kept = last if found == made_of else None
+        if kept is not None and self._now() - kept.at < seconds:
+            return kept
         asked_of, task = self._asking.get(key, (None, None))
         if task is None or task.done() or asked_of != made_of:
             task = asyncio.create_task(self._ask(key, ask, made_of, within))
             task.add_done_callback(_seen)
             self._asking[key] = made_of, task
-        await asyncio.wait({task})
+        spared = kept if kept is not None and self._now() - kept.at < at_most else None
+        done, _ = await asyncio.wait({task}, timeout=None if spared is None else PATIENCE_SECONDS)
+        if not done and spared is not None:
+            return spared
         if task.cancelled():                         # Kopf ends every task of a watch that ends
             raise Unreachable("the question was given up by whoever had asked it")
         return task.result()

@@ -27,7 +27,6 @@ from switchover.adapters.wire_connection import connected
 from switchover.adapters.wire_coordinator import Coordinator
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_security import security
-from switchover.adapters.wire_versions import api_versions
 from switchover.ask import known
 from switchover.core.gate import Verdict
 from switchover.core.groups.facts import GroupState, MemberProtocol
@@ -83,7 +82,7 @@ async def stable(server: Address, groups: int) -> None:
     """Once so many groups are Stable and no other has members."""
     async def states() -> list[str]:
         async with connected(server, security({}), 30) as connection:
-            coordinator = Coordinator(server, connection, await api_versions(server, connection))
+            coordinator = await Coordinator.at(server, connection)
             return [group.group_state for group in (await coordinator.listed()).values()]
 
     await eventually(states, lambda seen: [state for state in seen if state != GroupState.EMPTY]

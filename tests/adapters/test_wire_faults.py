@@ -14,7 +14,6 @@ import pytest
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.schema.api_versions import v0 as api_versions_v0
-from kio.schema.describe_quorum.v1 import response as quorum_v1
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v13 import FetchRequest, FetchResponse
 from kio.schema.fetch.v13 import response as fetch_v13
@@ -23,13 +22,13 @@ from kio.schema.fetch_snapshot.v0 import response as snapshot_v0
 from kio.schema.find_coordinator.v4 import response as find_coordinator_v4
 from kio.schema.metadata.v10 import response as metadata_v10
 from kio.schema.offset_fetch.v8 import response as offset_fetch_v8
-from kio.schema.request_header.v1.header import RequestHeader
 from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1 import SaslHandshakeResponse
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64, i64Timedelta
 
+from fakes.kafka_node import NODE, Node, quorum_answer
 from patience import stretched
 from switchover.adapters import memory, wire_bounds
 from switchover.adapters.clock import WallClock
@@ -48,56 +47,10 @@ from switchover.ports import Access, Refused, Unreachable
 
 API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 18, 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36
-NODE = 3000
 
 NO_OP = bytes.fromhex("01140000")
 PRE_MIGRATION, MIGRATION = bytes.fromhex("0115000200"), bytes.fromhex("0115000100")
 CONTROL = 0x20
-
-
-class Node:
-    """Listens on loopback and answers each request with what `script` makes of it: an entity, or bytes as they are."""
-
-    def __init__(self, script: Callable[[int, bytes], Any]) -> None:
-        self._script = script
-        self.address = Address("", 0)
-
-    async def __aenter__(self) -> "Node":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.address = Address(*self._server.sockets[0].getsockname())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            while True:
-                message = await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
-                header, size = entity_reader(RequestHeader)(message, 0)
-                answer = self._script(header.request_api_key, message[size:])
-                if answer is None:
-                    continue
-                writer.write(answer if isinstance(answer, bytes) else framed(answer, header.correlation_id))
-        writer.close()
-
-
-def framed(answer: Any, correlation_id: int) -> bytes:
-    with io.BytesIO() as out:
-        header = answer.__header_schema__
-        entity_writer(header)(out, header(correlation_id=i32(correlation_id)))
-        entity_writer(type(answer))(out, answer)
-        data = out.getvalue()
-    return len(data).to_bytes(4) + data
-
-
-def quorum_answer(*, epoch: int = 1, error: ErrorCode = ErrorCode.none, leader: int = NODE) -> Any:
-    return quorum_v1.DescribeQuorumResponse(error_code=ErrorCode.none, topics=(quorum_v1.TopicData(
-        topic_name=TopicName("__cluster_metadata"), partitions=(quorum_v1.PartitionData(
-            partition_index=i32(0), error_code=error, leader_id=BrokerId(leader), leader_epoch=i32(epoch),
-            high_watermark=i64(1), current_voters=(), observers=(),
-        ),),
-    ),))
 
 
 def batch(offset: int, *values: bytes, epoch: int = 1, attributes: int = 0, at: int = 0) -> bytes:

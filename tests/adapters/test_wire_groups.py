@@ -37,7 +37,6 @@ from switchover.adapters.wire_connection import connected
 from switchover.adapters.wire_coordinator import Coordinator, answered
 from switchover.adapters.wire_groups import WireGroups
 from switchover.adapters.wire_security import security
-from switchover.adapters.wire_versions import api_versions
 from switchover.core.groups.facts import (
     LEFT,
     UNTOLD,
@@ -165,7 +164,7 @@ async def test_two_brokers_each_with_its_own(tmp_path: Path) -> None:
         for number, name in names.items():
             await classic_member(addresses[number], name, subscription("two"), assignment("two", *range(PARTITIONS)))
         async with connected(addresses[1], security({}), 5) as connection:
-            wrong = Coordinator(addresses[1], connection, await api_versions(addresses[1], connection))
+            wrong = await Coordinator.at(addresses[1], connection)
             with pytest.raises(Unreachable, match=f"{addresses[1]}: does not coordinate group {names[2]} any more"):
                 described_group(addresses[1], names[2], (await wrong.descriptions([names[2]]))[names[2]], 1)
         assert await groups.coordinated() == {1: 1, 2: 1}

@@ -14,6 +14,7 @@ from adapters.group_members import assignment, classic_member, create_topic, joi
 from patience import stretched
 from switchover.adapters import wire_memberships
 from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_coordinator import Coordinators
 from switchover.adapters.wire_memberships import WireMemberships
 from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
@@ -99,8 +100,8 @@ async def test_groups_of_every_type_and_what_is_none(newest_kafka: KRaftNode) ->
 async def test_a_broker_that_does_not_answer_spoils_its_own_groups(
     newest_kafka: KRaftNode, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def coordinators(*_: object) -> tuple[dict[Address, list[str]], dict[str, object]]:
-        return {Address("127.0.0.1", 1): ["there"], newest_kafka.address: ["here"]}, {}
+    async def coordinators(*_: object) -> Coordinators:
+        return Coordinators({Address("127.0.0.1", 1): ["there"], newest_kafka.address: ["here"]})
 
     monkeypatch.setattr(wire_memberships, "find_coordinators", coordinators)
     found = await WireMemberships(Access(str(newest_kafka.address))).memberships(["here", "there", "forgotten"])

@@ -29,7 +29,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.servers import loopback
 from adapters.test_kafka import committed, created, filled
-from adapters.test_wire_faults import Node
+from fakes.kafka_node import Node
 from patience import Patience, stretched
 from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_connection import Connection

@@ -14,8 +14,8 @@ from kio.static.primitive import i32, i64
 from adapters.clusters import node
 from adapters.eventually import eventually
 from adapters.test_kafka import committed, created, filled
-from adapters.test_wire_faults import Node
 from adapters.test_wire_offsets import NO_WAIT, Watched, delete_records
+from fakes.kafka_node import Node
 from patience import Patience, stretched
 from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_connection import connected

@@ -9,8 +9,9 @@ import pytest
 
 from simulation.virtual_time import VirtualLoop
 from switchover.adapters.api_server import ApiServer
+from switchover.adapters.shared_groups import SharedGroups
 from switchover.adapters.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
-from switchover.ask import Answers
+from switchover.ask import PATIENCE_SECONDS, Answers
 from switchover.cli.connections import Clusters
 from switchover.core.observed import Known, Unknown
 from switchover.ports import Access, Groups, Refused, Unreachable
@@ -25,14 +26,14 @@ def in_virtual_time(coroutine):
 
 
 class Asked:
-    """Answers after a second, with how often it was asked; `error` instead, while there is one."""
+    """Answers after so many seconds, with how often it was asked; `error` instead, while there is one."""
 
     def __init__(self):
-        self.times, self.error = 0, None
+        self.times, self.error, self.seconds = 0, None, 1
 
     async def __call__(self):
         self.times += 1
-        await asyncio.sleep(1)
+        await asyncio.sleep(self.seconds)
         if self.error is not None:
             raise self.error
         return self.times
@@ -59,6 +60,25 @@ def test_an_error_is_told_to_all_and_not_kept():
         assert asked.times == 1
         asked.error = None
         assert (await shared.get("k", asked, 10)).value == 2
+    in_virtual_time(run())
+
+
+def test_a_slow_answer_is_not_waited_for_by_who_has_an_older_one_until_that_is_too_old():
+    async def run():
+        loop, asked, shared = asyncio.get_running_loop(), Asked(), Answers()
+        assert (await shared.get("k", asked, 10, at_most=60)).value == 1
+        asked.seconds = 100
+        for age in (12, 30, 58):
+            await asyncio.sleep(age - loop.time())
+            began = loop.time()
+            assert await asyncio.gather(*(shared.get("k", asked, 10, at_most=60) for _ in range(20))) == [Known(1, 0.0)] * 20
+            assert loop.time() - began == pytest.approx(PATIENCE_SECONDS)
+        assert asked.times == 2, "there is one question all the time"
+        await asyncio.sleep(3)
+        asked.error = Unreachable("no answer")
+        with pytest.raises(Unreachable):
+            await shared.get("k", asked, 10, at_most=60)
+        assert loop.time() == pytest.approx(112), "it was waited for then"
     in_virtual_time(run())
 
 
@@ -145,14 +165,14 @@ class Cluster:
 
 def test_migrations_of_one_cluster_and_one_user_share_it_and_no_other_does():
     async def run():
-        clusters = Clusters(lambda access: cast(Groups, Cluster(access)))
-        one, two = (clusters.groups(Access("kafka:9092", {"user": "a"})) for _ in range(2))
+        clusters = Clusters(lambda access: SharedGroups(cast(Groups, Cluster(access))))
+        one, two = (clusters.of(Access("kafka:9092", {"user": "a"})) for _ in range(2))
         assert one is two
-        assert clusters.groups(Access("kafka:9092", {"user": "b"})) is not one
+        assert clusters.of(Access("kafka:9092", {"user": "b"})) is not one
         assert [await each.coordinated() for each in (one, two)] == [{1: 1}] * 2
         await asyncio.sleep(60)
         assert await two.coordinated() == {1: 2}
         del one, two
         gc.collect()
-        assert await clusters.groups(Access("kafka:9092", {"user": "a"})).coordinated() == {1: 1}, "nobody held it"
+        assert await clusters.of(Access("kafka:9092", {"user": "a"})).coordinated() == {1: 1}, "nobody held it"
     in_virtual_time(run())

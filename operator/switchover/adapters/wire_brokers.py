@@ -1,4 +1,4 @@
-"""The brokers of one Kafka cluster, asked one after the other or all at once, each on a connection for the question."""
+"""The brokers of one Kafka cluster, asked one after the other or all at once."""
 
 import asyncio
 import time
@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
-from switchover.adapters import wire_connection
 from switchover.adapters.wire_connection import Connection
+from switchover.adapters.wire_kept import KeptConnections
 from switchover.adapters.wire_security import security
 from switchover.core.kraft.facts import Address
 from switchover.ports import Access, Refused, Unreachable
@@ -19,17 +19,21 @@ T = TypeVar("T")
 
 
 class Brokers:
-    """`access.servers` is `bootstrap.servers`. A round of questions may take `seconds`. Raises Refused for an access that
-    cannot be used."""
+    """`access.servers` is `bootstrap.servers`. A round of questions may take `seconds`. Connections are used
+    again until they are `keep` seconds old. Raises Refused for an access that cannot be used."""
 
-    def __init__(self, access: Access, seconds: float) -> None:
+    def __init__(self, access: Access, seconds: float, keep: float = 0.0) -> None:
         self.seconds = seconds
         self._servers = list(access.addresses)
-        self._security = security(access.properties, access.allowed)
+        self._connections = KeptConnections(security(access.properties, access.allowed), keep)
 
     def connected(self, broker: Address, seconds: float | None = None) -> AbstractAsyncContextManager[Connection]:
         """A connection to one of them, good for `seconds`, those of a round unless told."""
-        return wire_connection.connected(broker, self._security, seconds or self.seconds)
+        return self._connections.connected(broker, seconds or self.seconds)
+
+    def close(self) -> None:
+        """Close what is kept open."""
+        self._connections.close()
 
     async def any(self, ask: Callable[[Address, Connection], Awaitable[T]]) -> T:
         """Ask the bootstrap servers in turn, beginning with the last one that answered. Raises Unreachable when none does,

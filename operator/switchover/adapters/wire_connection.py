@@ -5,7 +5,7 @@ import errno
 import io
 import itertools
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -45,20 +45,23 @@ async def connected(node: Address, security: Security, seconds: float) -> AsyncI
 
     Raises Unreachable and Refused, naming the node, whatever goes wrong on the way.
     """
+    async with talking(node, security, seconds):
+        connection = await Connection.open(node, security)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@asynccontextmanager
+async def talking(node: Address, security: Security, seconds: float) -> AsyncIterator[None]:
+    """Whatever goes wrong in the block on a connection to the node becomes Unreachable or Refused, naming it, at the latest
+    after `seconds`. Refused at once where our credentials must not go there."""
     if why_not := security.allowed.why_not([node]):
         raise Refused(why_not)
     try:
         async with asyncio.timeout(seconds):
-            reader, writer = await asyncio.open_connection(
-                node.host, node.port, ssl=security.tls, server_hostname=node.host if security.tls else None,
-            )
-            try:
-                connection = Connection(node, reader, writer)
-                if security.sasl is not None:
-                    await connection.authenticate(security.sasl)
-                yield connection
-            finally:
-                writer.close()
+            yield
     except TimeoutError as error:
         raise Unreachable(f"{node}: no complete answer within {seconds:g} s") from error
     except ssl.SSLCertVerificationError as error:
@@ -93,13 +96,40 @@ def succeeded(node: Address, code: ErrorCode, what: str, right: str, resource: s
 
 
 class Connection:
-    """Asks one question after the other. Errors are those that `connected` translates."""
+    """Asks one question after the other. Errors are those that `talking` translates."""
 
     def __init__(self, node: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._node = node
         self._reader = reader
         self._writer = writer
         self._ids = itertools.count()
+        self.opened_at = asyncio.get_running_loop().time()
+        self._ends_at = float("inf")               # when the node lets go of a login, by the event loop's clock
+        self.api_keys: Mapping[int, int] | None = None       # once the node has told them (wire_versions.py)
+
+    @classmethod
+    async def open(cls, node: Address, security: Security) -> "Connection":
+        """Connect and log in."""
+        reader, writer = await asyncio.open_connection(
+            node.host, node.port, ssl=security.tls, server_hostname=node.host if security.tls else None,
+        )
+        connection = cls(node, reader, writer)
+        try:
+            if security.sasl is not None:
+                await connection.authenticate(security.sasl)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def is_good_for(self, seconds: float) -> bool:
+        """Whether neither side has closed it, and the login holds for so long."""
+        closed = self._reader.at_eof() or self._reader.exception() is not None or self._writer.is_closing()
+        return not closed and asyncio.get_running_loop().time() + seconds < self._ends_at
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._writer.close()
 
     async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
         """Send a request and read its answer, of the same version."""
@@ -180,4 +210,6 @@ class Connection:
         answer = await self.ask(SaslAuthenticateRequest(auth_bytes=token.encode()), SaslAuthenticateResponse)
         if answer.error_code is not ErrorCode.none:
             raise Refused(f"{self._node}: refused user {credentials.username}: {answer.error_code.name.upper()}")
+        if lifetime := answer.session_lifetime.total_seconds():         # connections.max.reauth.ms (KIP-368)
+            self._ends_at = asyncio.get_running_loop().time() + lifetime
         return answer.auth_bytes.decode(errors="replace")

@@ -2,7 +2,8 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from kio.schema.consumer_group_describe import v0 as describe_v0
@@ -28,10 +29,10 @@ from kio.static.primitive import i32, i32Timedelta
 from switchover.adapters.consumer_protocol import PROTOCOL_TYPE
 from switchover.adapters.wire_brokers import batches
 from switchover.adapters.wire_connection import Connection, succeeded
-from switchover.adapters.wire_versions import Versions
+from switchover.adapters.wire_versions import api_keys
 from switchover.core.groups.facts import GroupState
 from switchover.core.kraft.facts import Address
-from switchover.ports import Unreachable
+from switchover.ports import Refused, Unreachable
 
 KEYS = 100                  # groups in one FindCoordinator
 BATCH = 50                  # groups in one description: a large one answers with a megabyte
@@ -63,29 +64,53 @@ def answered(node: Address, code: ErrorCode, group: str, what: str, right: str =
     succeeded(node, code, what, right, f"group {group}")
 
 
-async def find_coordinators(
-    broker: Connection, groups: Sequence[str],
-) -> tuple[dict[Address, list[str]], dict[str, ErrorCode]]:
-    """FindCoordinator v4 (Kafka 3.0): the groups by their coordinators, and why others have none."""
-    coordinators: dict[Address, list[str]] = defaultdict(list)
-    failed: dict[str, ErrorCode] = {}
+def failure(node: Address, code: ErrorCode, group: str, what: str) -> Refused | Unreachable | None:
+    """What an error code about a group means, None where it is none."""
+    try:
+        answered(node, code, group, what)
+    except (Refused, Unreachable) as error:
+        return error
+    return None
+
+
+@dataclass(slots=True)
+class Coordinators:
+    """The groups by the brokers that coordinate them, the ids of these, and why other groups have none: in words, and the
+    code itself."""
+
+    groups: dict[Address, list[str]] = field(default_factory=lambda: defaultdict(list))
+    ids: dict[Address, int] = field(default_factory=dict)
+    failed: dict[str, Refused | Unreachable] = field(default_factory=dict)
+    codes: dict[str, ErrorCode] = field(default_factory=dict)
+
+
+async def find_coordinators(node: Address, broker: Connection, groups: Sequence[str]) -> Coordinators:
+    """FindCoordinator v4 (Kafka 3.0)."""
+    coordinators = Coordinators()
     for batch in batches(groups, KEYS):
         answer = await broker.ask(FindCoordinatorRequest(coordinator_keys=tuple(batch)), FindCoordinatorResponse)
         for found in answer.coordinators:
             if found.error_code is ErrorCode.none:
-                coordinators[Address(found.host, found.port)].append(found.key)
-            else:
-                failed[found.key] = found.error_code
-    return coordinators, failed
+                address = Address(found.host, found.port)
+                coordinators.groups[address].append(found.key)
+                coordinators.ids[address] = found.node_id
+            elif why := failure(node, found.error_code, found.key, f"find the coordinator of group {found.key}"):
+                coordinators.failed[found.key], coordinators.codes[found.key] = why, found.error_code
+    return coordinators
 
 
 class Coordinator:
     """Raises Refused and Unreachable, as `answered` says."""
 
-    def __init__(self, node: Address, connection: Connection, versions: Versions) -> None:
+    def __init__(self, node: Address, connection: Connection, keys: Mapping[int, int]) -> None:
         self.node = node
         self.connection = connection
-        self._keys = versions.api_keys
+        self._keys = keys
+
+    @classmethod
+    async def at(cls, node: Address, connection: Connection) -> "Coordinator":
+        """The one at the other end, which tells which requests it knows."""
+        return cls(node, connection, await api_keys(node, connection))
 
     async def descriptions(self, names: Sequence[str]) -> dict[str, Described]:
         """Of each group what it is, in batches; an answer may be an error. Dead is what is neither, or is not there."""

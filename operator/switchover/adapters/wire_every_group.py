@@ -9,10 +9,15 @@ from switchover.adapters.group_answers import described_group, group_type, other
 from switchover.adapters.wire_broker import cluster_operations
 from switchover.adapters.wire_brokers import Brokers
 from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_coordinator import Coordinator, Described, ListedGroup, answered, find_coordinators
+from switchover.adapters.wire_coordinator import (
+    Coordinator,
+    Coordinators,
+    Described,
+    ListedGroup,
+    find_coordinators,
+)
 from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_offsets import NOT_ANSWERED
-from switchover.adapters.wire_versions import api_versions
 from switchover.ask import known
 from switchover.core.groups.facts import Group, GroupState, GroupType
 from switchover.core.kraft.facts import Address
@@ -61,7 +66,7 @@ class EveryGroup:
         found, ids = SeenGroups(), await self._brokers.any(brokers)
 
         async def ask(node: Address, connection: Connection, _: Sequence[None]) -> None:
-            found.groups.update(await self._look(await _coordinator(node, connection), ids[node], None))
+            found.groups.update(await self._look(await Coordinator.at(node, connection), ids[node], None))
 
         await self._brokers.each(
             dict.fromkeys(ids, (None,)), ask, lambda _, error: found.silent.append(str(error)))
@@ -75,23 +80,18 @@ class EveryGroup:
             why = Unknown(str(error), refused=isinstance(error, Refused))
             found.groups.update({name: SeenGroup(name, why) for name in part})
 
-        async def coordinators(
-            node: Address, connection: Connection,
-        ) -> tuple[Mapping[Address, int], dict[Address, list[str]]]:
-            work, without = await find_coordinators(connection, sorted(set(names)))
-            for name, code in without.items():
-                try:
-                    answered(node, code, name, f"find the coordinator of group {name}")
-                except (Refused, Unreachable) as error:
-                    failed((name,), error)
-            return await _ids(node, connection), work
+        async def coordinators(node: Address, connection: Connection) -> Coordinators:
+            told = await find_coordinators(node, connection, sorted(set(names)))
+            for name, error in told.failed.items():
+                failed((name,), error)
+            return told
 
-        ids, work = await self._brokers.any(coordinators)
+        told = await self._brokers.any(coordinators)
 
         async def ask(node: Address, connection: Connection, part: Sequence[str]) -> None:
-            found.groups.update(await self._look(await _coordinator(node, connection), ids[node], part))
+            found.groups.update(await self._look(await Coordinator.at(node, connection), told.ids[node], part))
 
-        await self._brokers.each(work, ask, failed)
+        await self._brokers.each(told.groups, ask, failed)
         return found
 
     async def _look(self, coordinator: Coordinator, node_id: int, asked: Sequence[str] | None) -> dict[str, SeenGroup]:
@@ -109,10 +109,6 @@ class EveryGroup:
 
         return {name: _seen(name, await known(facts(name), self._brokers.seconds, self._clock), listed.get(name))
                 for name in names}
-
-
-async def _coordinator(node: Address, connection: Connection) -> Coordinator:
-    return Coordinator(node, connection, await api_versions(node, connection))
 
 
 async def _ids(node: Address, connection: Connection) -> Mapping[Address, int]:

@@ -6,15 +6,16 @@ the process when a coordinator moved (adapters/kafka.py).
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
-from kio.schema.find_coordinator.v3 import FindCoordinatorRequest, FindCoordinatorResponse
 from kio.schema.metadata.v10 import MetadataResponse
 
 from switchover.adapters.group_answers import changing, described_group, group_type, other_group
+from switchover.adapters.together import Question, Together
 from switchover.adapters.wire_broker import cluster_operations
 from switchover.adapters.wire_brokers import Brokers
 from switchover.adapters.wire_configs import broker_settings, topic_settings
@@ -23,7 +24,9 @@ from switchover.adapters.wire_coordinator import (
     CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
     Coordinator,
+    Coordinators,
     answered,
+    find_coordinators,
 )
 from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_versions import api_versions
@@ -41,20 +44,21 @@ T = TypeVar("T")
 
 
 class WireGroups:
-    """`ports.Groups` with a connection for each question, which may take `seconds`.
+    """`ports.Groups`. A question may take `seconds`; connections are used until they are `keep` seconds old.
 
-    `access.servers` is `bootstrap.servers`, asked one after the other, the last that answered first. Raises Refused at
-    once when the client properties cannot be used.
+    What many want to know of their groups at about the same time is asked together. `access.servers` is `bootstrap.servers`,
+    asked one after the other, the last that answered first. Raises Refused at once when the client properties cannot be
+    used.
     """
 
-    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
-        self._brokers = Brokers(access, seconds)
+    def __init__(self, access: Access, *, seconds: float = 5.0, keep: float = 0.0) -> None:
+        self._brokers = Brokers(access, seconds, keep)
+        self._described: Together[str, Group] = Together(self._describe_all)
+        self._answering: Together[str, frozenset[int]] = Together(self._ask_every_broker)
 
     async def describe(self, group: str) -> Group:
-        """ConsumerGroupDescribe, and DescribeGroups for what is not of that type."""
-        node_id, node = await self._coordinator_of(group)
-        async with self._asked(node) as coordinator:
-            return await _describe(coordinator, node_id, group)
+        """DescribeGroups, and ConsumerGroupDescribe for what is not of that type."""
+        return await self._described.get(group)
 
     async def cluster(self) -> Cluster:
         """Metadata of one broker."""
@@ -90,7 +94,9 @@ class WireGroups:
         node_id, node = await self._coordinator_of(group)
         async with self._asked(node) as coordinator:
             [shortest] = await broker_settings(node, coordinator.connection, node_id, [SHORTEST_SESSION])
-            described = await _describe(coordinator, node_id, group)
+            described = (await _described(coordinator, node_id, [group]))[group]
+            if isinstance(described, Exception):
+                raise described
             if described.state is not GroupState.STABLE or not described.members:
                 raise Unreachable(f"group {group} is {described.state} with {len(described.members)} members: they cannot "
                                   "be asked what they support now")
@@ -101,15 +107,7 @@ class WireGroups:
 
     async def coordinators(self, group: str) -> frozenset[int]:
         """The same questions as `describe`, to every broker: who does not coordinate it says NOT_COORDINATOR."""
-        async def answers(node_id: int, node: Address) -> bool:
-            try:
-                async with self._asked(node) as coordinator:
-                    await _describe(coordinator, node_id, group)
-            except Unreachable:
-                return False
-            return True
-
-        return frozenset(node_id for node_id, is_one in (await self._each(answers)).items() if is_one)
+        return await self._answering.get(group)
 
     async def coordinated(self) -> Mapping[int, int]:
         """ListGroups of every broker, and the members of those that are not Empty."""
@@ -160,20 +158,68 @@ class WireGroups:
         return await self._brokers.any(read)
 
     async def close(self) -> None:
-        """Nothing stays open between two questions."""
+        """Close what is kept open between two questions."""
+        self._brokers.close()
+
+    async def _describe_all(self, questions: Sequence[Question[str, Group]]) -> None:
+        found = await self._find([question.asked for question in questions])
+
+        def tell(told: Mapping[str, Group | Exception]) -> None:
+            for question in questions:
+                if question.asked in told:
+                    question.tell(told[question.asked])
+
+        async def describe(node: Address, connection: Connection, groups: Sequence[str]) -> None:
+            tell(await _described(await Coordinator.at(node, connection), found.ids[node], groups))
+
+        tell(found.failed)
+        await self._brokers.each(
+            found.groups, describe, lambda groups, error: tell(dict.fromkeys(groups, error)))
+
+    async def _ask_every_broker(self, questions: Sequence[Question[str, frozenset[int]]]) -> None:
+        groups = sorted({question.asked for question in questions})
+
+        async def ask(node_id: int, node: Address) -> Mapping[str, Group | Exception]:
+            try:
+                async with self._asked(node) as coordinator:
+                    return await _described(coordinator, node_id, groups)
+            except Unreachable as error:
+                return dict.fromkeys(groups, error)
+
+        told = await self._each(ask)
+        for question in questions:
+            answers = {node_id: found[question.asked] for node_id, found in told.items()}
+            wrong = [each for each in answers.values() if isinstance(each, Exception) and not isinstance(each, Unreachable)]
+            question.tell(wrong[0] if wrong else frozenset(
+                node_id for node_id, each in answers.items() if isinstance(each, Group)))
+
+    async def _find(self, groups: Iterable[str]) -> Coordinators:
+        """Their coordinators, by the first bootstrap server that knows one of any group, if one does."""
+        asked, told = sorted(set(groups)), Coordinators()
+
+        async def find(node: Address, connection: Connection) -> None:
+            nonlocal told
+            told = await find_coordinators(node, connection, asked)
+            if told.failed.keys() >= {*asked} and not any(isinstance(each, Refused) for each in told.failed.values()):
+                raise told.failed[asked[0]]
+
+        try:
+            await self._brokers.any(find)
+        except Unreachable:
+            if not told.failed:
+                raise
+        return told
 
     async def _coordinator_of(self, group: str) -> tuple[int, Address]:
-        async def find(node: Address, connection: Connection) -> tuple[int, Address]:
-            answer = await connection.ask(FindCoordinatorRequest(key=group), FindCoordinatorResponse)
-            answered(node, answer.error_code, group, f"find the coordinator of group {group}")
-            return answer.node_id, Address(answer.host, answer.port)
-
-        return await self._brokers.any(find)
+        found = await self._find([group])
+        for address, node_id in found.ids.items():
+            return node_id, address
+        raise found.failed.get(group) or Unreachable(f"group {group} was left out of the answer about its coordinator")
 
     @asynccontextmanager
     async def _asked(self, node: Address) -> AsyncIterator[Coordinator]:
         async with self._brokers.connected(node) as connection:
-            yield Coordinator(node, connection, await api_versions(node, connection))
+            yield await Coordinator.at(node, connection)
 
     async def _each(self, question: Callable[[int, Address], Awaitable[T]]) -> dict[int, T]:
         """What every broker answers, by its node id; all are asked at once."""
@@ -182,10 +228,31 @@ class WireGroups:
         return dict(zip(brokers, answers, strict=True))
 
 
-async def _describe(coordinator: Coordinator, node_id: int, group: str) -> Group:
-    found = described_group(coordinator.node, group, (await coordinator.descriptions([group]))[group], node_id)
-    return found if found.state is not GroupState.DEAD else other_group(
-        group, (await coordinator.listed()).get(group), node_id)
+async def _described(coordinator: Coordinator, node_id: int, groups: Sequence[str]) -> dict[str, Group | Exception]:
+    """Each of them, or what is wrong with it alone; the list of groups tells of what is neither classic nor consumer."""
+    told = await coordinator.descriptions(groups)
+
+    def found(name: str) -> Group:
+        if name not in told:
+            raise Unreachable(f"{coordinator.node}: left group {name} out of its answer")
+        return described_group(coordinator.node, name, told[name], node_id)
+
+    seen = {name: _or_error(partial(found, name)) for name in groups}
+    dead = [name for name, group in seen.items() if isinstance(group, Group) and group.state is GroupState.DEAD]
+    if dead:
+        try:
+            listed = await coordinator.listed()
+        except (Unreachable, Refused) as error:
+            return seen | dict.fromkeys(dead, error)
+        seen |= {name: _or_error(partial(other_group, name, listed.get(name), node_id)) for name in dead}
+    return seen
+
+
+def _or_error(read: Callable[[], Group]) -> Group | Exception:
+    try:
+        return read()
+    except Exception as error:  # noqa: BLE001 - an odd answer about one group is that of no other
+        return error
 
 
 async def _members(coordinator: Coordinator) -> int:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from kio.schema.describe_groups.v5.response import DescribedGroup as DescribedClassic
-from kio.schema.errors import ErrorCode
 from kio.schema.list_groups.v4 import ListGroupsRequest, ListGroupsResponse
 
 from switchover.adapters import consumer_protocol
@@ -12,14 +11,13 @@ from switchover.adapters.consumer_protocol import PROTOCOL_TYPE
 from switchover.adapters.group_answers import consumer_assigned
 from switchover.adapters.wire_brokers import Brokers
 from switchover.adapters.wire_connection import Connection, succeeded
-from switchover.adapters.wire_coordinator import Coordinator, DescribedConsumer, answered, find_coordinators
+from switchover.adapters.wire_coordinator import Coordinator, DescribedConsumer, failure, find_coordinators
 from switchover.adapters.wire_metadata import metadata
 from switchover.adapters.wire_offsets import NOT_ANSWERED
-from switchover.adapters.wire_versions import api_versions
 from switchover.core.groups.facts import GroupState
 from switchover.core.kraft.facts import Address
 from switchover.lag.membership import Membership
-from switchover.ports import Access, Refused, Unreachable
+from switchover.ports import Access
 
 
 class WireMemberships:
@@ -58,30 +56,21 @@ class WireMemberships:
         found: dict[str, Membership | str] = {}
 
         async def coordinators(node: Address, connection: Connection) -> dict[Address, list[str]]:
-            work, failed = await find_coordinators(connection, names)
-            for name, code in failed.items():
-                found[name] = _why(node, code, name, f"find the coordinator of group {name}")
-            return work
+            told = await find_coordinators(node, connection, names)
+            found.update({name: str(error) for name, error in told.failed.items()})
+            return told.groups
 
         async def described(node: Address, connection: Connection, part: Sequence[str]) -> None:
-            coordinator = Coordinator(node, connection, await api_versions(node, connection))
+            coordinator = await Coordinator.at(node, connection)
             for name, group in (await coordinator.descriptions(part)).items():
-                found[name] = _why(node, group.error_code, name, f"describe group {name}") or _membership(name, group)
+                error = failure(node, group.error_code, name, f"describe group {name}")
+                found[name] = _membership(name, group) if error is None else str(error)
 
         def failed(part: Iterable[str], error: Exception) -> None:
             found.update({name: str(error) for name in part if name not in found})
 
         await self._brokers.each(await self._brokers.any(coordinators), described, failed)
         return {name: found.get(name, NOT_ANSWERED) for name in names}
-
-
-def _why(node: Address, code: ErrorCode, group: str, what: str) -> str:
-    """What an error code about a group means, nothing where it is none."""
-    try:
-        answered(node, code, group, what)
-    except (Refused, Unreachable) as error:
-        return str(error)
-    return ""
 
 
 def _membership(name: str, group: DescribedClassic | DescribedConsumer) -> Membership | str:

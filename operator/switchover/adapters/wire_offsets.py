@@ -7,6 +7,7 @@ adapters/kafka.py), and a consumer for each group is dear (docs/measurements.md,
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
+from switchover.adapters.together import Question, Together
 from switchover.adapters.wire_brokers import Brokers, batches
 from switchover.adapters.wire_connection import Connection
 from switchover.adapters.wire_coordinator import find_coordinators
@@ -55,16 +57,37 @@ class WireOffsets:
 
     A sweep is four rounds, each of which may take `seconds`: who coordinates, the commits of all groups, who leads, and the
     ends and log starts of all their partitions, once each however many groups read them; and a fifth, of `LOOK_SECONDS`,
-    where it is to look for records. In a round every broker is asked on a connection of its own, all at the same time.
+    where it is to look for records. In a round all brokers are asked at the same time.
     Nothing is asked twice: what a moved coordinator or leader refuses has failed in this sweep, and the next one asks anew
-    who it is. Raises Refused for an access that cannot be used.
+    who it is. Connections are used until they are `keep` seconds old. Raises Refused for an access that cannot be used.
     """
 
-    def __init__(self, access: Access, *, seconds: float = 3.0) -> None:
-        self._brokers = Brokers(access, seconds)
+    def __init__(self, access: Access, *, seconds: float = 3.0, keep: float = 0.0) -> None:
+        self._brokers = Brokers(access, seconds, keep)
+        self._swept: Together[Mapping[str, Asked], Sweep] = Together(self._sweep_all)
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
         """Read them all. Raises Unreachable when no bootstrap server answers, Refused when one does not accept us."""
+        return await self._swept.get(asked)
+
+    async def _sweep_all(self, questions: Sequence[Question[Mapping[str, Asked], Sweep]]) -> None:
+        """In one sweep what many ask; in another whoever asks for a group of it in another way."""
+        together: dict[str, Asked] = {}
+        otherwise = []
+        first = []
+        for question in questions:
+            if any(together.get(group, asked) != asked for group, asked in question.asked.items()):
+                otherwise.append(question)
+            else:
+                together.update(question.asked)
+                first.append(question)
+        sweep = await self._sweep(together)
+        for question in first:
+            question.tell(replace(sweep, readings={group: sweep.readings[group] for group in question.asked}))
+        if otherwise:
+            await self._sweep_all(otherwise)
+
+    async def _sweep(self, asked: Mapping[str, Asked]) -> Sweep:
         found = _Sweep(asked)
         await self._brokers.any(found.find_coordinators)
         await self._brokers.each(found.coordinators, found.fetch_commits, found.groups_failed)
@@ -74,7 +97,8 @@ class WireOffsets:
         return found.result()
 
     async def close(self) -> None:
-        """Nothing is kept open between two sweeps."""
+        """Close what is kept open between two sweeps."""
+        self._brokers.close()
 
 
 class _End(NamedTuple):
@@ -112,9 +136,9 @@ class _Sweep:
 
     # --- commits ----------------------------------------------------------------------------------------------------------
 
-    async def find_coordinators(self, _: Address, broker: Connection) -> None:
-        self.coordinators, failed = await find_coordinators(broker, sorted(self._asked))
-        self._failed = {group: _words(code) for group, code in failed.items()}
+    async def find_coordinators(self, node: Address, broker: Connection) -> None:
+        told = await find_coordinators(node, broker, sorted(self._asked))
+        self.coordinators, self._failed = told.groups, {group: _words(code) for group, code in told.codes.items()}
 
     async def fetch_commits(self, _: Address, coordinator: Connection, groups: Sequence[str]) -> None:
         for batch in batches(groups, GROUPS):

@@ -43,3 +43,11 @@ async def api_versions(node: Address, connection: Connection) -> Versions:
         epoch=answer.finalized_features_epoch,
         zk_migration_ready=answer.zk_migration_ready,
     )
+
+
+async def api_keys(node: Address, connection: Connection) -> Mapping[int, int]:
+    """Of the node at the other end, API key -> the newest version of it: asked once for a connection, since it changes with
+    the node's software."""
+    if connection.api_keys is None:
+        connection.api_keys = (await api_versions(node, connection)).api_keys
+    return connection.api_keys

@@ -5,14 +5,16 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.shared_groups import SharedGroups
+from switchover.adapters.shared_groups import SharedGroups, SharedOffsets
 from switchover.adapters.survey import KubernetesSurvey
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_groups import WireGroups
+from switchover.adapters.wire_kept import KEEP_SECONDS
 from switchover.adapters.wire_offsets import WireOffsets
 from switchover.adapters.znode_copy import KazooTree
 from switchover.adapters.zookeeper import KazooZooKeeper
@@ -73,7 +75,7 @@ class Adapters:
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
 
 
-REAL = Adapters()
+REAL = Adapters(offsets=partial(WireOffsets, keep=KEEP_SECONDS))
 
 
 class Connections:
@@ -227,23 +229,23 @@ class GroupAdapters:
     zookeeper: Callable[[Access], ZooKeeperGroups] = KazooZooKeeperGroups
 
 
-REAL_GROUPS = GroupAdapters()
+REAL_GROUPS = GroupAdapters(groups=partial(WireGroups, keep=KEEP_SECONDS), offsets=partial(WireOffsets, keep=KEEP_SECONDS))
 
 
-class Clusters:
+class Clusters(Generic[C]):
     """What many migrations ask the same cluster with the same credentials through, as long as one of them holds it."""
 
-    def __init__(self, open_: Callable[[Access], Groups]) -> None:
+    def __init__(self, open_: Callable[[Access], C]) -> None:
         self._open_one = open_
-        self._open: list[tuple[Access, weakref.ref[SharedGroups]]] = []
+        self._open: list[tuple[Access, weakref.ref[C]]] = []
 
-    def groups(self, access: Access) -> Groups:
+    def of(self, access: Access) -> C:
         """The one of this access. Raises Refused for an access that cannot be used."""
         self._open = [(with_, held) for with_, held in self._open if held() is not None]
         for with_, held in self._open:
             if with_ == access and (found := held()) is not None:
                 return found
-        opened = SharedGroups(self._open_one(access))
+        opened = self._open_one(access)
         self._open.append((access, weakref.ref(opened)))
         return opened
 
@@ -255,15 +257,15 @@ class GroupConnections:
                  adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None) -> None:
         self._watched = watched
         self._secrets = Answers()
-        self._clusters = Clusters(adapters.groups)
+        groups = Clusters(lambda access: SharedGroups(adapters.groups(access)))
+        offsets = Clusters(lambda access: SharedOffsets(adapters.offsets(access)))
+        self._shared = replace(adapters, groups=groups.of, offsets=offsets.of)
         self._workloads = workloads
         self._survey = survey
         self._clock = clock
-        self._adapters = adapters
 
     async def __call__(self, migration: ConsumerGroupMigration) -> GroupObserver:
-        connected = CredentialedGroups(
-            migration, self._workloads, replace(self._adapters, groups=self._clusters.groups), self._secrets)
+        connected = CredentialedGroups(migration, self._workloads, self._shared, self._secrets)
         return GroupObserver(self._workloads, self._survey, connected, self._clock, self._watched)
 
 
