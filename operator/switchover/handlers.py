@@ -54,7 +54,7 @@ def backoff(failures: int) -> float:
 @dataclass(slots=True)
 class Loop:
     """One object's loop. `due` is when it must have shown life again, by the event loop's clock; never while it waits for
-    its turn. `delay` is for how long it was to sleep last."""
+    its turn. `delay` is for how long it was to sleep last; `served`: a pass has ended, however."""
 
     uid: str
     seen: object
@@ -66,6 +66,7 @@ class Loop:
     found_at: float = -float("inf")
     woken_at: float | None = None
     delay: float = MOVING
+    served: bool = False
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -129,6 +130,10 @@ class Loops:
         """The object whose loop has shown no life for too long, if there is one."""
         return next((name for name, loop in self._loops.items() if now > loop.due), None)
 
+    def unserved(self) -> int:
+        """How many objects have not been looked at yet."""
+        return sum(not loop.served for loop in self._loops.values())
+
     def oldest_pass(self) -> float:
         """Seconds since the last pass of the object that was served longest ago; 0 without objects."""
         now = self._metrics.now()
@@ -153,7 +158,7 @@ class Loops:
                     failures += 1
                     delay = backoff(failures)
                     self._failed(name, error, delay)
-            loop.last_pass = clock()
+            loop.last_pass, loop.served = clock(), True
             self._metrics.pass_seconds.observe(loop.last_pass - started)
             if delay is None:
                 loop.due = float("inf")
@@ -226,6 +231,10 @@ class LoopsByNamespace:
         return next((f"{namespace}/{name}" for namespace, loops in self._loops.items()
                      if (name := loops.overdue(now)) is not None), None)
 
+    def unserved(self) -> int:
+        """How many objects have not been looked at yet."""
+        return sum(loops.unserved() for loops in self._loops.values())
+
     def oldest_pass(self) -> float:
         """Seconds since the last pass of the object that was served longest ago; 0 without objects."""
         return max((loops.oldest_pass() for loops in self._loops.values()), default=0.0)
@@ -237,13 +246,15 @@ class Closed(Exception):
 
 @dataclass(slots=True)
 class Watch:
-    """What is watched: the namespaces, EVERYWHERE alone for all of them. `down` says why nothing is watched just now."""
+    """What is watched: the namespaces, EVERYWHERE alone for all of them. `down` says why nothing is watched just now,
+    `begun` whether anything ever was."""
 
     namespaces: Sequence[str]
     turns: Turns = field(default_factory=Turns)
     registry: kopf.OperatorRegistry = field(default_factory=kopf.OperatorRegistry)
     loops: list[LoopsByNamespace] = field(default_factory=list)
     down: str = ""
+    begun: bool = False
 
 
 def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespace) -> None:
@@ -274,6 +285,16 @@ def why_dead(watch: Watch, now: float) -> str:
         if (name := loops.overdue(now)) is not None:
             return f"the loop of {name} has shown no life for {SILENCE_SECONDS:.0f} s"
     return watch.down
+
+
+def why_not_ready(watch: Watch, now: float) -> str:
+    """Why a rollout had better wait, or "": nothing is watched yet, or it is dead, or migrations have not been looked at."""
+    if why := why_dead(watch, now):
+        return why
+    if not watch.begun:
+        return "nothing is watched yet"
+    unserved = sum(loops.unserved() for loops in watch.loops)
+    return f"migrations that have not been looked at yet: {unserved}" if unserved else ""
 
 
 async def serve(watch: Watch, missing: Missing, metrics: Metrics) -> None:
@@ -311,7 +332,7 @@ async def _watch_what_is_open(watch: Watch, missing: Missing, metrics: Metrics, 
     for why in closed.values():
         metrics.failures.labels("watch").inc()
         logger.error("%s; it is asked again every %.0f s", why, LONGEST_PAUSE)
-    watch.down = ""
+    watch.down, watch.begun = "", True
     everywhere = EVERYWHERE in watch.namespaces
     where: dict[str, Any] = {"clusterwide": True} if everywhere else {
         "namespaces": [namespace for namespace in watch.namespaces if namespace not in closed]}

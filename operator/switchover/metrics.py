@@ -126,6 +126,11 @@ class Metrics:
             registry=registry)
         self._waiting = Gauge("switchover_passes_waiting", "Passes that are due and wait for their turn", registry=registry)
         self._running = Gauge("switchover_passes_running", "Passes that go on at this moment", registry=registry)
+        self._watch_age = Gauge(
+            "switchover_watch_age_seconds",
+            "Time since the API server's last word about the pods, workloads or budgets of which that is longest ago; "
+            "beyond two minutes they are listed again",
+            registry=registry)
         for kind in FAILURES:                                    # from 0 on: an increase from nothing is none for Prometheus
             self.failures.labels(kind)
         for outcome in OUTCOMES:
@@ -140,6 +145,10 @@ class Metrics:
         """How many passes wait and go on, from now on."""
         self._waiting.set_function(waiting)
         self._running.set_function(running)
+
+    def tell_watches(self, age: Callable[[], float]) -> None:
+        """How old what the watches tell is, in seconds, from now on; asked by another thread."""
+        self._watch_age.set_function(age)
 
     def migrations(self, kind: str, namespace: str) -> MigrationFigures:
         """Where the figures of that kind of migration in that namespace are told."""

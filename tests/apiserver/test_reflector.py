@@ -1,5 +1,6 @@
 """What passes look at is watched on a real API server, with the operator's own Role."""
 
+import asyncio
 from pathlib import Path
 
 from adapters.eventually import eventually
@@ -52,6 +53,7 @@ async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kub
             if round_ == 0:
                 asked.clear()
         assert [each for each in asked if "nodes" not in each] == []
+        assert watched.age(asyncio.get_running_loop().time()) < 120
     finally:
         await watched.close()
         await server.close()

@@ -13,9 +13,19 @@ from prometheus_client import CollectorRegistry
 from apiserver.processes import port
 from patience import Patience
 from switchover import handlers
-from switchover.handlers import SILENCE_SECONDS, Loop, Loops, LoopsByNamespace, Watch, register, serve, why_dead
+from switchover.handlers import (
+    SILENCE_SECONDS,
+    Loop,
+    Loops,
+    LoopsByNamespace,
+    Watch,
+    register,
+    serve,
+    why_dead,
+    why_not_ready,
+)
 from switchover.metrics import Metrics
-from switchover.probe import PATH, answering
+from switchover.probe import LIVE, READY, answering
 from switchover.turns import Turns
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
@@ -72,6 +82,16 @@ async def test_objects_of_one_name_in_two_namespaces_are_two() -> None:
         await told(watch, namespace, "kafka")
     await asyncio.sleep(0)
     assert {namespace: each.served for namespace, each in made.items()} == {"shop": ["kafka"], "bank": ["kafka"]}
+    assert why_not_ready(watch, 0.0) == "nothing is watched yet"
+    watch.begun = True
+    assert why_not_ready(watch, 0.0) == ""
+    watch.loops[0].of("bank").noticed({"metadata": {"name": "orders", "uid": "bank-orders"}})
+    assert why_not_ready(watch, 0.0) == "migrations that have not been looked at yet: 1"
+    await asyncio.sleep(0)
+    assert why_not_ready(watch, 0.0) == ""
+    watch.down = CLOSED
+    assert why_not_ready(watch, 0.0) == CLOSED
+    watch.down = ""
     await told(watch, "bank", "kafka", type="DELETED")
     assert why_dead(watch, asyncio.get_running_loop().time() + 60 + 2 * SILENCE_SECONDS) == (
         "the loop of shop/kafka has shown no life for 120 s")
@@ -175,11 +195,14 @@ async def test_where_nothing_is_watched_the_kubelet_is_told(stood: Kopf) -> None
 
 
 async def test_the_probe_says_why() -> None:
-    here, why = port(), [""]
-    async with answering(here, lambda: why[0]), aiohttp.ClientSession() as session:
-        for why[0], answer in (("", (200, "alive\n")), ("shop/kafka hangs", (503, "shop/kafka hangs\n"))):
-            async with session.get(f"http://127.0.0.1:{here}{PATH}") as found:
-                assert (found.status, await found.text()) == answer
+    here, why = port(), ["", ""]
+    async with answering(here, lambda: why[0], lambda: why[1]), aiohttp.ClientSession() as session:
+        for why[:], answers in ((["", ""], {LIVE: (200, "alive\n"), READY: (200, "ready\n")}),
+                             (["", "3 are left"], {LIVE: (200, "alive\n"), READY: (503, "3 are left\n")}),
+                             (["shop/kafka hangs", ""], {LIVE: (503, "shop/kafka hangs\n")})):
+            for path, answer in answers.items():
+                async with session.get(f"http://127.0.0.1:{here}{path}") as found:
+                    assert (found.status, await found.text()) == answer
         with pytest.raises(OSError, match="in use"):
-            async with answering(here, lambda: ""):
+            async with answering(here, lambda: "", lambda: ""):
                 pass

@@ -49,6 +49,11 @@ class Reflector:
         self._seen_at = -float("inf")
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def is_told(self) -> bool:
+        """Whether there is a list."""
+        return bool(self._version)
+
     async def objects(self) -> Mapping[str, dict[str, Any]]:
         """As they were when the API server last told of them. Raises what listing raised, until it succeeds.
 
@@ -63,9 +68,9 @@ class Reflector:
             raise self._failure
         return self._objects
 
-    def age(self) -> float:
-        """Seconds since the API server last told that all this is so."""
-        return asyncio.get_running_loop().time() - self._seen_at
+    def age(self, now: float) -> float:
+        """Seconds since the API server last told that all this is so; `now` by the event loop's clock."""
+        return now - self._seen_at
 
     async def close(self) -> None:
         """Watch no more."""
@@ -175,6 +180,10 @@ class WatchedServer(ApiServer):
         reflectors, self._reflectors = self._reflectors, {}
         await asyncio.gather(*(each.close() for each in reflectors.values()))
 
+    def age(self, now: float) -> float:
+        """Seconds since the API server's last word about the collection of which that is longest ago; 0 without a watch."""
+        return max((each.age(now) for each in tuple(self._reflectors.values()) if each.is_told), default=0.0)
+
     async def _seen(self, path: str) -> Mapping[str, dict[str, Any]] | None:
         plural = path.rpartition("/")[2]
         if plural not in WATCHED:
@@ -186,4 +195,4 @@ class WatchedServer(ApiServer):
             found = await reflector.objects()
         except Forbidden:                            # a Role of the release before lets us list, and not watch
             return None
-        return found if reflector.age() <= STALE_SECONDS else None
+        return found if reflector.age(asyncio.get_running_loop().time()) <= STALE_SECONDS else None

@@ -21,7 +21,7 @@ from switchover.cli.connections import Connections, GroupConnections
 from switchover.core.groups.kind import ConsumerGroupMigrations
 from switchover.core.kind import Kind, M, P
 from switchover.core.kraft.kind import KafkaMigrations
-from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead
+from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.probe import answering
 from switchover.reconcile import Connect, Reconciler
@@ -47,12 +47,14 @@ async def run_operator(settings: Settings) -> None:
                       metrics.notified) if settings.webhook is not None else None
     turns = Turns(metrics.turn_seconds.observe)
     metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
+    now = asyncio.get_running_loop().time
     watch = Watch(settings.watched, turns)
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
     kopf.on.login(registry=watch.registry)(login)
     served: dict[tuple[str, str], tuple[str, ...]] = {}
 
     watched: dict[str, WatchedServer] = {}           # one of each namespace, for both kinds
+    metrics.tell_watches(lambda: max((each.age(now()) for each in tuple(watched.values())), default=0.0))
 
     def add(name: str, plural: str, kind: Kind[M, P],
             connections: Callable[[ApiServer, KubernetesWorkloads, KubernetesWorkloads], Connect[M, P]]) -> None:
@@ -86,7 +88,7 @@ async def run_operator(settings: Settings) -> None:
 
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
-        async with answering(settings.probe_port, lambda: why_dead(watch, asyncio.get_running_loop().time())):
+        async with answering(settings.probe_port, lambda: why_dead(watch, now()), lambda: why_not_ready(watch, now())):
             await serve(watch, missing, metrics)
     finally:
         if webhook is not None:
