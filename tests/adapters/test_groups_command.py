@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import ask, assignment, classic_member, create_topic, joined, subscription
-from switchover.adapters import wire_every_group
+from switchover.adapters import wire_every_group, wire_versions
 from switchover.adapters.clock import WallClock
 from switchover.adapters.wire_connection import Connection
 from switchover.adapters.wire_every_group import EveryGroup
@@ -115,7 +115,7 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
     await coordinated(server, names)
     for name in names:
         await classic_member(server, name, subscription(topic), assignment(topic, 0))
-    requests, exchange, versions = Counter[str](), Connection.exchange, wire_every_group.api_versions
+    requests, exchange, versions = Counter[str](), Connection.exchange, wire_versions.api_versions
 
     async def counted(self: Connection, request: object) -> bytes:
         requests[type(request).__module__.rsplit(".", 3)[-3] + type(request).__module__.rsplit(".", 2)[-2]] += 1
@@ -129,7 +129,7 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
     newest = {name: each for name, each in (await every.every()).groups.items() if name in names}
     assert {each.state for each in newest.values()} == {GroupState.STABLE}
     monkeypatch.setattr(Connection, "exchange", counted)
-    monkeypatch.setattr(wire_every_group, "api_versions", older)
+    monkeypatch.setattr(wire_versions, "api_versions", older)
     before = await every.every()
     assert {name: replace(each, group=None) for name, each in before.groups.items() if name in names} == {
         name: replace(each, group=None) for name, each in newest.items()}
