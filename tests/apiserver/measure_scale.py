@@ -24,14 +24,17 @@ from typing import Any
 from uuid import uuid4
 
 from adapters.clusters import KRaftNode, node
+from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.measure_coordinator import cpu_seconds
 from adapters.simulated_members import Topic, crowd
 from apiserver.conftest import ROOT, STATE, sandbox
 from apiserver.processes import port
 from switchover.adapters.api_server import ApiServer, NotFound, connect
+from switchover.adapters.wire_groups import WireGroups
 from switchover.api.meta import API_VERSION
 from switchover.core.groups.facts import MemberProtocol
+from switchover.ports import Access
 
 TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))
@@ -142,11 +145,11 @@ async def decided(server: ApiServer, name: str) -> float | None:
 
 
 async def seen(server: ApiServer, count: int) -> float:
-    """Seconds until every migration has a status."""
+    """Seconds until every migration has a status of the operator's; the CRD gives each one that says Pending."""
     begun = time.monotonic()
     while (passed := time.monotonic() - begun) < 2 * PATIENCE:
         found = await server.items(server.resource_path(API_VERSION, PLURAL))
-        if sum(bool(item.get("status")) for item in found) == count:
+        if sum("observedGeneration" in item.get("status", {}) for item in found) == count:
             return passed
         await asyncio.sleep(0.5)
     return float("inf")
@@ -185,6 +188,13 @@ async def measure(kubeconfig: str, tree: str, count: int, servers: str, director
 
 async def measure_all(kubeconfig: str, broker: KRaftNode, numbers: list[int], directory: Path) -> None:
     await create_topic(broker.address, TOPIC.name, TOPIC.partitions)
+    groups = WireGroups(Access(str(broker.address)))
+
+    async def served() -> None:
+        """The first question makes the broker create __consumer_offsets, whose partitions it begins to serve one by one."""
+        await asyncio.gather(*(groups.describe(name_of(number)) for number in range(max(numbers))))
+
+    await eventually(served, lambda _: True)
     async with crowd(broker.address, MemberProtocol.CLASSIC, TOPIC, connections=20, seconds=36_000) as members:
         joined = 0
         for count in sorted(numbers):
