@@ -149,7 +149,7 @@ async def seen(server: ApiServer, count: int) -> float:
     begun = time.monotonic()
     while (passed := time.monotonic() - begun) < 2 * PATIENCE:
         found = await server.items(server.resource_path(API_VERSION, PLURAL))
-        if sum("observedGeneration" in item.get("status", {}) for item in found) == count:
+        if sum(item["status"]["observedGeneration"] > 0 for item in found) == count:
             return passed
         await asyncio.sleep(0.5)
     return float("inf")
