@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
+from switchover.core.addresses import looked_up
 from switchover.core.calls import Call
 from switchover.core.credentials import ANYWHERE, AllowedServers
 from switchover.core.figures import Figure
@@ -66,15 +67,24 @@ class Fenced(Exception):
 class Access:
     """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret.
 
-    A server that another one told of gets the credentials only if `allowed` has it.
+    A server that another one told of gets the credentials only if `allowed` has it. `within` is the namespace in which names
+    mean what they say (core/addresses.py), "" where that is the one that we run in.
     """
 
     servers: str
     properties: Mapping[str, str] = field(default_factory=dict)
     allowed: AllowedServers = ANYWHERE
+    within: str = ""
 
     def __repr__(self) -> str:                     # secrets never reach a log
         return f"Access({self.servers!r})"
+
+    @property
+    def reached(self) -> str:
+        """The list as it is looked up from here."""
+        servers, slash, chroot = self.servers.partition("/")
+        split = (server.strip().rpartition(":") for server in servers.split(","))
+        return ",".join(f"{looked_up(host, self.within)}{colon}{port}" for host, colon, port in split) + slash + chroot
 
     @property
     def addresses(self) -> Sequence[Address]:

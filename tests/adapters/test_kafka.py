@@ -321,3 +321,17 @@ def test_java_properties_in_librdkafkas_words() -> None:
         "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "bob",
         "sasl.password": 'a"b;c', "ssl.ca.pem": "pem", "ssl.endpoint.identification.algorithm": "none",
     }
+
+
+async def test_brokers_whose_names_mean_other_hosts_where_we_run_are_not_asked(
+        kraft: KRaftNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka looks their names up by itself."""
+    admin = ConfluentKafkaAdmin(Access(str(kraft.address), within="shop"))
+    try:
+        assert await admin.broker_settings(1)
+        monkeypatch.setattr(kafka, "looked_up", lambda host, _: f"{host}.shop.svc")
+        admin._checked = False
+        with pytest.raises(Refused, match="which means another host where this operator runs than in namespace shop"):
+            await admin.broker_settings(1)
+    finally:
+        await admin.close()

@@ -361,7 +361,7 @@ class MigrationWorld:
 def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
     """Clients of the simulated world. They take any credentials."""
     return Adapters(
-        nodes=lambda _properties, _allowed: SimulatedNodes(incarnation, kafka),
+        nodes=lambda _properties, _allowed, _within: SimulatedNodes(incarnation, kafka),
         admin=lambda _: SimulatedAdmin(incarnation, kafka),
         zookeeper=lambda access: SimulatedZooKeeper(incarnation, kafka, access.servers),
         tree=lambda _: SimulatedTree(incarnation, kafka),

@@ -67,7 +67,7 @@ class SecuredWorld(MigrationWorld):
                 return properties
 
             return Adapters(
-                nodes=lambda given, allowed: inside.nodes(noted(given, wire_security.security), allowed),
+                nodes=lambda given, allowed, within: inside.nodes(noted(given, wire_security.security), allowed, within),
                 admin=lambda access: inside.admin(
                     replace(access, properties=noted(access.properties, librdkafka.configuration))),
                 zookeeper=lambda access: inside.zookeeper(

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from switchover.adapters import librdkafka
+from switchover.core.addresses import looked_up
 from switchover.ports import Access, Refused, Unreachable
 
 BATCH = 200                 # topics in one request: DescribeConfigs answers some forty settings for each
@@ -43,12 +44,12 @@ class ConfluentKafkaAdmin:
     """
 
     def __init__(self, access: Access, *, seconds: float = 10.0) -> None:
-        self._named = access.servers
+        self._named, self._within = access.servers, access.within
         self._seconds = seconds
         self._configuration: dict[str, Any] = {
             "client.id": "switchover",
             **librdkafka.configuration(access.properties),
-            "bootstrap.servers": access.servers,
+            "bootstrap.servers": access.reached,
             "reconnect.backoff.max.ms": 1000,
             "socket.connection.setup.timeout.ms": 2000,      # nobody refuses at the address that a moved pod had before
             "error_cb": self._remember,
@@ -56,6 +57,7 @@ class ConfluentKafkaAdmin:
         }
         self._bad_credentials = ""
         self._client: AdminClient | None = None
+        self._checked = False
         self._connected()           # refuses what librdkafka does not accept
 
     async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
@@ -64,7 +66,7 @@ class ConfluentKafkaAdmin:
         A topic that the broker asked does not know is absent: deleted, or the broker has just started and knows none.
         """
         deadline = time.monotonic() + self._seconds
-        client, found = self._connected(), {}
+        client, found = await self._known(deadline), {}
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(set(topics))]
         for start in range(0, len(resources), BATCH):
             answers = client.describe_configs(resources[start:start + BATCH], request_timeout=_left(deadline))
@@ -79,7 +81,7 @@ class ConfluentKafkaAdmin:
     async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
         """The live configuration of a broker as it tells it itself; sensitive values and nulls are absent."""
         deadline = time.monotonic() + self._seconds
-        client = self._connected()
+        client = await self._known(deadline)
         resource = ConfigResource(ConfigResource.Type.BROKER, str(broker_id))
         answers = client.describe_configs([resource], request_timeout=_left(deadline))
         [settings] = (await self._settled(client, deadline, answers)).values()
@@ -90,6 +92,22 @@ class ConfluentKafkaAdmin:
     async def close(self) -> None:
         """Forget the clients; librdkafka's threads end with them."""
         self._client = None
+
+    async def _known(self, deadline: float) -> AdminClient:
+        """The client of the cluster that is meant: librdkafka looks up what the brokers call themselves where we run."""
+        client = self._connected()
+        if self._within and not self._checked:
+            answers = {"cluster": client.describe_cluster(request_timeout=_left(deadline))}
+            cluster = (await self._settled(client, deadline, answers))["cluster"]
+            if isinstance(cluster, KafkaError):
+                raise self._error(cluster, "its brokers")
+            short = next((node.host for node in cluster.nodes if looked_up(node.host, self._within) != node.host), "")
+            if short:
+                raise Refused(f"Kafka at {self._named}: a broker calls itself {short}, which means another host where this"
+                              f" operator runs than in namespace {self._within}; let the brokers advertise names with their"
+                              " namespace, or run an operator there")
+            self._checked = True
+        return client
 
     def _connected(self) -> AdminClient:
         if self._client is None:

@@ -35,8 +35,9 @@ class KafkaWire:
     Raises Refused at once when the client properties cannot be used.
     """
 
-    def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, *, seconds: float = 5.0) -> None:
-        self._security = security(properties, allowed)
+    def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, within: str = "", *,
+                 seconds: float = 5.0) -> None:
+        self._security = security(properties, allowed, within)
         self._seconds = seconds
         self._log = MetadataLog()
 

@@ -21,6 +21,7 @@ from scramp import ScramClient, ScramException
 from switchover.adapters import memory, wire_bounds
 from switchover.adapters.sasl import Credentials
 from switchover.adapters.wire_security import Security
+from switchover.core.addresses import looked_up
 from switchover.core.kraft.facts import Address
 from switchover.ports import NotListening, Refused, Unreachable
 
@@ -111,7 +112,8 @@ class Connection:
     async def open(cls, node: Address, security: Security) -> "Connection":
         """Connect and log in."""
         reader, writer = await asyncio.open_connection(
-            node.host, node.port, ssl=security.tls, server_hostname=node.host if security.tls else None,
+            looked_up(node.host, security.within), node.port, ssl=security.tls,
+            server_hostname=node.host if security.tls else None,
         )
         connection = cls(node, reader, writer)
         try:

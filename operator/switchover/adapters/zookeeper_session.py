@@ -51,11 +51,11 @@ class ZooKeeperSession:
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
         try:
-            hosts, _ = collect_hosts(access.servers)
+            hosts, _ = collect_hosts(access.reached)
         except ValueError as error:
             raise Refused(f"zookeeper.connect {access.servers!r} is not host:port,…/chroot: {error}") from error
         self._servers = tuple(Address(host, port) for host, port in hosts)
-        self._named = access.servers
+        self._named, self._reached = access.servers, access.reached
         self._seconds = seconds
         self._tls = tls(access.properties)
         self._options = credentials(access.properties)
@@ -139,7 +139,7 @@ class ZooKeeperSession:
         if self._client is None:
             self._handler, self._too_large, self._refused = TlsHandler(self._tls), "", False
             self._client = KazooClient(
-                hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
+                hosts=self._reached, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
             limit(self._client, self._remember)

@@ -68,7 +68,7 @@ C = TypeVar("C", bound=Client)
 class Adapters:
     """What opens a client from client properties; each raises Refused for those that it cannot use."""
 
-    nodes: Callable[[Mapping[str, str], AllowedServers], KafkaNodes] = KafkaWire
+    nodes: Callable[[Mapping[str, str], AllowedServers, str], KafkaNodes] = KafkaWire
     admin: Callable[[Access], KafkaAdmin] = ConfluentKafkaAdmin
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
     tree: Callable[[Access], ZooKeeperTree] = KazooTree
@@ -82,7 +82,9 @@ class Connections:
     """`reconcile.Connect` on the real adapters."""
 
     def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
-                 adapters: Adapters = REAL, watched: KubernetesWorkloads | None = None) -> None:
+                 adapters: Adapters = REAL, watched: KubernetesWorkloads | None = None, home: str = "") -> None:
+        """`home` is the namespace that we run in, "" for the migration's own."""
+        self._home = home
         self._watched = watched
         self._secrets = Answers()
         self._namespace = namespace
@@ -92,7 +94,7 @@ class Connections:
         self._adapters = adapters
 
     async def __call__(self, migration: KafkaMigration) -> Observer:
-        connected = Credentialed(migration, self._workloads, self._adapters, self._secrets)
+        connected = Credentialed(migration, self._workloads, self._adapters, self._secrets, self._home)
         return Observer(self._namespace, self._workloads, self._survey, connected, self._clock, self._watched)
 
 
@@ -102,9 +104,10 @@ class Credentials:
 
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     allowed: AllowedServers = ANYWHERE
+    within: str = ""
 
     def to(self, servers: str) -> Access:
-        return Access(servers, self.properties, self.allowed)
+        return Access(servers, self.properties, self.allowed, self.within)
 
 
 def _unchecked(*used: Credentials) -> tuple[str, ...]:
@@ -120,9 +123,10 @@ class Kept:
     """
 
     def __init__(self, migration: KafkaMigration | ConsumerGroupMigration, workloads: KubernetesWorkloads,
-                 secrets: Answers) -> None:
+                 secrets: Answers, home: str = "") -> None:
         self._secrets = secrets
         self._namespace = migration.metadata.namespace
+        self._within = self._namespace if home not in ("", self._namespace) else ""
         self._accepted = migration.spec.accepted_risks
         self._workloads = workloads
         self._open: dict[str, tuple[Credentials, Client]] = {}
@@ -154,7 +158,7 @@ class Kept:
     async def credentials(self, secret: SecretRef | None, key: str, servers: Iterable[Address]) -> Credentials:
         """What the Secret holds. Raises Refused unless its `key` names all of these servers."""
         if secret is None:
-            return Credentials()
+            return Credentials(within=self._within)
         name = secret.name
         properties = (await self._secrets.get(
             name, lambda: self._workloads.client_properties(name), SECRET_SECONDS)).value
@@ -165,7 +169,7 @@ class Kept:
             check_encrypted(properties, self._accepted)
         except Unusable as why:
             raise Refused(f"Secret {secret.name}: {why}") from None
-        return Credentials(properties, allowed)
+        return Credentials(properties, allowed, self._within)
 
 
 async def _all_of(*asked: Awaitable[Credentials]) -> list[Credentials]:
@@ -183,11 +187,11 @@ class Credentialed:
     """`observe.Connected` for a KafkaMigration."""
 
     def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, adapters: Adapters,
-                 secrets: Answers) -> None:
+                 secrets: Answers, home: str = "") -> None:
         self._spec = migration.spec
         self._controllers = addresses(migration.spec, migration.metadata.namespace).values()
         self._adapters = adapters
-        self._kept = Kept(migration, workloads, secrets)
+        self._kept = Kept(migration, workloads, secrets, home)
 
     async def clients(self, *, controllers: bool) -> Clients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
@@ -213,7 +217,7 @@ class Credentialed:
         )
 
     def _nodes(self, with_: Credentials) -> KafkaNodes:
-        return self._adapters.nodes(with_.properties, with_.allowed)
+        return self._adapters.nodes(with_.properties, with_.allowed, with_.within)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -254,7 +258,10 @@ class GroupConnections:
     """`reconcile.Connect` of ConsumerGroupMigration on the real adapters."""
 
     def __init__(self, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
-                 adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None) -> None:
+                 adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None,
+                 home: str = "") -> None:
+        """`home` is the namespace that we run in, "" for the migration's own."""
+        self._home = home
         self._watched = watched
         self._secrets = Answers()
         groups = Clusters(lambda access: SharedGroups(adapters.groups(access)))
@@ -265,7 +272,7 @@ class GroupConnections:
         self._clock = clock
 
     async def __call__(self, migration: ConsumerGroupMigration) -> GroupObserver:
-        connected = CredentialedGroups(migration, self._workloads, self._shared, self._secrets)
+        connected = CredentialedGroups(migration, self._workloads, self._shared, self._secrets, self._home)
         return GroupObserver(self._workloads, self._survey, connected, self._clock, self._watched)
 
 
@@ -273,10 +280,10 @@ class CredentialedGroups:
     """`observe_group.GroupConnected`."""
 
     def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, adapters: GroupAdapters,
-                 secrets: Answers) -> None:
+                 secrets: Answers, home: str = "") -> None:
         self._spec = migration.spec
         self._adapters = adapters
-        self._kept = Kept(migration, workloads, secrets)
+        self._kept = Kept(migration, workloads, secrets, home)
 
     async def clients(self) -> GroupClients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -89,10 +90,11 @@ async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_ri
     of_cluster, of_group = (RIGHTS, GROUP_RIGHTS) if asks_rights else ({}, {})
     workloads = KubernetesWorkloads(server, clock)
     policy = Policy(images=("*",), claims=("*",), secrets=("*",))            # what the chart allows is not known here
+    home = os.environ.get("POD_NAMESPACE", "")                               # in the operator's own pod
     if found.kind is KAFKA_MIGRATION:
-        clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock)
+        clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock, home=home)
         return await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)
-    groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock)
+    groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock, home=home)
     return await look(found.resource, ConsumerGroupMigrations(policy), server.namespace, groups, clock)
 
 

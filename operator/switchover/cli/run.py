@@ -77,11 +77,11 @@ async def run_operator(settings: Settings) -> None:
     if "KafkaMigration" in settings.kinds:
         add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
             lambda there, workloads, seen: Connections(
-                there.namespace, workloads, KubernetesSurvey(there), clock, watched=seen))
+                there.namespace, workloads, KubernetesSurvey(there), clock, watched=seen, home=settings.namespace))
     if "ConsumerGroupMigration" in settings.kinds:
         add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
             lambda there, workloads, seen: GroupConnections(
-                workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock, watched=seen))
+                workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock, watched=seen, home=settings.namespace))
 
     async def missing(namespace: str) -> Sequence[str]:
         return await KubernetesSurvey(server.within(namespace), served).missing_rights(())

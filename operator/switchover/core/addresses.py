@@ -1,5 +1,6 @@
-"""IP addresses as addresses: Java, Go and people write the same one in different ways."""
+"""Addresses: one spelling for each IP address, and names as whoever wrote them means them."""
 
+import re
 from ipaddress import IPv6Address, ip_address
 
 
@@ -11,3 +12,18 @@ def canonical(text: str) -> str:
         return text
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     return str(mapped or found)
+
+
+_POD = re.compile(r"[a-z0-9-]+-[0-9]+")
+
+
+def looked_up(host: str, namespace: str) -> str:
+    """The name under which a host is found from another namespace than this one, where somebody wrote it.
+
+    A Service of that namespace, and a pod behind one, get it; a name that says where it belongs stays, and an address does.
+    """
+    service, _, rest = host.partition(".")
+    if not namespace or host.endswith(".") or ":" in host or canonical(host) != host or service in ("", "localhost"):
+        return host
+    is_pod = rest not in ("", namespace) and "." not in rest and _POD.fullmatch(service)
+    return f"{host}.{namespace}.svc" if not rest or is_pod else host
