@@ -54,7 +54,8 @@ def test_the_tests_that_are_named_exist() -> None:
 def test_each_defect_of_the_front_doors_is_held_by_a_test() -> None:
     table = (ROOT / "docs/testing.md").read_text().split("| | what it was | held by |")[1].split("\n\n")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
-    assert [row[0] for row in rows] == [f"D{number}" for number in range(1, 16)]
+    assert [row[0] for row in rows] == [f"D{number}" for number in range(1, len(rows) + 1)]
+    assert len(rows) >= 18
     assert [row for row in rows if "test_" not in row[2]] == []
 
 
