@@ -69,7 +69,7 @@ def test_a_member_may_have_sent_an_older_commit_again(
         newest_kafka: KRaftNode, topic: str, tmp_path: Path, spark: SparkSession, protocol: str) -> None:
     outcome = audited(newest_kafka, tmp_path, spark, topic, protocol)
     assert (outcome.verdict, outcome.summary["violations"]) == ("Indeterminate", 0), outcome.summary
-    [words] = outcome.summary["evidence"]
+    [words] = outcome.evidence
     assert "50 records [150, 200) consumed twice from" in words
     assert words.endswith(", or a commit was late")
 

@@ -11,7 +11,9 @@ from switchover.adapters.api_server import ApiServer
 from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.core.effects import Effect
+from switchover.core.groups.kind import ConsumerGroupMigrations
 from switchover.core.groups.workloads import MemberWorkload
+from switchover.core.policy import NOTHING_MORE
 from switchover.ports import Fenced
 from switchover.reconcile import Reconciler
 
@@ -68,7 +70,9 @@ async def up(server: ApiServer, workloads: KubernetesWorkloads, kind: str = "Dep
 async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None:
     """As the reconciler does it, which makes a note of what was fenced or refused; here that is an error."""
     assert effect is not None
-    reconciler: Any = Reconciler(None, "test", "me", None, workloads, None, None, None)  # type: ignore[arg-type]
+    nobody: Any = None
+    kind = ConsumerGroupMigrations(NOTHING_MORE)
+    reconciler: Any = Reconciler(kind, "test", "me", nobody, workloads, nobody, nobody, nobody)
     memory = SimpleNamespace(fenced=0, refused="")
     await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), effect, memory)
     assert not memory.refused, memory.refused

@@ -49,7 +49,7 @@ def test_a_clean_group(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
     outcome, manifest = audited(configured(tmp_path, {"name": "good", "expected": "Drained"}, capture=True))
     assert outcome.verdict == "Clean"
     assert outcome.rows == 3
-    assert outcome.summary["evidence"] == []
+    assert list(outcome.evidence) == []
     assert calls == ["c"]                                     # it captured first
     assert manifest["verdict"] == "Clean"
     assert manifest["hashCollisions"] == 0
