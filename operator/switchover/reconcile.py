@@ -25,6 +25,7 @@ from switchover.core.intent import PREFLIGHT
 from switchover.core.kind import Kind, M, P
 from switchover.core.pace import Spent, spend
 from switchover.core.plan import Decision, decide
+from switchover.core.position import Position
 from switchover.core.record import stopped_status
 from switchover.core.status import linked, spent_of
 from switchover.core.story import Page, next_page
@@ -96,6 +97,7 @@ class _Memory(Generic[M, P]):
     modes: dict[str, str] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     page: Page = field(default_factory=Page)
+    place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
     refused: str = ""                        # what the API server last said no to, until an effect succeeds
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
@@ -163,6 +165,9 @@ class Reconciler(Generic[M, P]):
             return ENDED
         memory = await self._remember(name, migration)
         picture = self._kind.picture(migration, self._namespace, self._clock.now())
+        if not fresh and memory.place not in ((), _place(picture.position)):
+            return None                                    # seen before our own last record: no gate of then counts now
+        memory.place = _place(picture.position)
         holder = await self._hold(migration, picture)
         picture = await memory.observer.see(picture, holder, fresh=fresh)
         holder = holder or await self._hold(migration, picture)
@@ -260,7 +265,7 @@ class Reconciler(Generic[M, P]):
                     metadata.name, metadata.uid, metadata.resource_version, linked(after.status.manifest(), self._docs))
             except Fenced:
                 return False
-            memory.last_record = picture.now
+            memory.last_record, memory.place = picture.now, _place(decision.position)
         self._telemetry.told(metadata.name, metadata.uid, self._kind.figures(after, picture),
                              waits_of(decision.judged.values(), passed))
         self._tell_pass(metadata.name, picture, decision, memory)
@@ -421,6 +426,10 @@ class Reconciler(Generic[M, P]):
         """Close what every migration is observed through."""
         for name in tuple(self._memories):
             await self._forget(name)
+
+
+def _place(at: Position) -> tuple[object, ...]:
+    return at.attempt, at.direction, at.step, at.batches_done, at.finished
 
 
 def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
