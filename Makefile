@@ -243,7 +243,7 @@ demo-rollback: venv binaries images ## half-way forward, all the way back, and a
 	$(call say,demo of the way back)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo --rollback
 
-demo-groups: venv binaries images-groups ## two consumer groups moved under load, five stories, and the oracle's word on them
+demo-groups: venv binaries images-groups ## two consumer groups moved under load, five stories, judged by an oracle
 	$(call say,demo of consumer groups)
 	PYTHONPATH=sandbox:sandbox/apps $(BIN)/python -m demo_groups
 

@@ -143,7 +143,7 @@ def end_of(step: Step[Picture]) -> str:
     if step.irreversible:
         return "Waits for an approval: the point of no return"
     if step.back is None:
-        return "No way back"
+        return "No rollback"
     return "Can be taken back" + (", waits for an approval" if step.hold else "")
 
 

@@ -401,7 +401,7 @@ def test_what_is_missing_is_unknown_and_no_other_figure(name: str) -> None:
         del found.resource["status"][key]
     report = reported(found)
     text = markdown(report)
-    for line in ("* Plan: Unknown", "* Attempt: Unknown", "* Began: Unknown", "* Way back: Unknown", "| Active | Unknown |"):
+    for line in ("* Plan: Unknown", "* Attempt: Unknown", "* Began: Unknown", "* Rollback: Unknown", "| Active | Unknown |"):
         assert line in text
     assert [(each.begun, bool(each.moves)) for each in report.irreversible] == [(None, "done" in name)]
     assert "Unknown whether it has begun" in text

@@ -173,7 +173,7 @@ def _resumed(found: Found, step: str) -> Iterator[str]:
         case DesiredState.ROLLED_BACK if found.status.get("phase") == Phase.ROLLED_BACK:
             yield f"attempt {found.status.get('attempt', 1) + 1} begins with Preflight; no approval is carried over"
         case DesiredState.ROLLED_BACK:
-            yield f"it turns forward at {step}; where the way back must be finished first, it does, and a new attempt begins"
+            yield f"it turns forward at {step}; where the rollback must be finished first, it does, and a new attempt begins"
         case DesiredState.PLANNED:
             yield "the migration begins: what was planned is done"
         case _:

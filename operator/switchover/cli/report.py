@@ -294,7 +294,7 @@ def _notes(status: Mapping[str, Any], metadata: Mapping[str, Any], moves: Sequen
         yield "The status speaks of an earlier spec: an operator has not looked at the newest one."
     if len(moves) >= HISTORY_KEPT:
         yield (f"The status keeps the last {HISTORY_KEPT} moves. Of what happened before {moves[0].time or 'them'} it has "
-               "the times of the steps alone: no batches, and no way back.")
+               "the times of the steps alone: no batches, and no rollback.")
     if isinstance(events, str):
         yield f"Events could not be read: {events}"
 

@@ -119,7 +119,7 @@ def facts(report: Report) -> tuple[Line, ...]:
     ended = moment(report.end) if report.end or report.phase in _OVER else "not yet" if report.phase else UNKNOWN
     plan = "none on record" if report.plan_hash == "" else known(report.plan_hash)
     return (Line("Plan", plan), Line("Attempt", known(report.attempt)), Line("Progress", report.progress),
-            Line("Began", moment(report.start)), Line("Ended", ended), Line("Way back", report.rollback),
+            Line("Began", moment(report.start)), Line("Ended", ended), Line("Rollback", report.rollback),
             *(Line(each.name, moment(each.value)) for each in report.about),
             Line("Written", moment(report.written)))
 

@@ -172,7 +172,7 @@ def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Stre
     if (failed := _failure(plan, at, intent, judge, stalled)) is not None:
         turned = replace(_turned(plan, at, Direction.BACKWARD, now), failure=failed.verdict.reason)
         return Decision(turned, (), dict(judge.judged), judge.next_streaks(),
-                        f"turned backward by itself at {at.step}: {failed.verdict.message}", failed)
+                        f"rolls back automatically from {at.step}: {failed.verdict.message}", failed)
     return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
 
 
@@ -198,7 +198,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
     at = picture.position
     if at.failure and intent.undo_known:
-        return replace(at, failure=""), (), "the rollback is the user's own wish from now on"
+        return replace(at, failure=""), (), "the rollback is acknowledged: the direction is the user's to change from now on"
     index = plan.index(at.step)
     if index is None:
         judge.add("Step", fail(UNKNOWN_STEP, f"the step {at.step!r} on record is not in this operator's plan",

@@ -212,7 +212,7 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
     if now - batch.proven < bake:
         judge.add("Bake", wait(BAKING, f"{nodes} must stay healthy before the next batch", subject=nodes,
                                observed=f"{now - batch.proven:.0f} s", threshold=f"{bake:.0f} s",
-                               unblocks="nothing to do: the bake ends by itself"))
+                               unblocks="nothing: the bake ends by itself"))
         return Move(at)
     if not everything_open:
         return Move(at)

@@ -24,7 +24,7 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
     if not windows:
         return passed("no windows: always")
     if at.direction is Direction.BACKWARD:
-        return passed("the way back waits for no window")
+        return passed("the rollback waits for no window")
     chosen = at.batch is None or at.batch.started == now        # nothing of it is on record yet
     if (under_way(at) and not chosen) or (one_piece and at.batches_done > 0):
         return passed("under way: it ends although the window may close")

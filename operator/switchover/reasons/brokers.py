@@ -47,7 +47,7 @@ BROKERS_ON_KRAFT = Reason(
     look="`kubectl get kmig` (is a KafkaMigration at MoveBrokers or beyond?), `zookeeper-shell.sh HOST:2181 ls "
          "/brokers/ids`. A broker that restarts in ZooKeeper mode is missing for a moment, too.",
     do="Leave the group with Kafka. To go back all the same, roll the KafkaMigration back first, until every "
-       "broker runs in ZooKeeper mode; once it has finalized, there is no way back.")
+       "broker runs in ZooKeeper mode; once it has finalized, there is no rollback.")
 
 BROKERS_OUT_OF_REACH = Reason(
     SUBJECT, "BrokersOutOfReach", Urgency.STANDS,

@@ -280,7 +280,7 @@ OLD_CONSUMER_ARRIVED = Reason(
     SUBJECT, "OldConsumerArrived", Urgency.NOW,
     meaning="An old consumer is registered, which knows nothing of the migration. While no KafkaConsumer is in "
             "the group, Switchover sets the mode back to `zookeeper` until it is gone, and then waits for "
-            "`spec.gates.quietSeconds`. With KafkaConsumers there is no way back, and the mode stays: members "
+            "`spec.gates.quietSeconds`. With KafkaConsumers there is no rollback, and the mode stays: members "
             "hold it off by their owner nodes and by guards on what they let go of; a partition that no "
             "migration-enabled consumer has ever owned is not guarded.",
     look="The consumer id has its host's name.\n"
@@ -367,7 +367,7 @@ ZOOKEEPER_OFFSETS_BEHIND = Reason(
 ZOOKEEPER_RIGHT_MISSING = Reason(
     SUBJECT, "ZooKeeperRightMissing", Urgency.STANDS,
     meaning="Of a KafkaMigration: the ACLs of ZooKeeper do not let our credentials delete `/controller` and "
-            "`/migration` or raise `/controller_epoch`. The way back from a claim needs all three. Of a "
+            "`/migration` or raise `/controller_epoch`. The rollback from a claim needs all three. Of a "
             "ConsumerGroupMigration with `coordination`: they do not let us write the mode znode of the group, or "
             "remove guards below its `owners`; the message names what is missing.",
     look="`getAcl /` and `getAcl /controller_epoch` in the brokers' chroot; of a group, the nodes of the message.",

@@ -16,7 +16,7 @@ DUAL_WRITE_BEHIND = Reason(
     SUBJECT, "DualWriteBehind", Urgency.LOOK,
     meaning="Metadata that KRaft committed has not reached ZooKeeper, or the heartbeat of `/migration` is old.",
     look="The leading controller's log; ZooKeeper's latency and health.",
-    do="Repair the way from the controllers to ZooKeeper. While this stands, the way back would lose what is "
+    do="Repair the way from the controllers to ZooKeeper. While this stands, the rollback would lose what is "
        "missing.")
 
 DUAL_WRITE_STANDS_STILL = Reason(

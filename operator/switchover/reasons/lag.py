@@ -45,7 +45,7 @@ AUDIT_UNKNOWN = Reason(
 
 AUDIT_VIOLATIONS = Reason(
     SUBJECT, "AuditViolations", Urgency.NOW,
-    meaning="The audit has found records of this group that were consumed twice or by nobody, between the first "
+    meaning="The audit has found records of this group that were consumed twice or not at all, between the first "
             "step of the migration and its end.",
     look="The message has the first pieces of evidence: group, partition, offsets. All of them are in the store, "
          "in `runs/audit/CLUSTER/RUN/`, with a report. Is it the migration, or a consumer that commits under this "

@@ -130,7 +130,7 @@ NO_ONLINE_ROLLBACK = Reason(
 
 NO_ROOM_FOR_BATCH = Reason(
     SUBJECT, "NoRoomForBatch", Urgency.STANDS,
-    meaning="The group fits into `group.consumer.max.size` (or `group.max.size`, on the way back), and a batch on "
+    meaning="The group fits into `group.consumer.max.size` (or `group.max.size`, in a rollback), and a batch on "
             "top does not: new pods join before old ones leave, and the last of them would be refused "
             "(GROUP_MAX_SIZE_REACHED).",
     look="`subject` is the setting, `threshold` its value on the coordinator, `observed` what would be needed.",
@@ -234,4 +234,4 @@ WRONG_KAFKA_VERSION = Reason(
        "same layout: Switchover rolls the brokers to it first, canary first, and back to their own image in a "
        "rollback ([user guide](../user-guide.md), The road to 3.9). Or upgrade them yourself, by the commands in "
        "`unblocks`. Older ones you must bring to 3.9, or to 3.4 at least. For a group upgrade to 4.0 or newer; "
-       "better 4.2.2, 4.3.2 or newer, which have fixes that a way back of a large group needs (KAFKA-20845).")
+       "better 4.2.2, 4.3.2 or newer, which have fixes that a rollback of a large group needs (KAFKA-20845).")

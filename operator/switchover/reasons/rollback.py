@@ -23,7 +23,7 @@ CONTROLLER_NOT_KNOWN = Reason(
 
 CONTROLLER_RUNS = Reason(
     SUBJECT, "ControllerRuns", Urgency.LOOK,
-    meaning="On the way back a controller is to be stopped and still accepts connections.",
+    meaning="In a rollback a controller is to be stopped and still accepts connections.",
     look="`kubectl logs` of that pod; its edits in the Secret of the controllers (`kafka-controller-switchover`) "
          "must say `mode Stopped`.",
     do="Wait: it has a minute to stop. If it comes back with Kafka running, delete the pod.")
@@ -47,7 +47,7 @@ METADATA_NOT_IN_ZOOKEEPER = Reason(
     meaning="The controllers are down, and the newest metadata that Switchover saw in their log has not reached "
             "ZooKeeper. Going back now would lose it.",
     look="`status.highWatermark` against the offset in `/migration`; the controllers' pods.",
-    do="Start the controllers again (delete the pods that hang); dual write catches up and the way back goes on "
+    do="Start the controllers again (delete the pods that hang); dual write catches up and the rollback goes on "
        "by itself. If their volumes are lost for good, the changes of the last moments before are lost with them: "
        "note the two offsets, and see the user guide, \"When the controllers' volumes are lost\".")
 
@@ -67,7 +67,7 @@ PARTITION_EPOCH_UNKNOWN = Reason(
 
 PARTITION_VERSIONS_BEHIND = Reason(
     SUBJECT, "PartitionVersionsBehind", Urgency.NOW,
-    meaning="On the way back, before the first controller stops: the state of some partitions has a lower version "
+    meaning="In a rollback, before the first controller stops: the state of some partitions has a lower version "
             "in ZooKeeper than its epoch in KRaft. Every change of a partition counts in KRaft; dual write sets "
             "its node once for several changes that it learns of together, and a node that was made anew begins "
             "at 0. The leader knows KRaft's number. A ZooKeeper controller would take it for somebody who follows "
@@ -77,7 +77,7 @@ PARTITION_VERSIONS_BEHIND = Reason(
 
 PARTITION_VERSIONS_UNKNOWN = Reason(
     SUBJECT, "PartitionVersionsUnknown", Urgency.NONE,
-    meaning="On the way back, before the first controller stops: nobody has compared the versions of the "
+    meaning="In a rollback, before the first controller stops: nobody has compared the versions of the "
             "partitions' states in ZooKeeper with KRaft's epochs yet ([PartitionVersionsBehind] says why that "
             "matters).",
     look="the message says what cannot be read, or that the first comparison is under way: one request to "

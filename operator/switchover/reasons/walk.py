@@ -39,15 +39,15 @@ BAKING = Reason(
 
 BEING_DELETED = Reason(
     SUBJECT, "BeingDeleted", Urgency.NONE,
-    meaning="The resource is being deleted. Kafka has not claimed the cluster, or the way back was begun already: "
+    meaning="The resource is being deleted. Kafka has not claimed the cluster, or the rollback was begun already: "
             "all that the migration changed is taken back before the resource goes.",
-    look="`waitingFor`: the way back has gates of its own, and each says what it waits for. "
+    look="`waitingFor`: the rollback has gates of its own, and each says what it waits for. "
          "`status.progress.direction` is Backward.",
     do="Nothing. To let go at once and keep everything as it is: `switchover abandon kmig/NAME`. What stays "
        "behind is listed in Events (`kubectl get events --field-selector reason=LeftBehind`) and in the "
        "operator's log.\n\n"
        "For a ConsumerGroupMigration this holds until HandOver begins: all pods go back to the original, update "
-       "settings and autoscalers are given back. The way back is judged by its gates as well, so a group that is "
+       "settings and autoscalers are given back. The rollback is judged by its gates as well, so a group that is "
        "ill can hold the resource; the same annotation on `cgmig NAME` lets go. A Deployment in the middle then "
        "stays held: its pods consume, and it rolls nothing out. [By hand](../user-guide.md#by-hand) it goes on or "
        "back.")
@@ -70,7 +70,7 @@ EFFECT_REFUSED = Reason(
 HELD_UNTIL_THE_END = Reason(
     SUBJECT, "HeldUntilTheEnd", Urgency.STANDS,
     meaning="The resource is being deleted, but the KRaft controllers have claimed the cluster. Without the "
-            "operator nobody would watch the dual write or lead the way back, so the resource stays and the "
+            "operator nobody would watch the dual write or lead the rollback, so the resource stays and the "
             "migration goes on as its spec says until it has ended. Then the resource goes by itself.",
     look="`waitingFor`: what the migration waits for besides, an approval for instance. Holds and pauses hold as "
          "before.",
@@ -160,7 +160,7 @@ PAUSED = Reason(
 POINT_OF_NO_RETURN = Reason(
     SUBJECT, "PointOfNoReturn", Urgency.STANDS,
     meaning="Taking steps back was asked for after Finalize began. Kafka cannot. Of a consumer group: after "
-            "HandOver began, when what the way back needs is being given up.",
+            "HandOver began, when what the rollback needs is being given up.",
     do="`switchover resume kmig/NAME` (`cgmig` for a group) and let it end. A group can still be moved the other "
        "way by a migration of its own: a new ConsumerGroupMigration with the opposite `protocol.to`.")
 

@@ -33,4 +33,4 @@ def check_deletion(picture: Picture) -> Verdict:
         return wait(HELD_UNTIL_THE_END, "it is being deleted: what it made is removed first", subject=picture.name,
                     unblocks=f"the workloads are handed over; {LET_GO}")
     return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
-                unblocks=f"the way back ends; {LET_GO}")
+                unblocks=f"the rollback ends; {LET_GO}")

@@ -52,7 +52,7 @@ def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.direction is Direction.BACKWARD or is_before_the_claim(picture):
         return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
-                    unblocks=f"the way back ends; {LET_GO}")
+                    unblocks=f"the rollback ends; {LET_GO}")
     return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: it is kept and goes"
                 " on until the migration has ended", subject=picture.name,
                 unblocks=f"let it end, or set desiredState to RolledBack while that is available; {LET_GO}")

@@ -174,7 +174,7 @@ class Picture:
         if brokers.image and is_older(answered.value):
             marker = self.facts.markers.get(node_id)
             edited = self.position.nodes[pod].assigned == "A" and isinstance(marker, Known) and marker.value != ""
-            return Known("U", answered.at) if edited else plain       # on the way back from an image that was not of 3.9
+            return Known("U", answered.at) if edited else plain       # in a rollback from an image that was not of 3.9
         settings = self.facts.broker_settings.get(node_id, Unknown(f"broker {node_id} was not asked for its settings"))
         if not isinstance(settings, Known):
             return settings

@@ -85,7 +85,7 @@ def check_quiet(picture: Picture) -> Verdict:
 def _not_quiet(picture: Picture) -> Verdict:
     return wait(NOT_QUIET_YET, "an old consumer may come back, and is waited for before Kafka coordinates the group",
                 subject=picture.spec.group, observed=f"{mode.quiet_for(picture):.0f} s",
-                threshold=f"{picture.spec.gates.quiet_seconds} s", unblocks="nothing to do: it ends by itself")
+                threshold=f"{picture.spec.gates.quiet_seconds} s", unblocks="nothing: this wait ends by itself")
 
 
 def check_followed(picture: Picture) -> Verdict:

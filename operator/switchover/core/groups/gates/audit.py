@@ -35,7 +35,7 @@ def check_audit(picture: Picture) -> Verdict:
     evidence = "; ".join(left.evidence) or "see its report in the store"
     match verdict:
         case AuditVerdict.CLEAN:
-            return passed("the audit found nothing that was consumed twice or by nobody")
+            return passed("the audit found nothing that was consumed twice or not at all")
         case AuditVerdict.INDETERMINATE if picture.spec.audit.accept_indeterminate:
             return passed(f"the audit could not prove it, which is accepted: {evidence}")
         case AuditVerdict.INDETERMINATE:

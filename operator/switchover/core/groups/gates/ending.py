@@ -13,8 +13,8 @@ def check_soaked(picture: Picture) -> Verdict:
     since = picture.entered.get("Settle", picture.now)
     soaked, wanted = picture.now - since, float(picture.spec.soak_seconds)
     if soaked < wanted:
-        return wait(SOAKING, "the group is watched before the way back is given up", subject=picture.spec.group,
-                    observed=f"{soaked:.0f} s", threshold=f"{wanted:.0f} s", unblocks="nothing to do: it ends by itself")
+        return wait(SOAKING, "the group is watched before rollback is given up", subject=picture.spec.group,
+                    observed=f"{soaked:.0f} s", threshold=f"{wanted:.0f} s", unblocks="nothing: this wait ends by itself")
     return passed(f"watched for {soaked:.0f} s")
 
 

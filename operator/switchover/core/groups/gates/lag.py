@@ -64,7 +64,7 @@ def _check_lag(picture: Picture) -> Verdict:
                     unblocks="look at the members that own these partitions")
     if effect is Effect.INCONCLUSIVE and lag.evaluation.effect is Effect.INCONCLUSIVE:
         return wait(LAG_NOT_SEEN_YET, words, subject=picture.spec.group, threshold=allowed,
-                    unblocks="a few sweeps are enough to judge by, or a person looks why they fail")
+                    unblocks="a few successful sweeps; if they go on failing, look at the operator's log for why")
     return wait(LAG_NOT_HEALTHY_YET, words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
 
 

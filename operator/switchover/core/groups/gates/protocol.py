@@ -98,7 +98,7 @@ def check_probe_expired(picture: Picture) -> Verdict:
     if since < pending:
         return wait(PROBE_PENDING, "the question which strategies the members offer left a pending member behind",
                     subject=picture.spec.group, observed=f"{since:.0f} s", threshold=f"{pending:.0f} s",
-                    unblocks="nothing to do: the coordinator forgets it")
+                    unblocks="nothing: the coordinator drops the member when its session ends")
     return passed("no probe is under way")
 
 

@@ -116,7 +116,7 @@ def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) 
     undo = f"kubectl --namespace {picture.namespace} rollout undo {source.kind.lower()} {source.name}"
     if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
         undo = (f"kubectl --namespace {picture.namespace} edit deployment {source.name}: {', '.join(parts)} as in"
-                " spec.workloads, or, on the way back, as before")
+                " spec.workloads, or, in a rollback, as before")
     return fail(REVERTED_BY_GITOPS, f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
                 " it is none of this migration's, so no pod is moved", subject=str(source),
                 observed=writer.name if writer is not None else "", threshold=names.MANAGER,

@@ -31,7 +31,7 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
     new, old = ("group.consumer.max.size", "group.max.size") if to_consumer(picture) else (
         "group.max.size", "group.consumer.max.size")
     here, batch = len(found.members), surplus(picture)
-    for setting, why in ((new, "the coordinator would refuse"), (old, "on the way back it would refuse")):
+    for setting, why in ((new, "the coordinator would refuse"), (old, "in a rollback it would refuse")):
         limit = int(broker.settings.get(setting, UNLIMITED))
         if picture.spec.protocol is None or here + batch <= limit:
             continue

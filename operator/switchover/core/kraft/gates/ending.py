@@ -32,7 +32,7 @@ def check_soaked(picture: Picture) -> Verdict:
     stood = _stood(picture)
     if stood < picture.spec.soak_seconds:
         return wait(SOAKING, "all brokers run on KRaft, dual write goes on", observed=f"{stood:.0f} s",
-                    threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing to do: the soak ends by itself")
+                    threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing: the soak ends by itself")
     return passed("soaked")
 
 
@@ -72,7 +72,7 @@ def check_retained(picture: Picture) -> Verdict:
     stood = _stood(picture)
     if stood < picture.spec.zookeeper_retention_seconds:
         return wait(RETAINING, "ZooKeeper is kept", observed=f"{stood:.0f} s",
-                    threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing to do: it ends by itself")
+                    threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing: this wait ends by itself")
     return passed("retention is over")
 
 

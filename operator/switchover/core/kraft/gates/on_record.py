@@ -120,7 +120,7 @@ def _find_way_back(picture: Picture) -> Verdict:
     if at.step == PREFLIGHT:
         return passed("it is back: what others do to the cluster since is theirs")
     if isinstance(log, Known) and log.value.migration_state is POST:
-        return _contradicted(picture, "is on the way back, where the metadata log says POST_MIGRATION", at.step, POST.name,
+        return _contradicted(picture, "is in a rollback, where the metadata log says POST_MIGRATION", at.step, POST.name,
                              "another state")
     if at.step not in KRAFT_GONE:
         return passed("brokers may run on KRaft still")
@@ -129,7 +129,7 @@ def _find_way_back(picture: Picture) -> Verdict:
     answered = {node_id: picture.mode(node_id) for node_id in picture.facts.views}
     on_kraft |= {node_id for node_id, mode in answered.items() if isinstance(mode, Known) and mode.value == "C"}
     if on_kraft:
-        return _contradicted(picture, f"is on the way back, where broker {min(on_kraft)} runs on KRaft still",
+        return _contradicted(picture, f"is in a rollback, where broker {min(on_kraft)} runs on KRaft still",
                              f"broker {min(on_kraft)}", f"brokers {sorted(on_kraft)}", "none")
     return passed("no broker runs on KRaft")
 

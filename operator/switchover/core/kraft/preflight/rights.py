@@ -89,5 +89,5 @@ CHECKS = (
     check("Readable", find_refusals, "nothing that was asked was refused"),
     check("KubernetesRights", find_missing_kubernetes_rights, "this account may do all that a migration does"),
     check("KafkaRights", find_missing_kafka_rights, "our user may read the quorum and its log"),
-    check("ZooKeeperRights", find_missing_zookeeper_rights, "the way back may do what it does in ZooKeeper"),
+    check("ZooKeeperRights", find_missing_zookeeper_rights, "the rollback may do what it does in ZooKeeper"),
 )

@@ -60,7 +60,7 @@ def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
                             " then offsets.storage=zookeeper on every member. Straight to zookeeper they would begin anew")
     elif watched < wanted:
         yield wait(STORES_WATCHED, f"which store the members of group {group} commit to is watched", subject=group,
-                   observed=f"{watched:.0f} s", threshold=f"{wanted} s", unblocks="nothing to do: it ends by itself")
+                   observed=f"{watched:.0f} s", threshold=f"{wanted} s", unblocks="nothing: this wait ends by itself")
     elif not in_zookeeper and not _idle(stores[-1]):
         yield wait(NO_COMMIT_SEEN, f"members of group {group} have committed nothing in {watched:.0f} s although there are"
                    " records", subject=group, observed="no store moves", threshold="ZooKeeper's alone",
