@@ -16,5 +16,5 @@ def test_where_nobody_reads_it_nothing_is_made_of_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(KafkaMigrations, "digest", digest)
     logging.getLogger("switchover").setLevel(logging.WARNING)
     world = MigrationWorld(monkeypatch)
-    assert world.live(lambda: world.step == "UpgradeBrokers")
+    assert world.live(lambda: world.step == "ProvisionControllers")
     assert [line for _, line in world.story] == ["* operator 1 begins"]
