@@ -20,8 +20,8 @@ def check_backups_taken(picture: Picture) -> Verdict:
     if since is None:
         return unknown(NOT_OBSERVED, f"the status does not tell when {SOAK} began", subject=SOAK)
     if backups is None or backups.taken_time is None:
-        return wait(BACKUPS_MISSING, "spec.backups does not confirm backups of ZooKeeper and the metadata log", observed="none",
-                    subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=CURE)
+        return wait(BACKUPS_MISSING, "spec.backups does not confirm backups of ZooKeeper and the metadata log",
+                    observed="none", subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=CURE)
     taken = backups.taken_time.timestamp()
     if taken > picture.now + CLOCKS_APART_SECONDS:
         return wait(BACKUPS_MISSING, "spec.backups.takenTime is in the future", subject="spec.backups",
