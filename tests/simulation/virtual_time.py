@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import async_solipsism
 
 from fakes.api_server import FakeApi
 from fakes.incarnation import Incarnation
 
+T = TypeVar("T")
 EPOCH = 1_790_000_000.0
 RESTART_SECONDS = 7.0                  # from the end of a process to the start of the next
 
@@ -49,6 +50,15 @@ class Timeline:
 
 class TimeIsUp(AssertionError):
     """The world did not get where it should within its time."""
+
+
+def in_virtual_time(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What it returns, on a loop of its own."""
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.close()
 
 
 def live(

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from simulation.virtual_time import VirtualLoop
+from simulation.virtual_time import in_virtual_time
 from switchover.adapters.api_server import ApiServer
 from switchover.adapters.shared_groups import SharedGroups
 from switchover.adapters.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
@@ -15,14 +15,6 @@ from switchover.ask import PATIENCE_SECONDS, Answers
 from switchover.cli.connections import Clusters
 from switchover.core.observed import Known, Unknown
 from switchover.ports import Access, Groups, Refused, Unreachable
-
-
-def in_virtual_time(coroutine):
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        loop.close()
 
 
 class Asked:

@@ -5,17 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from simulation.virtual_time import VirtualLoop
+from simulation.virtual_time import in_virtual_time
 from switchover.adapters.together import EVERY_SECONDS, Question, Together
 from switchover.ports import Refused, Unreachable
-
-
-def in_virtual_time(coroutine):
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        loop.close()
 
 
 class Asked:

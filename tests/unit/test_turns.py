@@ -3,17 +3,9 @@
 import asyncio
 from contextlib import suppress
 
-from simulation.virtual_time import VirtualLoop
+from simulation.virtual_time import in_virtual_time
 from switchover.handlers import SILENCE_SECONDS, Watch, why_dead
 from switchover.turns import LEAD_SECONDS, TURN_SECONDS, Turns
-
-
-def in_virtual_time(coroutine):
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        loop.close()
 
 
 async def a_pass(turns, begun, name, seconds, *, moving=False):
