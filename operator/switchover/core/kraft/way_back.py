@@ -18,7 +18,7 @@ from switchover.core.kraft import names, nodes, preflight, template
 from switchover.core.kraft.facts import KubernetesState, MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.dual_write import check_driver_alive
 from switchover.core.kraft.gates.parity import are_ended_by_a_new_leader
-from switchover.core.kraft.gates.read import is_claimed, leading_controller, was_restarted
+from switchover.core.kraft.gates.read import is_claimed, leading_controller, pods_of_controllers, was_restarted
 from switchover.core.kraft.gates.way_back import is_behind
 from switchover.core.kraft.goals import state_of
 from switchover.core.kraft.picture import Picture
@@ -93,10 +93,9 @@ def to_restart(picture: Picture) -> Observed[list[str]]:
 def to_hand_on(picture: Picture) -> Observed[list[str]]:
     """The leader, one after the other, each once: of a driver that is stuck, whose process is older than the last write of
     `/migration`; of differences that the next leader ends, whose process is older than the step."""
-    quorum, zookeeper, state = picture.facts.quorum, _zookeeper(picture), state_of(picture)
+    quorum, zookeeper, pods = picture.facts.quorum, _zookeeper(picture), pods_of_controllers(picture)
     if not isinstance(quorum, Known):
         return quorum
-    pods = state.controllers.pods if state is not None and state.controllers is not None else {}
     migration = zookeeper.migration if zookeeper is not None else None
     parity, since = picture.facts.parity, None
     if migration is not None and check_driver_alive(picture).outcome is Outcome.WAIT:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from switchover.core.gate import Verdict, unknown
 from switchover.core.kraft import coming_up
-from switchover.core.kraft.facts import Address, LogImage, Quorum, ZooKeeperState
+from switchover.core.kraft.facts import Address, LogImage, Pod, Quorum, ZooKeeperState
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known, Unknown
 from switchover.core.rollout import Phase
@@ -30,11 +30,15 @@ def quorum_of(picture: Picture) -> Quorum | Verdict:
     return controllers_coming_up(picture) or unknown(QUORUM_UNKNOWN, quorum.why, subject="quorum")
 
 
+def pods_of_controllers(picture: Picture) -> Mapping[str, Pod]:
+    """By name; none while they cannot be seen."""
+    state = picture.facts.kubernetes
+    return state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
+
+
 def phases_of_controllers(picture: Picture) -> Mapping[int, Phase]:
     """How far the controllers have come that are not up, by node.id."""
-    state = picture.facts.kubernetes
-    pods = state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
-    return {picture.controllers[name]: phase for name, pod in sorted(pods.items())
+    return {picture.controllers[name]: phase for name, pod in sorted(pods_of_controllers(picture).items())
             if name in picture.controllers and name in picture.position.nodes
             and (phase := coming_up.phase_of(picture, name, pod)) is not None}
 
@@ -67,8 +71,7 @@ def leading_address(picture: Picture) -> Address | None:
 
 def was_restarted(picture: Picture, name: str) -> bool:
     """Whether a controller was restarted for the step that is open. An eviction stays on record when its step has ended."""
-    state, opened = picture.facts.kubernetes, picture.position.opened
-    pods = state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
+    pods, opened = pods_of_controllers(picture), picture.position.opened
     started = pods[name].started_at if name in pods else None
     return bool(picture.position.nodes[name].evictions) and (started is None or opened is None or started > opened)
 
