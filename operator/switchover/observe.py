@@ -10,7 +10,7 @@ from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.ask import READ_SECONDS, Answers, known
 from switchover.comparison import ParityWatch
-from switchover.core.effects import DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
+from switchover.core.effects import CreateStates, DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.core.kraft import names, own_addresses
 from switchover.core.kraft.door import brokers as door_brokers
 from switchover.core.kraft.examination import Examination
@@ -145,6 +145,8 @@ class Observer:
                 await self.zookeeper.raise_epoch(epoch, expected)
             case RaiseVersions(epochs, controller_epoch):
                 await self.zookeeper.raise_versions(epochs, controller_epoch)
+            case CreateStates(replicas, controller_epoch):
+                await self.zookeeper.create_states(replicas, controller_epoch)
             case DeleteZNode(path, version, controller_epoch):
                 await self.zookeeper.delete(path, version, controller_epoch)
             case SetQuota(controller, entity, key, value):
@@ -170,7 +172,7 @@ class Observer:
             first.create_task(self._find_brokers(picture))
         brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
         voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
-        parity_wanted = _parity_wanted(picture)
+        parity_wanted, written = _parity_wanted(picture), self._watch_migration(zookeeper.result())
         if parity_wanted:
             self._parity.begin(clients.value.encoder_secret, picture.position.direction is Direction.BACKWARD)
         async with asyncio.TaskGroup() as then:
@@ -181,6 +183,7 @@ class Observer:
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
             topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
             partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
+            stateless = then.create_task(self._stateless(picture, written if parity_wanted else NOT_ASKED))
             connections = then.create_task(self._connections(step in WITHOUT_ZOOKEEPER_IN))
             settings = then.create_task(self._settings(
                 brokers if _tell_more(step, kubernetes.result()) else (),
@@ -203,9 +206,10 @@ class Observer:
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
             unchecked=Known(clients.value.unchecked, clients.at),
-            migration_written=self._watch_migration(zookeeper.result()),
+            migration_written=written,
             zookeeper_topics=topic_tree.result(),
             partition_epoch=partition_epoch.result(),
+            stateless=stateless.result(),
             zookeeper_connections=connections.result(),
             answers=answers.result() | controllers.result(),
             views=seen,
@@ -416,6 +420,16 @@ class Observer:
         if holder is None or holder.ephemeral or any(record.assigned != "Stopped" for record in records):
             return NOT_ASKED
         return await self._known(self.zookeeper.partition_epoch(), EPOCH_SECONDS)
+
+    async def _stateless(self, picture: Picture,
+                         written: Observed[Written]) -> Observed[Mapping[tuple[str, int], tuple[int, ...]]]:
+        """Read while dual write does not come on: they are many nodes. Where it does, it stands before none."""
+        if not isinstance(written, Known):
+            return written
+        now = self._clock.now()
+        if now - written.value.offset_since <= picture.spec.gates.dual_write_max_age_seconds:
+            return Known({}, now)
+        return await self._known(self.zookeeper.stateless(), EPOCH_SECONDS)
 
 
 def _may_run(kubernetes: Observed[KubernetesState]) -> bool:

@@ -284,6 +284,17 @@ class ZooKeeper(Protocol):
         """The largest `controller_epoch` in the state of any partition; 0 where there is none."""
         ...
 
+    async def stateless(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
+        """The partitions that a topic's node lists and that have no state: (topic, index) -> replicas."""
+        ...
+
+    async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
+        """Create partitions' states, with all replicas in sync and the first one as leader; one that is there stays.
+
+        Fenced when `/controller_epoch` is not `controller_epoch` any more.
+        """
+        ...
+
     async def delete(self, path: str, version: int, controller_epoch: int) -> None:
         """Delete a node in that version while `/controller_epoch` is still that; Fenced otherwise. Gone is success."""
         ...

@@ -296,6 +296,32 @@ async def test_states_are_written_again_until_their_versions_are_what_is_wanted(
     assert client.get(paths[2])[1].version == 3
 
 
+async def test_states_that_are_missing_are_created_and_no_other_one_is_touched(tree: tuple[str, KazooClient]) -> None:
+    connect, client = tree
+    epoch = epoch_of(client)
+    ours = [make_acl("world", "anyone", read=True), make_digest_acl("kafka", "secret", all=True)]
+    client.create("/brokers/topics/t", json.dumps({"version": 2, "partitions": {"0": [1], "1": [2, 1], "2": [1]}}).encode(),
+                  makepath=True)
+    client.create("/brokers/topics/t/partitions/0/state", b'{"leader": 1}', makepath=True)
+    client.create("/brokers/topics/t/partitions/2")
+    client.set_acls("/brokers/topics/t", [*ours, make_acl("world", "anyone", all=True)])
+    async with opened(connect) as zookeeper:
+        missing = await zookeeper.stateless()
+        assert missing == {("t", 1): (2, 1), ("t", 2): (1,)}
+        await zookeeper.create_states({**missing, ("t", 0): (3,), ("gone", 0): (1,)}, epoch)
+        assert await zookeeper.stateless() == {}
+        client.set("/controller_epoch", b"99")
+        client.delete("/brokers/topics/t/partitions/2/state")
+        with pytest.raises(Fenced):
+            await zookeeper.create_states({("t", 2): (1,)}, epoch)
+    assert client.get("/brokers/topics/t/partitions/0/state")[0] == b'{"leader": 1}'
+    assert json.loads(client.get("/brokers/topics/t/partitions/1/state")[0]) == {
+        "controller_epoch": epoch, "leader": 2, "version": 1, "leader_epoch": 0, "isr": [2, 1]}
+    for path in ("/brokers/topics/t/partitions/1", "/brokers/topics/t/partitions/1/state"):
+        assert client.get_acls(path)[0] == client.get_acls("/brokers/topics/t")[0]
+    assert client.exists("/brokers/topics/gone") is None
+
+
 async def test_the_largest_epoch_of_all_partitions(tree: tuple[str, KazooClient]) -> None:
     connect, client = tree
     for topic, epochs in {"a": (3, 9), "b": (7,)}.items():

@@ -270,6 +270,14 @@ class SimulatedZooKeeper:
     async def partition_epoch(self) -> int:
         return await self._incarnation.call(lambda: self._serving(self._kafka.tree.partition_epoch))
 
+    async def stateless(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
+        return await self._incarnation.call(lambda: self._serving(dict(self._kafka.tree.stateless)))
+
+    async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
+        await self._incarnation.write(
+            "POST", "/brokers/topics",
+            lambda: self._serving(None) or self._kafka.tree.create_states(replicas, controller_epoch))
+
     async def delete(self, path: str, version: int, controller_epoch: int) -> None:
         await self._incarnation.write(
             "DELETE", path, lambda: self._serving(None) or self._kafka.tree.delete(path, version, controller_epoch))

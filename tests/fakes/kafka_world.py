@@ -400,7 +400,7 @@ class Kafka:
         elif log.state is MigrationState.MIGRATION and self._dual_write_at is not None and now >= self._dual_write_at:
             if self.stuck_since == self.leader_since:
                 return
-            if unwritable(as_metadata(log.metadata).quotas):
+            if unwritable(as_metadata(log.metadata).quotas) or tree.stateless:
                 tree.reached(tree.migration.offset, now)           # it begins again and again: the offset stays
                 return
             tree.reached(log.write_behind(tree.metadata, now), now)

@@ -14,8 +14,9 @@ class ZooKeeperTree:
     """The nodes that a migration reads and writes.
 
     `states` holds the controller_epoch in each partition's state, `behind` by how many versions a state is behind its
-    partition's epoch in KRaft, `metadata` everything that an administrator can change
-    (topics, configurations, ACLs, quotas …) by name. `written` is told of each write of the operator.
+    partition's epoch in KRaft, `stateless` the replicas of partitions without a state, `metadata` everything that an
+    administrator can change (topics, configurations, ACLs, quotas …) by name. `written` is told of each write of
+    the operator.
     """
 
     controller: ControllerNode | None = None
@@ -24,6 +25,7 @@ class ZooKeeperTree:
     registered: set[int] = field(default_factory=set)
     states: dict[Key, int] = field(default_factory=dict)
     behind: dict[Key, int] = field(default_factory=dict)
+    stateless: dict[Key, tuple[int, ...]] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     written: Callable[[str, str, dict[str, object]], None] = lambda verb, path, content: None
 
@@ -80,6 +82,14 @@ class ZooKeeperTree:
             raise Fenced(f"/controller_epoch is {self.controller_epoch}, not {expected}")
         self.controller_epoch = epoch
         self.written("PUT", "/controller_epoch", {"epoch": epoch, "expected": expected})
+
+    def create_states(self, replicas: Mapping[Key, tuple[int, ...]], controller_epoch: int) -> None:
+        """Create states that are missing; Fenced in another controller's epoch."""
+        if self.controller_epoch != controller_epoch:
+            raise Fenced(f"/controller_epoch is {self.controller_epoch}, not {controller_epoch}")
+        for (topic, index), brokers in replicas.items():
+            assert self.stateless.pop((topic, index), brokers) == brokers
+            self.written("POST", f"/brokers/topics/{topic}/partitions/{index}/state", {})
 
     def raise_versions(self, epochs: Mapping[Key, int], controller_epoch: int) -> None:
         """Write states again until their versions are KRaft's epochs; Fenced in another controller's epoch."""

@@ -37,6 +37,7 @@ PLACES = {
     "claim": {"ProvisionControllers<"},
     "rehearsal": {"Rehearse>", "CopyMetadata>"},
     "znode": {"EnableMigration<", "ProvisionControllers<"},
+    "missing state": {"DualWrite>", "MoveBrokers>", "Soak>", "Finalize>", "MoveBrokers<", "CopyMetadata<"},
 }
 """Where an effect on each kind of thing belongs: `>` forward, `<` on the way back."""
 NO_EFFECT = ("lease", "event", "migration")
@@ -95,8 +96,8 @@ def intent_comes_first(memory: Memory, event: Event) -> Iterator[str]:
     if standing.place not in PLACES[kind]:
         yield f"{what} in {standing.place or 'no step'}, and belongs to {', '.join(sorted(PLACES[kind]))}"
         return
-    if kind not in ("broker brake", "rehearsal") and (not standing.opened or standing.finished):
-        # a brake takes back what others did; a rehearsal comes before the step that it is for
+    if kind not in ("broker brake", "rehearsal", "missing state") and (not standing.opened or standing.finished):
+        # a brake takes back what others did; a rehearsal comes before the step that it is for; dual write goes on in a hold
         yield f"{what} while {standing.place} is not open"
     if kind.endswith(" pod") and event.name not in standing.batch_nodes:
         yield f"{what}, but the batch on record is {list(standing.batch_nodes)}"

@@ -172,14 +172,15 @@ def touches_nothing_else(memory: Memory, event: Event) -> Iterator[str]:
 
 
 def _is_state(event: Effect) -> bool:
-    """A partition's state, written again as it was."""
-    return event.verb == "change" and re.fullmatch(r"/brokers/topics/[^/]+/partitions/\d+/state", event.name) is not None
+    """A partition's state, written again as it was, or created where there was none."""
+    return event.verb in ("change", "create") and re.fullmatch(
+        r"/brokers/topics/[^/]+/partitions/\d+/state", event.name) is not None
 
 
 def znodes_in_their_order(memory: Memory, event: Event) -> Iterator[str]:
     """K7."""
     assert isinstance(event, Effect)
-    if event.resource != "znodes":
+    if event.resource != "znodes" or (event.verb == "create" and _is_state(event)):
         return
     cluster, path = memory.cluster, event.name
     if path == "/controller_epoch" and event.verb == "delete":

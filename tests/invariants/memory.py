@@ -159,6 +159,8 @@ class Memory:
         sort = "brake" if effect.brake else "set"
         suffixes = {"pods": ("pod", name.rpartition("-")[0]), "statefulsets": (sort, name),
                     "secrets": ("files", name.removesuffix("-switchover"))}
+        if effect.resource == "znodes" and effect.verb == "create":
+            return "missing state"
         if effect.resource not in suffixes:
             known = OUR_KINDS.get(effect.resource) == "rehearsal" and "-rehearsal" in name
             own = known or effect.resource in ("leases", "events", "znodes", "kafkamigrations") or any(

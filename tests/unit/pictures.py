@@ -243,6 +243,7 @@ class Cluster:
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
             zookeeper_connections={"zookeeper:2181": self._known(self.connections)},
             partition_epoch=self._known(self.partition_epoch),
+            stateless=self._known({}),
             answers={node_id: self._known(answer(node.mode, self.old, self._level())) for node_id, node in nodes.items()},
             views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
             quorum=self._known(self._quorum()) if self._quorum_lives() else Unknown("no controller leads"),

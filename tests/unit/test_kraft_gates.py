@@ -50,7 +50,7 @@ from switchover.core.samples import MOST, keep, span
 from switchover.core.times import utc
 from switchover.core.workloads import Manager
 from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
-from switchover.metadata.cluster import ClusterMetadata, Difference, Entity
+from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
 from switchover.partition import TopicPartition
 from switchover.rehearsal import report
 from switchover.rehearsal.report import Report, as_message
@@ -219,6 +219,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "WrittenBack": dual_write,
     "NoZooKeeperGroups": lambda: moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None),
     "DriverAlive": dual_write,
+    "PartitionStates": dual_write,
     "PartitionVersions": dual_write,
     "ControllersStopped": stopping,
     **dict.fromkeys(("ZooKeeperRules", "PlainBroker", "TemplateIsOriginal"), given_back),
@@ -393,6 +394,16 @@ def standing(seconds: float, quotas: Mapping[Entity, Mapping[str, float]] | None
     def spoiled(picture: Picture) -> Picture:
         behind = quorum(high_watermark=OFFSET + 60)(written(NOW - 1, offset_since=NOW - seconds)(picture))
         return log(metadata=ClusterMetadata(quotas=quotas or {}))(behind)
+
+    return spoiled
+
+
+def without_state(*partitions: tuple[str, int]) -> Callable[[Picture], Picture]:
+    """KRaft goes on and dual write does not, with these partitions of `orders` in ZooKeeper's topics alone."""
+    def spoiled(picture: Picture) -> Picture:
+        topics = {"orders": Topic("id", {index: Assignment((101, 102)) for index in range(3)})}
+        known = log(metadata=ClusterMetadata(topics=topics))(standing(6)(picture))
+        return with_fact(known, "stateless", Known(dict.fromkeys(partitions, (101, 102)), NOW))
 
     return spoiled
 
@@ -875,6 +886,8 @@ FINDINGS = [
             "MetadataNotInZooKeeper", "/migration"),
     Finding("WrittenBack", "controllers of which nothing is known", with_log_unknown, U, "MetadataLogUnknown"),
     Finding("WrittenBack", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
+    Finding("PartitionStates", "partitions that the driver cannot write", without_state(("orders", 1), ("orders", 2)), W,
+            "PartitionsWithoutState", "orders-1"),
     Finding("DriverAlive", "a driver that writes no more", written(NOW - 60), W, "DualWriteStuck",
             "/migration"),
     Finding("DualWriteBegins", "a log that is not seen", with_log_unknown, U, "MetadataLogUnknown"),

@@ -88,7 +88,8 @@ EVERY_EFFECT: tuple[Effect, ...] = (
     effects.WriteNodeFiles("s", {"kafka-0": f"sasl.jaas.config={CANARY}"}, {"label": CANARY}),
     effects.Patch("apps/v1", "Deployment", "d", ({"op": "replace", "path": "/env", "value": CANARY},), "changed"),
     effects.Evict("p", "u"), effects.DeletePod("p", "u"), effects.Delete("v1", "Secret", "s"), effects.RaiseEpoch(2, 1),
-    effects.RaiseVersions({("orders", 0): 1}, 1), effects.DeleteZNode("/migration", 1, 1),
+    effects.RaiseVersions({("orders", 0): 1}, 1), effects.CreateStates({("orders", 0): (1,)}, 1),
+    effects.DeleteZNode("/migration", 1, 1),
     effects.SetQuota(Address("kafka", 9092), (("user", "bob"),), "producer_byte_rate", 1.0),
     effects.SetMode("orders", Mode.KAFKA, 1), effects.RemoveGuards("orders", frozenset({NODE})))
 

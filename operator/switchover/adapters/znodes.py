@@ -3,7 +3,8 @@
 Every function raises ValueError with the reason when the data is not what Kafka writes; the caller knows the path.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from switchover.core.kraft.facts import Address, ControllerNode, MigrationNode, ZooKeeperTopic
@@ -81,6 +82,12 @@ def topic(data: bytes | None) -> tuple[ZooKeeperTopic, bool]:
 def partition_epoch(data: bytes | None) -> int:
     """`/brokers/topics/T/partitions/P/state`: its `controller_epoch`, the raft epoch where dual write wrote it."""
     return number(document(data), "controller_epoch")
+
+
+def missing_state(brokers: Sequence[int], controller_epoch: int) -> bytes:
+    """The state that Kafka takes for a missing one (`ZkTopicMigrationClient.iterateTopics`), with these replicas."""
+    return json.dumps({"controller_epoch": controller_epoch, "leader": brokers[0], "version": 1, "leader_epoch": 0,
+                       "isr": list(brokers)}).encode()
 
 
 def reassigning(data: bytes | None) -> bool:

@@ -1,4 +1,4 @@
-"""The port ZooKeeper on kazoo. It writes for the way back only: `delete`, `raise_epoch`, `raise_versions`."""
+"""The port ZooKeeper on kazoo. It writes for a rollback, and `create_states` where dual write stands still."""
 
 import asyncio
 import contextlib
@@ -15,6 +15,7 @@ from kazoo.exceptions import (
     BadVersionError,
     KazooException,
     NoAuthError,
+    NodeExistsError,
     NoNodeError,
     NotEmptyError,
     RolledBackError,
@@ -88,6 +89,16 @@ class KazooZooKeeper(ZooKeeperSession):
     async def partition_epoch(self) -> int:
         """The largest `controller_epoch` in the state of any partition: one read for each, so 0.1 s for every thousand."""
         return await self._call(self._partition_epoch)
+
+    async def stateless(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
+        """The partitions that a topic's node lists and that have no state: (topic, index) -> replicas; a read for each."""
+        return await self._call(self._stateless)
+
+    async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
+        """Create partitions' states as Kafka takes a missing one; Fenced when `/controller_epoch` was written."""
+        for (topic, index), brokers in replicas.items():
+            await self._call(functools.partial(
+                self._create_state, path=state_path(topic, index), brokers=brokers, controller_epoch=controller_epoch))
 
     async def delete(self, path: str, version: int, controller_epoch: int) -> None:
         """Delete a node without children in that version, in one transaction with a check of `/controller_epoch`.
@@ -197,6 +208,30 @@ class KazooZooKeeper(ZooKeeperSession):
         return max((_parsed(path, znodes.partition_epoch, data)
                     for path, (data, _) in self._nodes(deadline, client, states)), default=0)
 
+    def _stateless(self, deadline: float) -> dict[tuple[str, int], tuple[int, ...]]:
+        listed = {state_path(name, index): ((name, index), replicas)
+                  for name, topic in self._topics(deadline).topics.items() for index, replicas in topic.assignment.items()}
+        there = {path for path, _ in self._nodes(deadline, self._connected(deadline), [*listed])}
+        return {key: replicas for path, (key, replicas) in listed.items() if path not in there}
+
+    def _create_state(self, deadline: float, path: str, brokers: Sequence[int], controller_epoch: int) -> None:
+        client = self._connected(deadline)
+        _, stat = self._epoch(deadline, client, controller_epoch)
+        partition = path.rpartition("/")[0]
+        partitions = partition.rpartition("/")[0]
+        topic = self._answer(deadline, path, client.get_acls_async(partitions.rpartition("/")[0]))
+        if topic is None:
+            return
+        acl = list(topic[0])                    # Kafka gives all nodes of a topic the same
+        parents = [node for node in (partitions, partition)
+                   if self._answer(deadline, node, client.exists_async(node)) is None]
+        transaction = client.transaction()
+        transaction.check(EPOCH, stat.version)
+        for parent in parents:
+            transaction.create(parent, acl=acl)
+        transaction.create(path, znodes.missing_state(brokers, controller_epoch), acl=acl)
+        self._commit(deadline, transaction, path, "CREATE on its parent")
+
     def _delete(self, deadline: float, path: str, version: int, controller_epoch: int) -> None:
         client = self._connected(deadline)
         _, stat = self._epoch(deadline, client, controller_epoch)
@@ -227,10 +262,10 @@ class KazooZooKeeper(ZooKeeperSession):
             self._commit(deadline, transaction, path, "WRITE")
 
     def _commit(self, deadline: float, transaction: TransactionRequest, path: str, right: str) -> None:
-        """A node that is gone is what was wanted, or nothing to write to."""
+        """A node that is gone, or there, is what was wanted, or nothing to write to."""
         for result in self._answer(deadline, path, transaction.commit_async(), right):
             match result:
-                case NoNodeError():
+                case NoNodeError() | NodeExistsError():
                     return
                 case NoAuthError():
                     raise Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our"

@@ -123,6 +123,19 @@ class RaiseVersions:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateStates:
+    """Create the states of partitions in ZooKeeper that have none, as Kafka takes a missing one: all `replicas` in sync, the
+    first of them leads. Only while `/controller_epoch` is still `controller_epoch`.
+    """
+
+    replicas: Mapping[tuple[str, int], tuple[int, ...]]
+    controller_epoch: int
+
+    def __str__(self) -> str:
+        return f"create the states of {len(self.replicas)} partitions in ZooKeeper"
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteZNode:
     """Delete a node of ZooKeeper in this version, while `/controller_epoch` is still `controller_epoch`.
 
@@ -174,4 +187,4 @@ class RemoveGuards:
 
 
 Effect = (Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | RaiseEpoch
-          | RaiseVersions | DeleteZNode | SetQuota | SetMode | RemoveGuards)
+          | RaiseVersions | CreateStates | DeleteZNode | SetQuota | SetMode | RemoveGuards)

@@ -49,6 +49,24 @@ DUAL_WRITE_STUCK = Reason(
        "everything to ZooKeeper once more; one after the other, each once. When that did not help, the step is "
        "Stalled: look for the record that cannot be written ([MetadataDiffers]).")
 
+PARTITIONS_WITHOUT_STATE = Reason(
+    SUBJECT, "PartitionsWithoutState", Urgency.LOOK,
+    meaning="A topic was given more partitions while the leading controller changed. Each new leader writes all of KRaft's "
+            "metadata to ZooKeeper: it adds the partitions to the topic's node, and then sets their states, which nobody "
+            "has created (Kafka 3.9.2). It repeats that for ever. Until it ends, changes reach neither ZooKeeper nor the "
+            "brokers that still run in ZooKeeper mode; no other leader and no restart ends it.",
+    look="The leading controller's log, again and again: \"Could not find partition state in ZK for TOPIC-PARTITION\", and "
+         '"Encountered ZooKeeper error during event SyncKRaftMetadataEvent. Will retry".',
+    do="Nothing: Switchover creates the states that are missing, as Kafka takes a missing one, and the controller writes "
+       "its own over them when it tries again, within a minute. `status.history` names the partitions. When ZooKeeper's "
+       "ACLs forbid it, the operator's log says so: give its credentials CREATE below `/brokers/topics`. By hand, for each "
+       "partition:\n\n"
+       "```sh\n"
+       "zookeeper-shell.sh HOST:2181 create /brokers/topics/TOPIC/partitions/N \"\"\n"
+       "zookeeper-shell.sh HOST:2181 create /brokers/topics/TOPIC/partitions/N/state \\\n"
+       "  '{\"controller_epoch\":1,\"leader\":1,\"version\":1,\"leader_epoch\":0,\"isr\":[1,2,3]}'\n"
+       "```")
+
 METADATA_DIFFERS = Reason(
     SUBJECT, "MetadataDiffers", Urgency.NOW,
     meaning="ZooKeeper and the metadata log of KRaft hold different metadata, and it is not on its way: the same "

@@ -302,6 +302,8 @@ class Facts:
     migration_written: Observed[Written] = NOT_ASKED
     zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
     partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state
+    stateless: Observed[Mapping[tuple[str, int], tuple[int, ...]]] = NOT_ASKED
+    """Partitions that ZooKeeper's topics list and that have no state there -> replicas; while dual write stands still."""
     zookeeper_connections: Mapping[str, Observed[int | None]] = field(default_factory=dict)
     """ZooKeeper's server -> its clients but ourselves; None where nobody accepts a connection any more."""
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from switchover.core.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
-from switchover.core.kraft import controllers, names, preflight, quotas, template
+from switchover.core.kraft import controllers, names, partition_states, preflight, quotas, template
 from switchover.core.kraft.door import edits, mount
 from switchover.core.kraft.door.brokers import Brokers
 from switchover.core.kraft.door.layout import ContainerMissing
@@ -277,5 +277,10 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
 
 
 def keep_dual_write(picture: Picture) -> tuple[Effect, ...]:
-    """The brake, and quotas at which dual write stands still put right."""
-    return keep_on_delete(picture) or quotas.put_right(picture)
+    """The brake, and what dual write stands still at put right."""
+    return keep_on_delete(picture) or put_dual_write_right(picture)
+
+
+def put_dual_write_right(picture: Picture) -> tuple[Effect, ...]:
+    """Quotas and partitions at which dual write stands still."""
+    return quotas.put_right(picture) or partition_states.put_right(picture)

@@ -43,6 +43,7 @@ KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.L
 BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
+WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
 RECORD: Gates = (RECORD_HOLDS,)
 AFTER_A_PLAIN_BROKER: Gates = (
     door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
@@ -190,30 +191,31 @@ PLAN: Plan[Picture] = Plan((
              rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
              rollouts=(LAST_TO_B,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
-         back=Leg(watch=DRIVER, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
+         back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
                   keep=goals.keep_dual_write,
                   done=(to_zookeeper.WRITTEN_BACK,))),
     Step("DualWrite", rests_on=RECORD,
          forward=Leg(
-             watch=(*TAKEN_OVER, *DRIVER, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
+             watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
              keep=goals.keep_dual_write,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
     Step("MoveBrokers", rests_on=RECORD,
          forward=Leg(
-             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS),
-             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *DRIVER),
-             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_on_delete,
+             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
+             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
+             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_dual_write,
              rollouts=(TO_C,),
              done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *DRIVER), rescue_from=DRIVER, rescue=HANDED_ON,
-                  keep=goals.keep_on_delete, rollouts=(BACK_TO_B,))),
+         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
+                  keep=goals.keep_dual_write, rollouts=(BACK_TO_B,))),
     Step("Soak", rests_on=RECORD,
          forward=Leg(
-             watch=(dual_write.DUAL_WRITE_ALIVE, *DRIVER, workloads.TEMPLATE_IS_OURS, *KEPT),
+             enter=WRITES, ahead=goals.put_dual_write_right,
+             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
              rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
-             keep=goals.keep_on_delete,
+             keep=goals.keep_dual_write,
              rollouts=(FAILED_OVER,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg()),
@@ -223,6 +225,7 @@ PLAN: Plan[Picture] = Plan((
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                     registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
                     backups.BACKUPS_TAKEN),
+             ahead=goals.put_dual_write_right,
              watch=(groups.GROUPS_HEALTHY, *KEPT),
              keep=goals.keep_on_delete,
              rollouts=(TO_F,),

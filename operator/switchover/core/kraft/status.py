@@ -10,9 +10,9 @@ from switchover.api.status import Direction, Transition
 from switchover.core import record
 from switchover.core import status as fold
 from switchover.core.approvals import accepted, begins, on_whose_word, plan_to_approve
-from switchover.core.effects import SetQuota
+from switchover.core.effects import CreateStates, SetQuota
 from switchover.core.intent import PREFLIGHT
-from switchover.core.kraft import names, quotas
+from switchover.core.kraft import names, partition_states, quotas
 from switchover.core.kraft.estimate import rollback_seconds
 from switchover.core.kraft.facts import MigrationState
 from switchover.core.kraft.gates.backups import check_backups_taken
@@ -82,7 +82,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     note = "; ".join(filter(None, (
         decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
         _coordinations_lost(picture, at), _incident(decision, old.history),
-        _quotas_changed(picture, decision, old.history), caught_up)))
+        _dual_write_put_right(picture, decision, old.history), caught_up)))
     done = record.has_succeeded(
         decision, old, proven=at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE)
     outlook = Outlook(
@@ -187,11 +187,15 @@ def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
     return "" if any(told in item.message for item in history) else told
 
 
-def _quotas_changed(picture: Picture, decision: Decision, history: tuple[Transition, ...]) -> str:
+def _dual_write_put_right(picture: Picture, decision: Decision, history: tuple[Transition, ...]) -> str:
     """What is changed in the user's metadata; told once."""
-    if not any(isinstance(effect, SetQuota) for effect in decision.effects):
+    if any(isinstance(effect, SetQuota) for effect in decision.effects):
+        told = f"dual write stood still: {', '.join(quotas.told(each) for each in quotas.in_the_way(picture))}"
+    elif any(isinstance(effect, CreateStates) for effect in decision.effects):
+        found = partition_states.named(partition_states.in_the_way(picture))
+        told = f"dual write stood still: states created in ZooKeeper for {found}"
+    else:
         return ""
-    told = f"dual write stood still: {', '.join(quotas.told(each) for each in quotas.in_the_way(picture))}"
     return "" if any(told in item.message for item in history) else told
 
 

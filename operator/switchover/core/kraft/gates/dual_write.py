@@ -1,9 +1,10 @@
 """The claim, the copy, and the dual write that follows."""
 
-from switchover.core.gate import Gate, Verdict, fail, passed, wait
-from switchover.core.kraft import quotas
+from switchover.core.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.core.kraft import partition_states, quotas
 from switchover.core.kraft.facts import MigrationState, ZooKeeperState
 from switchover.core.kraft.gates.read import (
+    hand_on_command,
     is_claimed,
     log_of,
     quorum_of,
@@ -13,7 +14,8 @@ from switchover.core.kraft.gates.read import (
     zookeeper_of,
 )
 from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known
+from switchover.core.observed import Known, Unknown
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.dual_write import (
     CLAIMED_NOT_COPIED,
     DUAL_WRITE_BEHIND,
@@ -22,6 +24,7 @@ from switchover.reasons.dual_write import (
     MIGRATION_NODE_GONE,
     NOT_CLAIMED,
     NOT_COPIED,
+    PARTITIONS_WITHOUT_STATE,
     QUOTA_STOPS_DUAL_WRITE,
     STALE_MIGRATION_NODE,
 )
@@ -180,8 +183,36 @@ def check_driver_alive(picture: Picture) -> Verdict:
     if age > limit:
         return wait(DUAL_WRITE_STUCK, "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
                     " mode what changes", subject="/migration", observed=f"{age:.0f} s old", threshold=f"{limit} s",
-                    unblocks="it reaches ZooKeeper again; after a minute Switchover restarts it, so that another one leads")
+                    unblocks=f"it reaches ZooKeeper again; {_another_leads(picture)}")
     return passed(f"/migration is {age:.1f} s old")
+
+
+def _another_leads(picture: Picture) -> str:
+    if picture.position.opened is not None:
+        return "after a minute Switchover restarts it, so that another one leads"
+    return f"if ZooKeeper is well, let another one lead: {hand_on_command(picture)}"
+
+
+def check_partition_states(picture: Picture) -> Verdict:
+    """A new leader writes all of KRaft's metadata to ZooKeeper, and stands for ever before partitions without a state there
+    (docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes). They are looked for while dual write stands still."""
+    seen = picture.facts.stateless
+    if isinstance(seen, Unknown):
+        return unknown(ZOOKEEPER_UNKNOWN, seen.why, subject="/brokers/topics")
+    if not seen.value:
+        return passed("dual write stands before no partition")
+    log, stood = log_of(picture), stands_still(picture)
+    if isinstance(log, Verdict):
+        return log
+    if isinstance(stood, Verdict):
+        return stood
+    found = partition_states.in_the_way(picture)
+    if not found:
+        return passed("dual write stands before no partition")
+    words = partition_states.named(found)
+    return wait(PARTITIONS_WITHOUT_STATE, f"no metadata reaches ZooKeeper: it has no state of {words}, and the leading"
+                " controller creates none", subject=words.partition(",")[0], observed=len(found),
+                unblocks="Switchover creates what is missing; the controller tries again within a minute")
 
 
 def check_dual_write_begins(picture: Picture) -> Verdict:
@@ -214,6 +245,7 @@ COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
 NO_PHANTOM_COPY: Gate[Picture] = Gate(
     "NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0, undo=lambda _: 3.0)
 DRIVER_ALIVE: Gate[Picture] = Gate("DriverAlive", check_driver_alive, patience=lambda _: RESCUE_SECONDS)
+PARTITION_STATES: Gate[Picture] = Gate("PartitionStates", check_partition_states)
 DUAL_WRITE_BEGINS: Gate[Picture] = Gate("DualWriteBegins", check_dual_write_begins, patience=copy_timeout)
 DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
 DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from switchover.core.gate import Gate, Verdict, passed, unknown, wait
-from switchover.core.kraft.gates.read import leading_controller
+from switchover.core.kraft.gates.read import hand_on_command
 from switchover.core.kraft.picture import Picture
 from switchover.core.observed import Known
 from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
@@ -53,9 +53,7 @@ def are_ended_by_a_new_leader(found: Sequence[Difference]) -> bool:
 
 
 def _cure(picture: Picture, found: Sequence[Difference]) -> str:
-    leader = leading_controller(picture)
-    command = f"kubectl --namespace {picture.namespace} delete pod {leader}" if leader else (
-        "delete the pod of the leading controller, once one leads")
+    command = hand_on_command(picture)
     if not are_ended_by_a_new_leader(found):
         return f"find out which side is right, as the runbook tells; where it is KRaft's: {command}"
     if picture.position.opened is None:

@@ -64,6 +64,13 @@ def leading_controller(picture: Picture) -> str:
     return next((name for name, node_id in picture.controllers.items() if node_id == leader), "")
 
 
+def hand_on_command(picture: Picture) -> str:
+    """What lets another controller lead."""
+    leader = leading_controller(picture)
+    return f"kubectl --namespace {picture.namespace} delete pod {leader}" if leader else (
+        "delete the pod of the leading controller, once one leads")
+
+
 def leading_address(picture: Picture) -> Address | None:
     """Where that controller listens."""
     return picture.voter_addresses.get(picture.controllers.get(leading_controller(picture), -1))

@@ -1,6 +1,7 @@
-"""Dual write that stands still at a quota goes on once the leading controller has changed it."""
+"""Dual write that stands still, at a quota or at partitions without a state, and goes on once that is put right."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port
+from adapters.test_zookeeper import opened, writer
 from fakes.planted_trees import planted
-from patience import Patience
+from patience import Patience, until
 from switchover.adapters.wire import KafkaWire
 from switchover.adapters.wire_registration import register
 from switchover.adapters.znode_copy import KazooTree
@@ -29,9 +31,15 @@ STANDS_SECONDS = 3.0
 class Claimed:
     """A cluster whose metadata a controller has copied, with stand-ins for its brokers."""
 
-    controller: Address
+    server: KafkaServer
+    settings: str
     tree: KazooTree
+    connect: str
     chroot: str
+
+    @property
+    def controller(self) -> Address:
+        return self.server.address
 
     async def offset(self) -> int:
         """Of /migration: how far dual write is."""
@@ -50,18 +58,18 @@ class Claimed:
 
 
 @asynccontextmanager
-async def claimed(directory: Path, fault: str) -> AsyncIterator[Claimed]:
+async def claimed(directory: Path, *faults: str) -> AsyncIterator[Claimed]:
     zookeeper = ZooKeeperServer(directory / "zookeeper")
     attempt = Attempt(1, Place(str(directory), zookeeper.address.host, zookeeper.address.port, free_port()), Ids(3000, 3001))
     controller = KafkaServer(directory / "controller", Address(attempt.place.host, attempt.place.controller))
-    nodes = planted(fault)
+    nodes = planted(*faults)
     zookeeper.start(zookeeper.properties())
     tree = KazooTree(Access(str(zookeeper.address)))
     try:
         await tree.load(attempt.chroot, nodes)
         controller.format(CLUSTER, attempt.migrating())
         controller.start(attempt.migrating())
-        found = Claimed(controller.address, tree, attempt.chroot)
+        found = Claimed(controller, attempt.migrating(), tree, str(zookeeper.address), attempt.chroot)
         assert not await register(found.controller, Tree(nodes).registered, CLUSTER, METADATA_LEVELS["3.9"], 30)
         await found.reaches(0)
         yield found
@@ -82,3 +90,27 @@ async def test_dual_write_begins_once_the_quota_is_put_right(tmp_path: Path, fau
         await KafkaWire({}).set_quota(found.controller, quota.entity, quota.key, quota.instead)
         await found.reaches(copied)
         assert not await found.quotas()
+
+
+async def test_dual_write_goes_on_once_partitions_have_a_state(tmp_path: Path) -> None:
+    """As after a topic grew and the leading controller was another one before ZooKeeper had its partitions
+    (docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes)."""
+    async with claimed(tmp_path) as found:
+        await found.reaches(await found.offset())
+        found.server.stop()
+        with writer(found.connect) as client:
+            client.delete(f"{found.chroot}/brokers/topics/topic-3/partitions/1", recursive=True)
+        found.server.start(found.settings)
+        until(lambda: "Could not find partition state in ZK for topic-3-1" in found.server.log.read_text(),
+              "the new leader misses the state")
+        stands = await found.offset()
+        await asyncio.sleep(STANDS_SECONDS)
+        assert await found.offset() == stands, "no leader ends this: nothing is proved"
+        async with opened(found.connect + found.chroot) as zookeeper:
+            missing = await zookeeper.stateless()
+            assert set(missing) == {("topic-3", 1)}
+            await zookeeper.create_states(missing, (await zookeeper.state()).controller_epoch)
+        await found.reaches(stands)
+        with writer(found.connect) as client:
+            state, stat = client.get(f"{found.chroot}/brokers/topics/topic-3/partitions/1/state")
+        assert (json.loads(state)["leader_epoch"], stat.version) == (3, 1), "KRaft's own, written over ours"
