@@ -23,9 +23,9 @@ def history(written: float, **partitions: list[list[float]]) -> dict[str, Any]:
 
 def test_records_close_together_are_one_span_and_a_pause_begins_another() -> None:
     activity = Activity()
-    for now in (10.0, 10.1, 10.1 + QUIET, 11.0):
+    for now in (10.0, 10.1, 10.1 + QUIET, 12.0):
         activity.note(now)
-    assert activity.spans == [[10.0, 10.1 + QUIET], [11.0, 11.0]]
+    assert activity.spans == [[10.0, 10.1 + QUIET], [12.0, 12.0]]
     assert activity.records == 4
 
 

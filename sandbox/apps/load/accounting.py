@@ -12,8 +12,9 @@ from typing import Any
 
 from history.ranges import Ranges
 
-QUIET = 0.2
-"""Seconds without a record that end a span."""
+QUIET = 0.7
+"""Seconds without a record that end a span: more than the half second of `EVERY_MS` in the light worlds, where each record
+would else begin a span, and all of them are written anew every second."""
 
 Span = tuple[float, float]
 
