@@ -13,7 +13,7 @@ from adapters.formatted import random_id
 from adapters.pods import TEMPLATE, as_pod
 from adapters.secured import TlsServer
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port, loopback
-from patience import stretched
+from patience import stretched, until
 from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft import reach
 from switchover.core.kraft.door import brokers, edits
@@ -110,7 +110,7 @@ class Controller:
     def refusal(self) -> str:
         """What its container leaves behind when it ends by itself."""
         self.server.start(self.edits, wait=False)
-        assert self.server.wait_exit() == EXIT_CONFIG
+        assert self.server.wait_exit(180) == EXIT_CONFIG
         return (self.run / "termination-log").read_text()
 
     @property
@@ -153,6 +153,36 @@ def test_a_controller_with_another_truststore_does_not_start(
     controllers.append(controller)
     assert "SslAuthenticationException: SSL handshake failed" in controller.refusal()
     assert not controller.has_begun
+
+
+@pytest.mark.long
+def test_a_controller_that_gets_no_answer_does_not_start_until_it_gets_one(
+        tmp_path: Path, broker: SecuredBroker, controllers: list[Controller]) -> None:
+    controller = Controller(tmp_path, broker, broker.file(), broker.login_file("patient", "kafka"))
+    controllers.append(controller)
+    with broker.server.frozen():
+        told = controller.refusal()
+        assert f"it is not known whether the brokers ({broker.server.address}) let this controller in" in told
+        assert "TimeoutException" in told
+        assert not controller.has_begun
+
+        tries = controller.server.log.read_text().count("TimeoutException")
+        controller.server.start(controller.edits, wait=False)
+        until(lambda: controller.server.log.read_text().count("TimeoutException") > tries, "the first try ends")
+        assert not controller.has_begun
+    controller.server.wait()                             # the broker is asked again by the same process
+    assert f"a broker of {broker.server.address} lets this controller in" in controller.server.log.read_text()
+
+
+@pytest.mark.long
+def test_a_start_script_with_a_login_file_of_its_own_is_no_answer(
+        tmp_path: Path, broker: SecuredBroker, controllers: list[Controller]) -> None:
+    """What the image's script alone tells Java cannot be asked before it runs."""
+    controller = Controller(tmp_path, broker, broker.file(), "")
+    controllers.append(controller)
+    told = controller.refusal()
+    assert "it is not known whether" in told
+    assert "Could not find a 'KafkaClient' entry in the JAAS configuration" in told
 
 
 @pytest.mark.long

@@ -334,6 +334,7 @@ LIMITS = {"request.timeout.ms": "20000", "default.api.timeout.ms": "20000"}
 def lets_in(controller: Path) -> Path:
     """A controller's pod that has reached two brokers, and Kafka's tool, which keeps what it is given and is let in."""
     (controller / "run" / "reached").write_text("kafka-0:9092,kafka-1:9092")
+    script(controller / "tools" / "sleep", f"#!/bin/sh\necho $1 >>{controller}/slept\n")
     return answering(controller, "exit 0")
 
 
@@ -410,14 +411,46 @@ def test_a_controller_that_is_not_let_in_is_not_started_and_tries_again(lets_in:
         assert not (lets_in / "formatted").exists(), "nothing of it is there"
 
 
-@pytest.mark.parametrize("what", [
-    "exit 0", "echo SLF4J: Failed to load class; echo TimeoutException; exit 1", "echo gone; rm $0; exit 127"])
-def test_it_is_tried_once_and_only_a_clear_answer_keeps_a_controller_down(lets_in: Path, what: str) -> None:
-    answering(lets_in, what)
+NO_ANSWER = """\
+echo 'WARN Connection to node -1 could not be established'
+echo 'java.util.concurrent.ExecutionException: TimeoutException: Call'
+echo 'Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node'
+echo '	at x'
+exit 1
+"""
+
+
+@pytest.mark.parametrize(("what", "told"), [
+    (NO_ANSWER, "1: Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node"),
+    ("echo SLF4J: Failed to load class; echo Killed; exit 137", "137: Killed")], ids=["a broker is silent", "no exception"])
+def test_no_answer_is_no_good_one_and_a_controller_is_not_started_by_it(lets_in: Path, what: str, told: str) -> None:
+    answering(lets_in, f"echo >>{lets_in}/tries\n{what}")
+    found = logged_in(lets_in, KEYED)
+    assert (found.code, found.arguments) == (EXIT_CONFIG, ())
+    assert (lets_in / TERMINATION).read_text() == (
+        "switchover: it is not known whether the brokers (kafka-0:9092,kafka-1:9092) let this controller in:"
+        f" kafka-cluster.sh ended with {told}\n")
+    assert len((lets_in / "tries").read_text()) == 3
+    assert not (lets_in / "formatted").exists(), "nothing of it is there"
+
+
+def test_an_image_without_kafkas_tool_tells_its_name(lets_in: Path) -> None:
+    (lets_in / "bin" / "kafka-cluster.sh").unlink()
+    assert logged_in(lets_in, KEYED).code == EXIT_CONFIG
+    assert "let this controller in: kafka-cluster ended with 127:" in (lets_in / TERMINATION).read_text()
+
+
+def test_a_broker_that_restarts_is_waited_for(lets_in: Path) -> None:
+    answering(lets_in, f"echo >>{lets_in}/tries; [ $(wc -l <{lets_in}/tries) -ge 3 ]")
+    assert logged_in(lets_in, KEYED).code == 0
+    assert (lets_in / "slept").read_text().split() == ["5", "5"]
+
+
+def test_who_was_let_in_once_is_needed_and_never_kept_down(lets_in: Path) -> None:
     assert logged_in(lets_in, KEYED).code == 0
     answering(lets_in, "echo SaslAuthenticationException; exit 1")
     (lets_in / "asked").unlink()
-    assert logged_in(lets_in, KEYED).code == 0, "it has run: it is needed"
+    assert logged_in(lets_in, KEYED).code == 0
     assert not (lets_in / "asked").exists()
 
 

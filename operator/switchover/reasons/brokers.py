@@ -60,7 +60,8 @@ BROKERS_OUT_OF_REACH = Reason(
          "well.",
     do="Let the controllers in, or bring the broker back, then delete the controllers' pods by the command of the "
        "message: they start again and try again. Where brokers encrypt or have logins, a controller that reaches "
-       "one also logs in there before it first runs; one that is not let in is named by [ControllerInTrouble].")
+       "one also logs in there before it first runs; one that is not let in, or gets no answer, is named by "
+       "[ControllerInTrouble].")
 
 BROKERS_UNKNOWN = Reason(
     SUBJECT, "BrokersUnknown", Urgency.LOOK,

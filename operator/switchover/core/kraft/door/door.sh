@@ -16,9 +16,9 @@
 #   swap KEY OLD NEW             where the value is OLD
 #   copy KEY FROM [DEFAULT]      where KEY is absent, the value of FROM, or DEFAULT; neither: it stays absent
 #
-# A controller in mode P tries once, before it first runs, to log in to a broker of those that $SWITCHOVER_RUN/reached names
-# (reach.sh), as brokers do to one another: Kafka's controllers do that only when they have claimed the cluster. One that the
-# broker does not let in is not started.
+# A controller in mode P logs in, before it first runs, to a broker of those that $SWITCHOVER_RUN/reached names (reach.sh), as
+# brokers do to one another: Kafka's controllers do that only when they have claimed the cluster. It is not started before a
+# broker has let it in: no answer is not a good one.
 #
 # The file and its overrides become one file, which is read and written as java.util.Properties does it; lines that no
 # directive touches stay as they are. Bash 4.2 and its builtins do it: an image with Kafka's own scripts has as much.
@@ -309,31 +309,38 @@ login_file() { # the login file that Java is told of, in which a broker's entry 
   done
 }
 
-log_in() { # at the brokers $1
-  local tool=${door%/*}/kafka-cluster.sh words sign options=${KAFKA_OPTS-}
+log_in() { # at the brokers $1; one that restarts just now is waited for
+  local tool=${door%/*}/kafka-cluster.sh words sign before status try options=${KAFKA_OPTS-}
   [[ -x $tool ]] || tool=${tool%.sh}
   [[ ! -s $run/login.jaas ]] || options+=" -Djava.security.auth.login.config=$run/login.jaas"
-  if words=$(KAFKA_JMX_OPTS=' ' JMX_PORT='' KAFKA_OPTS=$options "$tool" cluster-id \
-    --bootstrap-server "$1" --config "$run/login.properties" 2>&1); then
-    say "a broker of $1 lets this controller in"
-    return
-  fi
-  say "$words"
-  for sign in SaslAuthenticationException SslAuthenticationException LoginException \
-    'Failed to load SSL' 'Failed to load PEM'; do
-    [[ $words == *"$sign"* ]] || continue
-    words=$sign${words#*"$sign"}
-    refuse "this controller cannot log in to the brokers ($1) as they do to one another: ${words%%$'\n'*}"
+  for try in 1 2 3; do
+    if words=$(KAFKA_JMX_OPTS=' ' JMX_PORT='' KAFKA_OPTS=$options "$tool" cluster-id \
+      --bootstrap-server "$1" --config "$run/login.properties" 2>&1); then
+      say "a broker of $1 lets this controller in"
+      return
+    else
+      status=$?
+    fi
+    say "$words"
+    for sign in SaslAuthenticationException SslAuthenticationException LoginException \
+      'Failed to load SSL' 'Failed to load PEM'; do
+      [[ $words == *"$sign"* ]] || continue
+      words=$sign${words#*"$sign"}
+      refuse "this controller cannot log in to the brokers ($1) as they do to one another: ${words%%$'\n'*}"
+    done
+    ((try == 3)) || sleep 5
   done
-  say "it is not known whether a broker of $1 lets this controller in"
+  before=${words%Exception*} words=${words#"$before"} # the line of the last exception, or the last one
+  refuse "it is not known whether the brokers ($1) let this controller in: ${tool##*/} ended with $status:\
+ ${before##*$'\n'}${words%%$'\n'*}"
 }
 
 changed=$run/server.properties
 { (umask 077; : >"$changed"); } 2>/dev/null || refuse "$changed cannot be written"
 cluster=${format%% *} release=${format#* } # no here-string: older bash writes it into a file
 directory=${release#* } release=${release%% *} reached=''
-tried=$directory/switchover-login # lies with the log: what has run once is needed, and not kept down any more
-if [[ $mode == P && -n $format && ! -e $tried && -r $run/reached ]]; then reached=$(<"$run/reached"); fi
+let_in=$directory/switchover-login # lies with the log: what has run once is needed, and not kept down any more
+if [[ $mode == P && -n $format && ! -e $let_in && -r $run/reached ]]; then reached=$(<"$run/reached"); fi
 rm -f "$run/login.properties" "$run/login.jaas"
 (effective) >"$changed" || exit
 
@@ -353,6 +360,6 @@ if [[ -n $format && ! -f $directory/meta.properties ]]; then # a log that is the
     --cluster-id="$cluster" --release-version="$release" --config="$changed" >&2 ||
     refuse 'the log directory cannot be formatted; its own words are above'
 fi
-[[ -z $reached ]] || : >"$tried"
+[[ -z $reached ]] || : >"$let_in"
 rm -f "$run/login.properties" "$run/login.jaas"
 start ${daemon[@]+"${daemon[@]}"} "$changed" ${others[@]+"${others[@]}"} ${told[@]+"${told[@]}"}
