@@ -723,6 +723,8 @@ FINDINGS = [
         "kafka-0.kafka:9092", "kafka-1.kafka:9092"), W, "BrokersOutOfReach", "pod kafka-controller-0"),
     Finding("ControllersReachBrokers", "a pod that starts still", lambda _: reaching(reported=False), U,
             "ReachUnknown", "pod kafka-controller-0"),
+    Finding("ControllersReachBrokers", "a broker that is not there as controllers are made", lambda p: zookeeper(
+        brokers={})(spoil(p, "kubernetes", controllers=None)), U, "ReachUnknown", "brokers"),
     Finding("OnlyOursWouldRestart", "the one that it had on ZooKeeper", lambda p: spoil_workload(
         p, template=stateful_set()["spec"]["template"]), W, "TemplateNotBrought", "kafka"),
     Finding("OnlyOursWouldRestart", "a template of the user's own that nobody asked for", lambda _: users_new(), W,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from switchover.core.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
-from switchover.core.kraft import goals, nodes, template
+from switchover.core.kraft import goals, nodes, reach, template
 from switchover.core.kraft.door import mount
 from switchover.core.kraft.door.brokers import KEPT
 from switchover.core.kraft.door.scripts import DOOR
@@ -239,6 +239,30 @@ def test_no_controller_is_made_before_all_of_its_edits_are_known():
     assert goals.controller_files(blind) == (), "the cluster's id is formatted into their logs"
     without_login = spoil(picture, "kubernetes", listener_credentials="Secret keys does not exist")
     assert goals.controller_files(without_login) == ()
+
+
+def test_no_controller_is_made_that_could_not_try_every_broker():
+    """It tries those that it is told when its pod starts: of one that restarts just then nobody would ever have known."""
+    cluster = Cluster()
+    for _ in range(3):
+        for effect in goals.claim_and_provision(cluster.picture(provisioning().position)):
+            cluster.perform(effect)
+    picture = cluster.picture(provisioning().position)
+    (*_, stateful_set) = goals.claim_and_provision(picture)
+    tries = next(each for each in stateful_set.manifest["spec"]["template"]["spec"]["initContainers"]
+                 if each["name"] == reach.CONTAINER)
+    assert len(tries["command"]) == 4 + len(picture.brokers)
+    registered = value(picture.facts.zookeeper).brokers
+    others = {broker: listeners for broker, listeners in registered.items() if broker != max(registered)}
+    restarting = spoil(picture, "zookeeper", brokers=others)
+    assert goals.claim_and_provision(restarting) == ()
+
+
+def test_a_listeners_name_is_the_same_in_small_letters():
+    picture = spoil_each(Cluster().picture(provisioning().position), "broker_settings",
+                         lambda settings: {**settings, "inter.broker.listener.name": "internal"})
+    assert value(picture.brokers_of("kafka")).listener == "internal"
+    assert len(value(picture.told_by_controllers())) == len(picture.brokers) == 3
 
 
 def test_a_template_that_was_changed_back_is_not_fought_over_once_a_broker_moved():

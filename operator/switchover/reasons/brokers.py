@@ -158,7 +158,8 @@ OUT_OF_SYNC = Reason(
 REACH_UNKNOWN = Reason(
     SUBJECT, "ReachUnknown", Urgency.LOOK,
     meaning="A controller's pod has not reported which brokers it reaches. Its init container `switchover-reach` "
-            "does that when the pod starts; it takes ten seconds at most.",
+            "does that when the pod starts; it takes ten seconds at most. Or there are no controllers yet: they are "
+            "made when every broker is registered in ZooKeeper, since each is told there whom to try.",
     look="`kubectl describe pod NAME`: whether the pod starts at all, and what that container says.",
     do="Usually nothing. Where the container ended without a report (a policy that forbids to write the "
        "termination message, say), delete the pod, and look at its events.")

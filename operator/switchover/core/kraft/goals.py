@@ -72,21 +72,12 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
         return first
     own = picture.spec.brokers[0]
     workload, original, brokers = state.brokers.get(own.name), state.originals.get(own.name), picture.brokers_of(own.name)
-    if state.controllers is not None or workload is None or original is None or not isinstance(brokers, Known):
+    told = picture.told_by_controllers()
+    if state.controllers is not None or workload is None or original is None or not (
+            isinstance(brokers, Known) and isinstance(told, Known)):
         return ()
     return tuple(Apply(manifest) for manifest in controllers.manifests(
-        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, _told_by_controllers(picture)))
-
-
-def _told_by_controllers(picture: Picture) -> tuple[str, ...]:
-    """Where brokers listen for controllers, as they have registered; nothing of one that is not there at the moment."""
-    zookeeper, found = picture.facts.zookeeper, []
-    registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
-    for pod, broker_id in picture.brokers.items():
-        brokers, listeners = picture.brokers_of(pod.rpartition("-")[0]), registered.get(broker_id, {})
-        if isinstance(brokers, Known) and brokers.value.listener in listeners:
-            found.append(str(listeners[brokers.value.listener]))
-    return tuple(sorted(found))
+        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, told.value))
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:

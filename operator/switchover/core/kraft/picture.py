@@ -134,6 +134,24 @@ class Picture:
         found = identity.identified(pods, facts.zookeeper.value.brokers, facts.identities)
         return Unknown(found) if isinstance(found, str) else Known(found, facts.zookeeper.at)
 
+    def told_by_controllers(self) -> Observed[tuple[str, ...]]:
+        """Where each broker listens for controllers, as `host:port`, as it has registered; Unknown names one that has not.
+
+        Kafka registers listeners by their names in capitals, however the settings write them.
+        """
+        zookeeper, found = self.facts.zookeeper, []
+        if not isinstance(zookeeper, Known):
+            return zookeeper
+        for pod, broker_id in self.brokers.items():
+            brokers = self.brokers_of(pod.rpartition("-")[0])
+            if not isinstance(brokers, Known):
+                return brokers
+            address = zookeeper.value.brokers.get(broker_id, {}).get(brokers.value.listener.upper())
+            if address is None:
+                return Unknown(f"broker {broker_id} has not registered in ZooKeeper where it listens for controllers")
+            found.append(str(address))
+        return Known(tuple(sorted(found)), zookeeper.at)
+
     # --- what nodes say of themselves ---------------------------------------------------------------------------------
 
     def mode(self, node_id: int) -> Observed[str]:

@@ -15,6 +15,10 @@ def check_controllers_reach_brokers(picture: Picture) -> Verdict:
         return unknown(NOT_OBSERVED, state.why)
     workload = state.value.controllers
     if workload is None:
+        told = picture.told_by_controllers()
+        if not isinstance(told, Known):
+            return unknown(REACH_UNKNOWN, f"{told.why}, so no controller could try it, and none is made", subject="brokers",
+                           unblocks="every broker runs, and is registered")
         return unknown(NOT_OBSERVED, "the controllers' StatefulSet does not exist")
     if not any(each["name"] == reach.CONTAINER for each in workload.template["spec"].get("initContainers") or ()):
         return passed("a release that did not ask made the controllers")
