@@ -183,6 +183,14 @@ class Story:
         assert state.controller_epoch > before.controller_epoch
         self.create_topic("back-in-zookeeper")             # the ZooKeeper controller works, and the broker knows it
 
+    async def survives_a_kill(self) -> None:
+        """Whatever starts the broker's container again, it comes back in its mode."""
+        started_with = (self.broker.directory / "server.properties").read_text()
+        self.broker.kill()
+        await eventually(self.state, lambda state: 1 not in state.brokers)         # else its old session keeps it out
+        self.broker.start(started_with)
+        await self.has_kept_everything()
+
     async def visible(self) -> Verdict:
         """Whether old consumers would find the broker."""
         listed = (await self.wire.metadata(self.broker.address)).brokers
@@ -289,6 +297,30 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     await story.has_kept_everything()
     assert not (await story.wire.api_versions(story.broker.address)).zk_migration_ready
     assert (await story.state()).cluster_id == before.cluster_id
+
+
+@pytest.mark.long
+async def test_whoever_is_killed_comes_back_in_its_mode(tmp_path: Path, stories: list[Story]) -> None:
+    """Broker and controller, by SIGKILL, in each of their modes, there and back."""
+    story = Story(tmp_path, 1, "PLAINTEXT", {})
+    stories.append(story)
+    controller = story.controllers[3000]
+    await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
+                               f"zookeeper.connect={story.zookeeper.address}/kafka\n"
+                               f"log.dirs={tmp_path / 'broker' / 'data'}\n")
+    before = await story.state()
+    await story.start_controllers()
+    controller.kill()
+    await story.start_controllers()
+    await story.migrate_to_dual_write()
+    await story.survives_a_kill()
+    controller.kill()
+    controller.start(story.controller_edits(3000, "P"))
+    await story.move_to_kraft()
+    await story.survives_a_kill()
+    await story.move_back_to_zookeeper(before)
+    story.broker.restart(story.broker_edits("A"))
+    await story.survives_a_kill()
 
 
 @pytest.mark.long
