@@ -55,8 +55,10 @@ class Release(Finalized):
         await self.workloads.patch("apps/v1", "StatefulSet", "kafka", operations)
 
 
-@pytest_asyncio.fixture(params=[(world, how) for world in ("generated", "variables") for how in (SERVER_SIDE, CLIENT_SIDE)],
-                        ids=lambda param: f"{param[0]}, {param[1][0]}")
+RELEASES = [(world, how) for world in ("generated", "variables", "words") for how in (SERVER_SIDE, CLIENT_SIDE)]
+
+
+@pytest_asyncio.fixture(params=RELEASES, ids=lambda param: f"{param[0]}, {param[1][0]}")
 async def release(request: pytest.FixtureRequest, server: ApiServer, kubectl: Kubectl, namespace: str,
                   kubeconfig: Path, crds: object) -> Release:
     found = Release(server, kubectl, namespace, *request.param, kubeconfig)

@@ -40,7 +40,8 @@ OLDER = "older"
 ASTRAY = ("variables", "/opt/kafka/bin/kafka-server-start.sh")
 """The world that is first told a wrong start script, and which."""
 RELEASES: Mapping[str, tuple[str, ...]] = {"generated": ("--server-side=true", "--force-conflicts"),
-                                           "variables": ("--server-side=false",)}
+                                           "variables": ("--server-side=false",),
+                                           "words": ("--server-side=false",)}
 """The worlds whose brokers are a Helm release, and how it is applied: as Helm 4 does it, and as Helm 3 does."""
 BUILD = Path(__file__).parents[2] / "build"
 SETTLED_SECONDS = 10
@@ -283,10 +284,13 @@ def tell(cluster: Cluster, name: str, audit_log: Path) -> Story:
 
 
 @pytest.fixture(scope="module")
-def stories() -> Iterator[Mapping[str, Future[Story]]]:
-    """Of all worlds, in one sandbox."""
+def stories(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[Story]]]:
+    """Of the worlds that tests of this run are about, in one sandbox."""
+    asked = {item.callspec.params["story"] if hasattr(item, "callspec") else ASTRAY[0] for item in request.session.items
+             if isinstance(item, pytest.Function) and item.module is request.module}
+    names = [name for name in FIRST_IDS if name in asked]
     take_down(STATE)                    # what a run that was killed has left
-    images = {image for name in FIRST_IDS for image in world.images(WORLDS / name).values()}
+    images = {image for name in names for image in world.images(WORLDS / name).values()}
     sandbox = bring_up(STATE, sorted(images), NODES)
 
     def begin(name: str) -> Story:
@@ -299,7 +303,7 @@ def stories() -> Iterator[Mapping[str, Future[Story]]]:
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
-            yield {name: pool.submit(begin, name) for name in FIRST_IDS}
+            yield {name: pool.submit(begin, name) for name in names}
         finally:
             take_down(STATE)            # whatever is still being told ends with it
 
