@@ -1,6 +1,7 @@
 """`switchover plan` looks and tells; it writes nothing."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,6 +131,15 @@ def test_preflight_tells_findings_what_it_could_not_see_and_what_would_be_done(w
     assert not lines[-1].endswith(" 0 unseen")
     unseen = [line.partition(" (")[0] for line in lines if line.startswith("unseen ")]
     assert len(unseen) == len(set(unseen)), "what many gates miss is said once"
-    inside = "kubectl --namespace sim exec --stdin deployment/switchover -- switchover preflight --file - < MANIFEST"
-    assert any(line.endswith(inside) for line in lines)
-    assert any(line.endswith(f"-- switchover plan kmig/{NAME}") for line in told(world))
+    inside = "deployment/switchover -- switchover preflight --namespace sim --file - < MANIFEST"
+    told_where = "where an operator runs that serves the namespace, kubectl --namespace ITS-NAMESPACE exec --stdin "
+    assert any(line.endswith(f"cannot be reached from here: {told_where}{inside}") for line in lines)
+
+
+def test_what_cannot_be_seen_from_here_is_asked_in_the_operators_pod_wherever_that_is(world: MigrationWorld) -> None:
+    world.kafka.zookeeper_hidden = True
+    seen = replace(looked(world), operator=("operators", "switchover-7f6c-x2"))
+    assert any(line.endswith("from here: kubectl --namespace operators exec switchover-7f6c-x2 -- switchover plan "
+                             f"--namespace sim kmig/{NAME}") for line in words(seen))
+    assert any(line.endswith("exec --stdin switchover-7f6c-x2 -- switchover preflight --namespace sim --file - < MANIFEST")
+               for line in preflight(seen))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from switchover.adapters.api_server import Forbidden
 from switchover.cli import operators
 from switchover.cli.acting import Act
 from switchover.cli.objects import KAFKA_MIGRATION, Found
@@ -53,3 +54,39 @@ def test_another_release_is_told(release: str | None, told: str) -> None:
     words = list(operators.other_release([deployment(release)], "0.1.0"))
     assert [line.partition(" and this program 0.1.0: it is recorded, ")[0] for line in words] == [
         f"the operator is {told}"] * bool(told)
+
+
+class Pods:
+    """An API server that has pods by namespace; None for all where they may not be listed."""
+
+    namespace = "shop"
+
+    def __init__(self, here: list[dict[str, Any]], everywhere: list[dict[str, Any]] | None) -> None:
+        self._found = {"/here": here, "/api/v1/pods": everywhere}
+
+    def path(self, *_: str) -> str:
+        return "/here"
+
+    async def items(self, path: str, labels: Any) -> list[dict[str, Any]]:
+        found = self._found[path]
+        if found is None:
+            raise Forbidden("you may not list pods")
+        return found
+
+
+def serving(namespace: str, name: str, watch: str, phase: str = "Running") -> dict[str, Any]:
+    return {"metadata": {"namespace": namespace, "name": name}, "status": {"phase": phase},
+            "spec": {"containers": [{"env": [{"name": "WATCH", "value": watch}]}]}}
+
+
+@pytest.mark.parametrize(("here", "everywhere", "found"), [
+    ([serving("shop", "own", "")], [serving("ops", "other", "*")], ("shop", "own")),
+    ([], [serving("ops", "not-ours", "bank"), serving("ops", "ours", "bank,shop")], ("ops", "ours")),
+    ([], [serving("ops", "starting", "*", "Pending"), serving("ops", "running", "*")], ("ops", "running")),
+    ([], [], None),
+    ([], None, None),
+], ids=["beside", "elsewhere", "that runs", "none", "forbidden"])
+async def test_what_an_operator_sees_is_asked_in_its_own_pod_wherever_that_is(
+        here: Any, everywhere: Any, found: tuple[str, str] | None) -> None:
+    server: Any = Pods(here, everywhere)
+    assert await operators.running(server) == found

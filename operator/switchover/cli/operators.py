@@ -28,6 +28,15 @@ async def operator_pods(server: ApiServer) -> Sequence[Resource]:
     return [pod for pod in everywhere if _is_operator(pod) and serves(pod, server.namespace)]
 
 
+async def running(server: ApiServer) -> tuple[str, str] | None:
+    """Namespace and name of a pod in which an operator runs that serves our namespace; None where none is seen."""
+    try:
+        pods = await operator_pods(server)
+    except Forbidden:
+        return None
+    return next(((pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods if runs(pod)), None)
+
+
 def _is_operator(pod: Resource) -> bool:
     """Not of a Job, which carries the label as well."""
     return not any(owner.get("kind") == "Job" for owner in pod["metadata"].get("ownerReferences", ()))

@@ -20,6 +20,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cli.connections import Connections, GroupConnections
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file, told
+from switchover.cli.operators import running
 from switchover.cli.place import Place
 from switchover.core.foreign_record import without_foreign_record
 from switchover.core.groups import preview as group_preview
@@ -46,12 +47,14 @@ SECOND_LOOK = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Look(Generic[P]):
-    """One pass without its record and its effects. `begun` is what Preflight finds, also where no operator has begun it."""
+    """One pass without its record and its effects. `begun` is what Preflight finds, also where no operator has begun it.
+    `operator` is the namespace and the name of a pod in which the same can be asked, None where none is seen."""
 
     plan: Plan[P]
     picture: P
     decision: Decision
     begun: Decision
+    operator: tuple[str, str] | None = None
 
     @property
     def code(self) -> int:
@@ -91,11 +94,14 @@ async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_ri
     workloads = KubernetesWorkloads(server, clock)
     policy = Policy(images=("*",), claims=("*",), secrets=("*",))            # what the chart allows is not known here
     home = os.environ.get("POD_NAMESPACE", "")                               # in the operator's own pod
+    seen: Look[Any]
     if found.kind is KAFKA_MIGRATION:
         clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock, home=home)
-        return await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)
-    groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock, home=home)
-    return await look(found.resource, ConsumerGroupMigrations(policy), server.namespace, groups, clock)
+        seen = await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)
+    else:
+        groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock, home=home)
+        seen = await look(found.resource, ConsumerGroupMigrations(policy), server.namespace, groups, clock)
+    return replace(seen, operator=await running(server))
 
 
 async def look(resource: Mapping[str, Any], kind: Kind[M, P], namespace: str, connect: Connect[M, P],
@@ -154,7 +160,7 @@ def words(look: Look[Any]) -> Iterator[str]:
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
     if any(judgement.verdict.outcome is Outcome.UNKNOWN for judgement in look.begun.judged.values()):
-        yield _from_inside(look, "", f"plan {look.picture.named[0]}")
+        yield _from_inside(look, "", "plan", look.picture.named[0])
     yield from _found(look)
     if at.step == PREFLIGHT:
         yield from _preview(look)
@@ -171,16 +177,18 @@ def preflight(look: Look[Any]) -> Iterator[str]:
     for words, gates in unseen.items():
         yield f"unseen {words} ({', '.join(gates)})"
     if unseen:
-        yield _from_inside(look, "--stdin ", "preflight --file - < MANIFEST")
+        yield _from_inside(look, "--stdin ", "preflight", "--file - < MANIFEST")
     yield from _preview(look)
     counts = Counter(str(finding.severity) for finding in look.findings)
     yield ", ".join(f"{counts[severity]} of severity {severity}" for severity in Severity) + f", {len(unseen)} unseen"
 
 
-def _from_inside(look: Look[Any], how: str, command: str) -> str:
+def _from_inside(look: Look[Any], how: str, command: str, arguments: str) -> str:
     """The command that sees what a laptop often does not."""
-    return (f"     if Kafka or ZooKeeper cannot be reached from here: kubectl --namespace {look.picture.named[1]} exec {how}"
-            f"deployment/switchover -- switchover {command}")
+    where, pod = look.operator or ("ITS-NAMESPACE", "deployment/switchover")
+    unseen = "" if look.operator else "where an operator runs that serves the namespace, "
+    return (f"     if Kafka or ZooKeeper cannot be reached from here: {unseen}kubectl --namespace {where} exec {how}{pod} "
+            f"-- switchover {command} --namespace {look.picture.named[1]} {arguments}")
 
 
 def _found(look: Look[Any]) -> Iterator[str]:
