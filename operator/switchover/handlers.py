@@ -11,6 +11,7 @@ each other. So the one is given only the namespaces that may be watched: one tha
 """
 
 import asyncio
+import contextlib
 import logging
 import signal
 import zlib
@@ -29,6 +30,7 @@ from switchover.turns import Turns
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn
 SEEN_SECONDS = 300.0     # for so long a pass may begin with what the watch told last
+LAST_SECONDS = 5.0       # of an operator that ends, to let objects go
 LONGEST_PAUSE = 15.0     # seconds without the watch, or until a closed namespace is asked again
 
 logger = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ Close = Callable[[], Awaitable[None]]
 Reconcile = Callable[[str, Mapping[str, Any] | None], Awaitable[float]]
 Release = Callable[[str], Awaitable[float | None]]
 SetFinalizer = Callable[[str, str, bool], Awaitable[bool]]
+IsEnding = Callable[[], Awaitable[bool]]
 Missing = Callable[[str], Awaitable[Sequence[str]]]
 """Which rights are missing to watch a namespace, in words. Raises Unreachable and Refused."""
 
@@ -76,17 +79,19 @@ class Loops:
 
     `reconcile(name, found)` makes one pass over an object as the watch has told of it, None where it must be read, and
     returns the seconds until the next. `release(name)` is asked instead once the
-    object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes. `close()`
+    object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes. Nothing is
+    held once `is_ending()`: the namespace is being deleted, with all that could be taken back or gone on with. `close()`
     comes last, when no loop runs any more. `turns` bounds the passes of all loops of the operator.
     """
 
     def __init__(self, kind: str, namespace: str, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer,
-                 close: Close, metrics: Metrics, turns: Turns) -> None:
+                 is_ending: IsEnding, close: Close, metrics: Metrics, turns: Turns) -> None:
         self._kind = kind
         self._namespace = namespace
         self._reconcile = reconcile
         self._release = release
         self._set_finalizer = set_finalizer
+        self._is_ending = is_ending
         self._close = close
         self._metrics = metrics
         self._turns = turns
@@ -123,8 +128,18 @@ class Loops:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._let_go_of(tuple(self._loops))
         self._loops.clear()
         await self._close()
+
+    async def _let_go_of(self, names: Sequence[str]) -> None:
+        """Hold none of them any more if their namespace is ending: Kubernetes deletes the pods of a namespace first, the
+        operator's among them, and the objects when nobody would be left to let them go."""
+        with contextlib.suppress(Unreachable, Refused, Fenced, TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                if names and await self._is_ending():
+                    for name in names:
+                        await self._set_finalizer(name, FINALIZER, False)
 
     def overdue(self, now: float) -> str | None:
         """The object whose loop has shown no life for too long, if there is one."""
@@ -180,7 +195,7 @@ class Loops:
             afresh = afresh or loop.delay == AT_ONCE or now - loop.found_at > SEEN_SECONDS
             loop.found_at = now if afresh else loop.found_at
             return await self._reconcile(name, None if afresh else loop.found)
-        delay = await self._release(name)
+        delay = None if await self._is_ending() else await self._release(name)
         if delay is None:
             await self._set_finalizer(name, FINALIZER, False)
         return delay

@@ -240,6 +240,7 @@ async def everything(server: ApiServer) -> None:
         await migrations.record(name, metadata["uid"], metadata["resourceVersion"], {"phase": "Running"})
         await migrations.announce(name, metadata["uid"], "Tested", "all of it", warning=False)
         await migrations.set_finalizer(name, "switchover.dev/finalizer", False)
+        assert not await migrations.is_ending()
 
 
 CONSUMERS = workload("orders") | {"kind": "Deployment"}

@@ -14,7 +14,7 @@ import yaml
 from apiserver import charts
 from apiserver.charts import CHART, NO_CRDS
 from apiserver.processes import running
-from patience import until
+from patience import stretched, until
 from switchover.api.meta import API_VERSION
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
@@ -76,7 +76,7 @@ class Company:
         deployment = self.kubectl("get", "deployment", "switchover", "--namespace", self.ops, "--output", "json").stdout
         (container,) = json.loads(deployment)["spec"]["template"]["spec"]["containers"]
         told = {each["name"]: each["value"] for each in container["env"] if each["name"] in ("WATCH", "KINDS")}
-        with running(mine, self.ops, log, **told):
+        with running(mine, self.ops, log, **told) as self.process:
             yield log
 
     def apply(self, namespace: str, manifest: dict[str, Any]) -> None:
@@ -129,6 +129,33 @@ def test_each_migration_is_served_in_its_own_namespace_and_reaches_no_other(comp
     assert refused <= BEYOND
     assert {event["objectRef"].get("namespace", company.shop) for event in asked} == {company.shop, company.bank}
     assert {event["objectRef"]["resource"] for event in asked if "namespace" not in event["objectRef"]} <= BEYOND | REVIEWS
+
+
+def test_a_namespace_that_is_deleted_with_the_operator_in_it_takes_its_migrations_with_it(company: Company) -> None:
+    """Kubernetes deletes a namespace's pods first, and everything else when the last has ended."""
+    company.apply(company.ops, migration("kafka"))
+    last = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "last", "finalizers": ["example.com/ends-slowly"]},
+            "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    company.apply(company.ops, last)
+
+    def held() -> bool:
+        return "switchover.dev/finalizer" in company.kubectl("get", "kmig", "kafka", "--namespace", company.ops, "--output",
+                                                             "jsonpath={.metadata.finalizers}").stdout
+
+    company.helm("install", "switchover", str(CHART), "--namespace", company.ops, *NO_CRDS,
+                 "--set", "admissionPolicies.bindApprovers=false")          # nothing of it is outside the namespace
+    with company.operator() as log:
+        until(held, lambda: log.read_text()[-2000:])
+        company.kubectl("delete", "namespace", company.ops, "--wait=false")
+        until(lambda: "deletionTimestamp" in company.kubectl("get", "pod", "last", "--namespace", company.ops, "--output",
+                                                             "jsonpath={.metadata}").stdout, "its pods are deleted")
+        assert held()
+        company.process.terminate()                             # as the kubelet does with its pod
+        company.process.wait(stretched(30))
+    assert not held(), log.read_text()[-2000:]
+    company.kubectl("patch", "pod", "last", "--namespace", company.ops, "--type", "merge", "--patch",
+                    '{"metadata": {"finalizers": null}}')
+    until(lambda: company.kubectl("get", "namespace", company.ops, check=False).returncode != 0, "it is gone", 60)
 
 
 def test_a_namespace_that_is_closed_to_it_does_not_stop_the_others(company: Company) -> None:

@@ -52,7 +52,7 @@ def needed(kinds: set[str]) -> set[Right]:
     if CLUSTERS in kinds:
         own.add(("switchover.dev", PLURALS[GROUPS], "list"))
     own |= {(*each, verb) for kind in kinds for each in WATCHED[kind] for verb in ("list", "watch")}
-    return {("", "events", "create"), *own} | {
+    return {("", "events", "create"), ("", "namespaces", "get"), *own} | {
         (*each, verb) for kind in kinds for each, verbs in PREFLIGHT[kind].items() for verb in verbs}
 
 
@@ -60,6 +60,7 @@ def test_lint_finds_nothing() -> None:
     answer = helm("lint", "--strict", str(CHART)).stdout
     assert "[WARNING]" not in answer
     assert "[ERROR]" not in answer
+    assert "icon" not in answer, "it is recommended"
 
 
 @pytest.mark.parametrize(("value", "words"), [

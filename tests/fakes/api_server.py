@@ -64,6 +64,7 @@ class FakeApi:
     `on_write` is told of each write of the operator right after it took effect (method, plural, name, subresource, request,
     object); `after_write` may end its process there. `actor` is whoever asks at this moment. `watch_errors` are the codes of
     the errors that the next watches end with; all of them are counted, since what begins after one remembers nothing.
+    `is_ending` once somebody deletes the namespace.
     """
 
     now: Callable[[], float]
@@ -74,6 +75,7 @@ class FakeApi:
     writes: list[Write] = field(default_factory=list)
     watched: frozenset[str] = frozenset({"kafkamigrations"})
     watch_errors: list[int] = field(default_factory=list)
+    is_ending: bool = False
     failed_watches: int = 0
     on_write: Callable[[str, str, str, str, Any, Object], None] = lambda *_: None
     after_write: Callable[[], None] = lambda: None
@@ -119,6 +121,9 @@ class FakeApi:
         """Answer one request, or raise Problem. The operator's account may do everything in its namespace."""
         if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
             return {"status": {"allowed": True}}
+        if path == f"/api/v1/namespaces/{NAMESPACE}":
+            deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if self.is_ending else {}
+            return {"metadata": {"name": NAMESPACE} | deleted}
         plural, name, subresource = self._route(path)
         if method == "GET":
             return self._read(plural, name, query or {})

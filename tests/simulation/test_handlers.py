@@ -87,8 +87,8 @@ class World:
             prepare(counting)
             watch = Watch([NAMESPACE])
             kopf.on.login(registry=watch.registry)(login)
-            loops = Loops("Probe", NAMESPACE, counting.reconcile, counting.release, migrations.set_finalizer, counting.close,
-                          metrics, Turns())
+            loops = Loops("Probe", NAMESPACE, counting.reconcile, counting.release, migrations.set_finalizer,
+                          migrations.is_ending, counting.close, metrics, Turns())
             register(watch, RESOURCE, LoopsByNamespace("Probe", lambda _: loops, metrics))
             return serve(watch, nothing_missing, metrics)
 
@@ -201,6 +201,14 @@ def test_a_deletion_that_is_held_outlives_a_restart(world: World) -> None:
         world.live(lambda: _passed(world, 20))
         assert world.main is not None
         assert world.main["metadata"]["finalizers"] == [FINALIZER]
+
+
+def test_a_deletion_by_that_of_the_namespace_is_not_held(world: World) -> None:
+    world.live(lambda: world.step() == 2)
+    world.holding[0] = True
+    world.api.is_ending = True
+    world.api.remove("kafkamigrations", "main")
+    world.live(lambda: world.main is None, limit=60)
 
 
 def test_an_object_made_anew_under_its_name_gets_a_loop_of_its_own(world: World) -> None:

@@ -25,6 +25,7 @@ from switchover.handlers import (
     why_not_ready,
 )
 from switchover.metrics import Metrics
+from switchover.ports import Unreachable
 from switchover.probe import LIVE, READY, answering
 from switchover.turns import Turns
 
@@ -38,6 +39,8 @@ class Passes:
     def __init__(self, namespace: str, delay: float = 60.0) -> None:
         self.namespace, self.delay = namespace, delay
         self.served: list[str] = []
+        self.let_go: list[str] = []
+        self.ending: bool | Exception = False
 
     async def reconcile(self, name: str, found: Mapping[str, Any] | None = None) -> float:
         self.served.append(name)
@@ -47,13 +50,20 @@ class Passes:
         return self.delay
 
     async def set_finalizer(self, name: str, finalizer: str, present: bool) -> bool:
+        if not present:
+            self.let_go.append(name)
         return True
+
+    async def is_ending(self) -> bool:
+        if isinstance(self.ending, Exception):
+            raise self.ending
+        return self.ending
 
     async def close(self) -> None: ...
 
     def loops(self, metrics: Metrics) -> Loops:
-        return Loops("KafkaMigration", self.namespace, self.reconcile, self.release, self.set_finalizer, self.close,
-                     metrics, Turns())
+        return Loops("KafkaMigration", self.namespace, self.reconcile, self.release, self.set_finalizer,
+                     self.is_ending, self.close, metrics, Turns())
 
 
 def metrics() -> Metrics:
@@ -65,6 +75,20 @@ async def told(watch: Watch, namespace: str, name: str, type: str | None = None,
     meta = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", **more}
     await handler.fn(type=type, meta=meta, event={"type": type, "object": {"metadata": meta}})
     await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("ending", "let_go"), [(False, []), (True, ["kafka", "second"]), (Unreachable("no answer"), [])],
+                         ids=["no", "yes", "nobody tells"])
+async def test_an_operator_that_ends_in_a_namespace_that_ends_holds_nothing(ending: Any, let_go: list[str]) -> None:
+    """The operator's pod goes before the migrations do, and no other pod can come after it."""
+    passes = Passes("shop")
+    passes.ending = ending
+    loops = passes.loops(metrics())
+    for name in ("kafka", "second"):
+        loops.noticed({"metadata": {"name": name, "uid": name, "finalizers": [handlers.FINALIZER]}})
+    await asyncio.sleep(0)
+    await loops.stop()
+    assert passes.let_go == let_go
 
 
 async def test_objects_of_one_name_in_two_namespaces_are_two() -> None:

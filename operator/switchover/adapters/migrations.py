@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from switchover.adapters.api_server import ApiServer, Conflict, NotFound
+from switchover.adapters.api_server import ApiServer, Conflict, Forbidden, NotFound
 from switchover.api.meta import API_VERSION
 from switchover.ports import Clock, Fenced
 from switchover.visible import printable
@@ -85,6 +85,16 @@ class KubernetesMigrations:
         ]
         await self._patch(self._path(name), name, operations)
         return True
+
+    async def is_ending(self) -> bool:
+        """Whether the namespace is being deleted; False where it may not be read."""
+        try:
+            namespace = await self._server.get(f"/api/v1/namespaces/{self._server.namespace}")
+        except NotFound:
+            return True
+        except Forbidden:
+            return False
+        return "deletionTimestamp" in namespace["metadata"]
 
     async def _patch(self, path: str, name: str, operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         try:

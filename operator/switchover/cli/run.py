@@ -69,7 +69,7 @@ async def run_operator(settings: Settings) -> None:
                 metrics.migrations(name, namespace), settings.docs,
                 webhook.of(name, namespace) if webhook is not None else None)
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                         reconciler.close, metrics, turns)
+                         migrations.is_ending, reconciler.close, metrics, turns)
 
         register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
         served[GROUP, plural] = ("list", "watch")
