@@ -20,9 +20,13 @@ from switchover.extras import OF_COMMAND
 
 BARE = ""
 
-EXTRAS = (BARE, *tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+EXTRAS = (BARE, *(extra for extra in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+                  if extra != "common"))          # which is there for the others alone
 CONTAINS = {BARE: (), "consumer": (), "cli": ("cli",), "operator": ("cli", "operator"), "pipeline": ("cli", "pipeline")}
 """Whose commands run with an extra."""
+
+DRAW = ("report", "dashboard")
+"""What the operator's image has nothing to draw with."""
 
 OPERATOR = ("switchover.cli.run", "switchover.handlers", "switchover.metrics")
 PIPELINE = ("switchover.pipeline",)
@@ -106,7 +110,8 @@ def test_every_command_works_or_says_which_extra_it_needs(installation: Installa
         assert done.returncode in (0, 2), done
         if done.returncode == 2:
             assert re.fullmatch(r"switchover\b.*\n", done.stderr), done.stderr        # one line: no traceback
-        assert done.stderr.startswith(needs) == (extra not in CONTAINS[installation.extra]), done
+        lacks = extra not in CONTAINS[installation.extra] or (installation.extra == "operator" and command in DRAW)
+        assert done.stderr.startswith(needs) == lacks, done
 
 
 def test_without_a_command_it_tells_what_there_is(installation: Installation) -> None:
@@ -148,6 +153,13 @@ def test_every_module_finds_its_packages(installation: Installation) -> None:
     done = installation.run("python", "-c", IMPORTS, *NOT_FOR[installation.extra])
     assert done.returncode == 0, done.stderr
     assert "switchover.ports" in done.stdout
+
+
+@pytest.mark.parametrize("installation", ["operator"], indirect=True)
+def test_a_report_without_pictures_needs_nothing_that_draws(installation: Installation) -> None:
+    done = installation.run("switchover", "report", "none", "--format", "md")
+    assert (done.returncode, "matplotlib" in done.stderr) == (2, False), done
+    assert done.stderr.startswith("switchover: "), done
 
 
 MEMBER = """

@@ -217,9 +217,11 @@ def report(
                                                                      "html.")] = None,
 ) -> None:
     """Write what a migration has done so far, or in all, as one file for a change ticket: timeline, approvals, evidence."""
-    from switchover.cli import reporting
+    from switchover.cli import plots, reporting
 
     wanted = reporting.form_of(form or "", output)
+    if wanted == "html":
+        plots.must_draw()
     text = reporting.WRITERS[wanted](asyncio.run(reporting.report(place, name)))
     if output is None:
         typer.echo(text, nl=False)
@@ -240,7 +242,9 @@ def dashboard(
     It prints its address, and serves with your rights until interrupted. Whoever can reach this machine's loopback reads it.
     """
     from switchover.cli.dashboard import serve
+    from switchover.cli.plots import must_draw
 
+    must_draw()
     try:
         asyncio.run(serve(place, port, everywhere=everywhere, say=lambda address: print_lines([address])))
     except KeyboardInterrupt:

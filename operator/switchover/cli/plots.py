@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import import_module
 
 from markupsafe import Markup, escape
 
@@ -17,6 +18,11 @@ _LINE = "#0001{:02x}"
 """Colours that stand for the page's, so that dark and light do it justice: no other drawing has them."""
 
 Points = tuple[tuple[float, float | None], ...]
+
+
+def must_draw() -> None:
+    """Raise ModuleNotFoundError where there is nothing to draw with, as in the operator's image."""
+    import_module("matplotlib")
 
 
 @lru_cache(maxsize=64)
