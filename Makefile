@@ -153,19 +153,21 @@ $(DOCS)/installed: requirements/docs.txt | $(UV)
 # --- the operator's image, for a cluster of your own --------------------------------------------------------------------
 
 # By docker, or by buildah where there is none or IMAGE_ENGINE=buildah; BASE_IMAGE=NAME@sha256:… pins what it stands on, and
-# IMAGE_FLAGS and PUSH_FLAGS go to the engine. ARCHITECTURE=arm64 makes …:VERSION-arm64, on a machine that is one or emulates
-# one, and image-index puts those of ARCHITECTURES under the name without.
-.PHONY: image image-push image-index version wheel chart
+# IMAGE_FLAGS and PUSH_FLAGS go to the engine. ARCHITECTURE=arm64 makes …:VERSION-arm64, on whatever machine and without an
+# emulator, and image-index puts those of ARCHITECTURES under the name without.
+.PHONY: image image-push image-index image-digest version wheel chart
 ENGINE = $(or $(IMAGE_ENGINE),$(shell docker info >/dev/null 2>&1 && echo docker || echo buildah))
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 IMAGE = $(or $(REGISTRY),localhost)/switchover/operator:$(VERSION)
 BUILT = $(IMAGE)$(ARCHITECTURE:%=-%)
 ARCHITECTURES ?= amd64 arm64
+# Which buildahs before 1.30 do not know by themselves.
+OWN_PLATFORM = linux/$(subst x86_64,amd64,$(subst aarch64,arm64,$(shell uname -m)))
 HELM ?= helm
 
 image: ## build the operator's image from this checkout: REGISTRY/switchover/operator:VERSION
 	$(call say,image $(BUILT))
-	$(ENGINE) build --tag $(BUILT) $(ARCHITECTURE:%=--platform linux/%) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+	$(ENGINE) build --tag $(BUILT) $(ARCHITECTURE:%=--platform linux/% --build-arg BUILDPLATFORM=$(OWN_PLATFORM)) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
 	  --label org.opencontainers.image.version=$(VERSION) \
 	  --label org.opencontainers.image.revision=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(IMAGE_FLAGS) .
 
@@ -176,6 +178,9 @@ image-push: | $(if $(REGISTRY),image) ## and push it: make image-push REGISTRY=r
 image-index: ## and give the pushed images of all ARCHITECTURES one name (docker)
 	@$(if $(REGISTRY),,echo 'image-index: where? make image-index REGISTRY=registry.example/team' >&2; exit 2)
 	docker buildx imagetools create --tag $(IMAGE) $(ARCHITECTURES:%=$(IMAGE)-%)
+
+image-digest: ## print the digest of that name (docker)
+	@docker buildx imagetools inspect --format '{{.Manifest.Digest}}' $(IMAGE)
 
 version: ## print the version, which pyproject.toml has
 	@echo $(VERSION)

@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 import zipfile
@@ -206,3 +207,29 @@ def test_a_job_started_without_the_command_line_says_so_too(installation: Instal
     assert done.returncode == 2
     assert done.stderr.startswith("switchover pipeline capture: nowhere: " if installation.extra else
                                   "switchover pipeline needs switchover[pipeline]: ")
+
+
+UNREACHABLE = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: x
+"""
+
+
+@pytest.mark.parametrize("installation", ["operator"], indirect=True)
+def test_nothing_loads_what_the_image_leaves_out(installation: Installation) -> None:
+    """The last of this extra: its packages are not whole afterwards."""
+    (packages,) = installation.programs.parent.glob("lib/python3*/site-packages")
+    left_out = re.findall(r"^ && rm -r (.+) \\$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[0].split()
+    assert left_out
+    for each in (*map(packages.joinpath, left_out), *packages.rglob("tests")):
+        shutil.rmtree(each)
+    done = installation.run("python", "-c", IMPORTS, *NOT_FOR["operator"])
+    assert (done.returncode, "switchover.ports" in done.stdout) == (0, True), done.stderr
+    kubeconfig = installation.directory / "kubeconfig"
+    kubeconfig.write_text(UNREACHABLE)
+    done = installation.run("switchover", "list", "--kubeconfig", str(kubeconfig))
+    assert (done.returncode, done.stderr.count("\n"), "127.0.0.1:1" in done.stderr) == (2, 1, True), done

@@ -1,6 +1,7 @@
 """What a tag publishes: the workflow, the version, and that the operator's dependencies are there for both architectures."""
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -14,9 +15,14 @@ WORKFLOW = ROOT / ".github" / "workflows" / "release.yaml"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
+def built(program: str) -> Path:
+    """The directory of what sandbox/build builds under that name."""
+    done = subprocess.run([ROOT / "sandbox" / "build", program], check=True, stdout=subprocess.PIPE, text=True)
+    return Path(done.stdout.strip())
+
+
 def linted(text: str) -> "subprocess.CompletedProcess[str]":
-    built = subprocess.run([ROOT / "sandbox" / "build", "linters"], check=True, stdout=subprocess.PIPE, text=True)
-    return subprocess.run([Path(built.stdout.strip()) / "actionlint", "-no-color", "-shellcheck=", "-pyflakes=", "-"],
+    return subprocess.run([built("linters") / "actionlint", "-no-color", "-shellcheck=", "-pyflakes=", "-"],
                           input=text, capture_output=True, text=True)
 
 
@@ -45,21 +51,37 @@ def test_each_action_is_pinned_and_no_job_has_rights_that_it_does_not_name() -> 
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {}
     assert {name: job["permissions"] for name, job in workflow["jobs"].items()} == {
-        "check": {"contents": "read"}, "image": {"contents": "read"}, "publish": {"contents": "write", "id-token": "write"}}
+        "check": {"contents": "read"}, "image": {"contents": "read"}, "publish": {
+            "contents": "write", "id-token": "write", "attestations": "write"}}
 
 
 def test_make_knows_what_it_is_asked_for() -> None:
     commands = made()
     assert {target for command in commands for target in command.split()[1:] if re.fullmatch(r"[a-z-]+", target)} >= {
-        "check", "image-push", "image-index", "sbom", "wheel", "chart", "version"}
+        "check", "image-push", "image-index", "image-digest", "sbom", "wheel", "chart", "version"}
     for command in commands:
         words = re.sub(r"\${{ matrix.architecture }}", "arm64", command).split()
         subprocess.run([*words, "--dry-run", "REGISTRY=registry.example/team"], cwd=ROOT, check=True, capture_output=True)
 
 
+def test_wheel_and_chart_are_what_the_workflow_uploads() -> None:
+    """By the targets that it makes; the bills of materials are those of test_sbom.py."""
+    helm = built("k8s") / "helm"
+    shutil.rmtree(ROOT / "build/dist", ignore_errors=True)
+    address = "https://git.example.com/switchover/blob/v1/docs"
+    command = ["make", "wheel", "chart", f"HELM={helm}", f"RUNBOOKS={address}"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    wheel, chart = sorted((ROOT / "build/dist").iterdir())
+    assert (chart.name, wheel.name) == (f"switchover-{version()}.tgz", f"switchover-{version()}-py3-none-any.whl")
+    values = subprocess.run([helm, "show", "values", chart], check=True, capture_output=True, text=True).stdout
+    assert yaml.safe_load(values)["docs"] == address
+    uploaded = [step["with"]["subject-path"] for step in steps() if "subject-path" in step.get("with", {})]
+    assert uploaded == ["build/dist/*"]
+
+
 def test_both_architectures_are_built_and_get_one_name() -> None:
-    matrix = yaml.safe_load(WORKFLOW.read_text())["jobs"]["image"]["strategy"]["matrix"]["include"]
-    assert {each["architecture"] for each in matrix} == ARCHITECTURES.keys()
+    matrix = yaml.safe_load(WORKFLOW.read_text())["jobs"]["image"]["strategy"]["matrix"]
+    assert {*matrix["architecture"]} == ARCHITECTURES.keys()
 
     def told(*words: str) -> str:
         command = ["make", "--dry-run", "REGISTRY=registry.example/team", "IMAGE_ENGINE=buildah", *words]

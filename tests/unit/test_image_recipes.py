@@ -48,6 +48,13 @@ def test_both_make_the_wheel_by_the_same_layers() -> None:
     assert stages("operator")[0] == stages("pipeline")[0]
 
 
+def test_the_operators_is_made_without_running_anything_of_another_machine() -> None:
+    *made_here, last = stages("operator")
+    assert "\nRUN " not in last
+    platforms = [stage.partition("\n")[0] for stage in made_here]
+    assert all(each.startswith("--platform=$BUILDPLATFORM ") or each.startswith("dependencies ") for each in platforms)
+
+
 @pytest.mark.parametrize("image", RECIPES)
 def test_neither_runs_as_root(image: str) -> None:
     assert re.findall(r"^USER (.+)", stages(image)[-1], re.MULTILINE) == ["10001:10001"]
