@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 Close = Callable[[], Awaitable[None]]
 Reconcile = Callable[[str, Mapping[str, Any] | None], Awaitable[float]]
 Release = Callable[[str], Awaitable[float | None]]
-SetFinalizer = Callable[[str, str, bool], Awaitable[bool]]
+SetFinalizer = Callable[[str, str, bool], Awaitable[Mapping[str, Any] | None]]
 IsEnding = Callable[[], Awaitable[bool]]
 Missing = Callable[[str], Awaitable[Sequence[str]]]
 """Which rights are missing to watch a namespace, in words. Raises Unreachable and Refused."""
@@ -101,9 +101,7 @@ class Loops:
         """The object exists, as the watch-stream tells: start its loop, or wake it if something but status changed."""
         metadata = found["metadata"]
         name, uid, now = metadata["name"], metadata["uid"], asyncio.get_running_loop().time()
-        deleting = "deletionTimestamp" in metadata
-        held = FINALIZER in (metadata.get("finalizers") or ())
-        seen = (metadata.get("generation"), dict(metadata.get("annotations") or {}), deleting, held)
+        deleting, held, seen = "deletionTimestamp" in metadata, _is_held(metadata), _wakes(metadata)
         loop = self._loops.get(name)
         if loop is None or loop.uid != uid:
             self.forget(name)
@@ -188,8 +186,10 @@ class Loops:
 
     async def _pass(self, name: str, loop: Loop, *, afresh: bool) -> float | None:
         if not loop.deleting and not loop.held:
-            loop.held = await self._set_finalizer(name, FINALIZER, True)
-            loop.deleting = not loop.held
+            found = await self._set_finalizer(name, FINALIZER, True)
+            loop.held, loop.deleting = found is not None, found is None
+            if found is not None:              # what the watch told is older than that: nothing could be recorded upon it
+                loop.found, loop.seen = found, _wakes(found["metadata"])
         if not loop.deleting:
             now = asyncio.get_running_loop().time()
             afresh = afresh or loop.delay == AT_ONCE or now - loop.found_at > SEEN_SECONDS
@@ -220,6 +220,16 @@ class Loops:
             exc_info=error if kind == "defect" else None,
             extra={"migration": name, "namespace": self._namespace},
         )
+
+
+def _is_held(metadata: Mapping[str, Any]) -> bool:
+    return FINALIZER in (metadata.get("finalizers") or ())
+
+
+def _wakes(metadata: Mapping[str, Any]) -> object:
+    """What wakes a loop once it has become another."""
+    return (metadata.get("generation"), dict(metadata.get("annotations") or {}), "deletionTimestamp" in metadata,
+            _is_held(metadata))
 
 
 class LoopsByNamespace:

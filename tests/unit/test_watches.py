@@ -14,6 +14,7 @@ from apiserver.processes import port
 from patience import Patience
 from switchover import handlers
 from switchover.handlers import (
+    FINALIZER,
     SILENCE_SECONDS,
     Loop,
     Loops,
@@ -49,10 +50,10 @@ class Passes:
     async def release(self, name: str) -> float:
         return self.delay
 
-    async def set_finalizer(self, name: str, finalizer: str, present: bool) -> bool:
-        if not present:
-            self.let_go.append(name)
-        return True
+    async def set_finalizer(self, name: str, finalizer: str, present: bool) -> Mapping[str, Any] | None:
+        assert not present, f"{name} has its finalizer"
+        self.let_go.append(name)
+        return None
 
     async def is_ending(self) -> bool:
         if isinstance(self.ending, Exception):
@@ -72,7 +73,7 @@ def metrics() -> Metrics:
 
 async def told(watch: Watch, namespace: str, name: str, type: str | None = None, **more: Any) -> None:
     (handler,) = watch.registry._watching.get_all_handlers()
-    meta = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", **more}
+    meta = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", "finalizers": [FINALIZER], **more}
     await handler.fn(type=type, meta=meta, event={"type": type, "object": {"metadata": meta}})
     await asyncio.sleep(0)
 

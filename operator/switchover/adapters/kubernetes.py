@@ -20,7 +20,7 @@ from switchover.core.jobs import JobRun
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Workload
 from switchover.core.lease import shares
-from switchover.core.selectors import selects
+from switchover.core.selectors import required, selects
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
 NOT_WATCHED = {"reloader.stakater.com/ignore": "true"}
@@ -46,7 +46,7 @@ class KubernetesWorkloads:
         except NotFound:
             return None
         pods, budgets, volumes = await asyncio.gather(
-            self._server.items(self._server.path("v1", "Pod")),
+            self._server.items(self._server.path("v1", "Pod"), required(found["spec"].get("selector"))),
             self._server.items(self._server.path("policy/v1", "PodDisruptionBudget")),
             self._server.items(self._server.path("v1", "PersistentVolumeClaim")),
         )

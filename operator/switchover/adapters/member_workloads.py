@@ -10,12 +10,15 @@ from switchover.adapters.pods import read_member_pod
 from switchover.core import names
 from switchover.core.groups.autoscalers import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT
 from switchover.core.groups.workloads import Autoscaler, MemberWorkload
-from switchover.core.selectors import selects
+from switchover.core.selectors import required, selects
 
 Object = Mapping[str, Any]
 
 AUTOSCALERS = ((HPA, "autoscaling/v2"), (SCALED_OBJECT, "keda.sh/v1alpha1"),
                ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1"))
+OWNED = {"Pod": "v1", "ReplicaSet": "apps/v1"}
+BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **dict(AUTOSCALERS)}
+"""The version of each kind: what a workload owns, and what may be about it."""
 HASH = "pod-template-hash"
 OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
           ("core.strimzi.io/v1beta2", "strimzipodsets", "StrimziPodSet"), ("apps/v1", "daemonsets", "DaemonSet"))
@@ -28,12 +31,9 @@ async def read_member_workloads(
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
     found = await asyncio.gather(*(_get(server, kind, name) for kind, name in pairs))
-    collections = [("v1", "Pod"), ("apps/v1", "ReplicaSet"), ("policy/v1", "PodDisruptionBudget"),
-                   ("v1", "PersistentVolumeClaim"), *((version, kind) for kind, version in AUTOSCALERS)]
-    lists = await asyncio.gather(*(_items(server, version, kind) for version, kind in collections))
-    by_kind = {kind: items for (_, kind), items in zip(collections, lists, strict=True)}
-    return {name: None if each is None else _workload(kind, each, by_kind)
-            for (kind, name), each in zip(pairs, found, strict=True)}
+    by_kind, *own = await asyncio.gather(_lists(server, BESIDE), *(_selected(server, each) for each in found))
+    return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
+            for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
 
 
 async def other_kind(server: ApiServer, name: str) -> str:
@@ -54,12 +54,24 @@ async def _get(server: ApiServer, kind: str, name: str) -> Object | None:
         return None
 
 
-async def _items(server: ApiServer, version: str, kind: str) -> list[dict[str, Any]]:
-    """Nothing where the API server does not serve the kind: KEDA or the VPA is not installed."""
-    try:
-        return await server.items(server.path(version, kind))
-    except NotFound:
-        return []
+async def _selected(server: ApiServer, workload: Object | None) -> Mapping[str, list[dict[str, Any]]]:
+    """What its selector can select of the namespace, in which there may be thousands of others."""
+    if workload is None:
+        return {}
+    return await _lists(server, OWNED, required(workload["spec"].get("selector")))
+
+
+async def _lists(server: ApiServer, versions: Mapping[str, str],
+                 labels: Mapping[str, str] | None = None) -> Mapping[str, list[dict[str, Any]]]:
+    """By kind. Nothing of one that the API server does not serve: KEDA or the VPA is not installed."""
+    async def items(kind: str, version: str) -> list[dict[str, Any]]:
+        try:
+            return await server.items(server.path(version, kind), labels)
+        except NotFound:
+            return []
+
+    found = await asyncio.gather(*(items(*each) for each in versions.items()))
+    return dict(zip(versions, found, strict=True))
 
 
 def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any]]]) -> MemberWorkload:

@@ -69,22 +69,22 @@ class KubernetesMigrations:
         except (NotFound, Conflict) as error:
             raise Fenced(f"{self._kind} {name}: {error}") from None
 
-    async def set_finalizer(self, name: str, finalizer: str, present: bool) -> bool:
-        """Add or remove the finalizer; adding is refused (False) to an object that is being deleted or gone."""
+    async def set_finalizer(self, name: str, finalizer: str, present: bool) -> Mapping[str, Any] | None:
+        """Add or remove the finalizer; the object as it is then. None: it is gone, or adding is refused since it is being
+        deleted."""
         found = await self.get(name)
         if found is None or (present and "deletionTimestamp" in found["metadata"]):
-            return False
+            return None
         metadata = found["metadata"]
         finalizers: list[str] = metadata.get("finalizers") or []
         if (finalizer in finalizers) is present:
-            return True
+            return found
         wanted = [*finalizers, finalizer] if present else [item for item in finalizers if item != finalizer]
         operations = [
             *_unchanged(metadata["uid"], metadata["resourceVersion"]),
             {"op": "add", "path": "/metadata/finalizers", "value": wanted},
         ]
-        await self._patch(self._path(name), name, operations)
-        return True
+        return await self._patch(self._path(name), name, operations)
 
     async def is_ending(self) -> bool:
         """Whether the namespace is being deleted; False where it may not be read."""

@@ -12,6 +12,11 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
     return equal and all(_meets(rule, labels) for rule in selector.get("matchExpressions") or ())
 
 
+def required(selector: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """Labels that all it matches carry: by these a collection is asked for, where what matches is a small part of it."""
+    return (selector or {}).get("matchLabels") or {}
+
+
 def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     value, values = labels.get(rule["key"]), rule.get("values") or ()
     match rule["operator"]:
