@@ -1,0 +1,40 @@
+"""What is read of one workload costs what it costs alone, however many pods others have in its namespace."""
+
+from typing import Any
+
+from simulation.virtual_time import Timeline
+from switchover.adapters.api_server import ApiServer
+from switchover.adapters.kubernetes import KubernetesWorkloads
+
+LABELS = {"app": "orders", "instance": "shop"}
+SELECTOR = {"matchLabels": LABELS, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
+
+
+class Asked(ApiServer):
+    """Has one workload, and writes down which collections are asked for, and by which labels."""
+
+    def __init__(self) -> None:
+        self.namespace = "shop"
+        self.collections: dict[str, Any] = {}
+
+    async def get(self, path: str) -> dict[str, Any]:
+        template = {"metadata": {"labels": {**LABELS, "tier": "back"}}, "spec": {"containers": []}}
+        return {"metadata": {"name": "orders", "uid": "u", "resourceVersion": "1", "generation": 1},
+                "spec": {"selector": SELECTOR, "template": template}}
+
+    async def items(self, path: str, labels: Any = None) -> list[dict[str, Any]]:
+        self.collections[path.rpartition("/")[2]] = labels
+        return []
+
+
+async def test_pods_and_replica_sets_of_consumers_are_asked_for_by_their_selector() -> None:
+    server = Asked()
+    found = await KubernetesWorkloads(server, Timeline()).member_workloads([("Deployment", "orders")])
+    assert found["orders"] is not None
+    assert {kind: server.collections[kind] for kind in ("pods", "replicasets")} == {"pods": LABELS, "replicasets": LABELS}
+
+
+async def test_and_so_are_the_pods_of_brokers() -> None:
+    server = Asked()
+    assert await KubernetesWorkloads(server, Timeline()).stateful_set("orders") is not None
+    assert server.collections["pods"] == LABELS
