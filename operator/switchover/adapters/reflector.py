@@ -11,6 +11,7 @@ from typing import Any
 
 from switchover import documents
 from switchover.adapters.api_server import ApiServer, Expired, Forbidden, NotFound
+from switchover.adapters.labelled import Labelled
 from switchover.ports import Refused, Unreachable
 
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -42,7 +43,7 @@ class Reflector:
         self._server = server
         self._path = path
         self._managers = managers
-        self._objects: dict[str, dict[str, Any]] = {}
+        self._objects = Labelled()
         self._version = ""
         self._failure: Exception | None = None
         self._tried = asyncio.Event()             # it was listed, or could not be
@@ -54,7 +55,7 @@ class Reflector:
         """Whether there is a list."""
         return bool(self._version)
 
-    async def objects(self) -> Mapping[str, dict[str, Any]]:
+    async def objects(self) -> Labelled:
         """As they were when the API server last told of them. Raises what listing raised, until it succeeds.
 
         A list that is there is served although the watch is broken just now: `age` says how old it is.
@@ -107,13 +108,13 @@ class Reflector:
 
     def _forget(self, error: Exception) -> None:
         self._version, self._failure = "", error
-        self._objects = {}
+        self._objects = Labelled()
         self._tried.set()
 
     async def _list(self) -> None:
         now = asyncio.get_running_loop().time()
         answer = await self._server.request("GET", self._path)
-        self._objects = {item["metadata"]["name"]: self._keep(item) for item in answer["items"]}
+        self._objects = Labelled(map(self._keep, answer["items"]))
         self._version, self._failure, self._seen_at = answer["metadata"]["resourceVersion"], None, now
         self._tried.set()
 
@@ -130,9 +131,9 @@ class Reflector:
                 raise Lost(f"{found.get('code')} {found.get('message')}")
             metadata = found["metadata"]
             if kind in ("ADDED", "MODIFIED"):
-                self._objects[metadata["name"]] = self._keep(found)
+                self._objects.put(self._keep(found))
             elif kind == "DELETED":
-                self._objects.pop(metadata["name"], None)
+                self._objects.drop(metadata["name"])
             self._version = metadata["resourceVersion"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Lost(f"an event that is none: {error!r}") from None
@@ -156,16 +157,15 @@ class WatchedServer(ApiServer):
         collection, _, name = path.rpartition("/")
         if (found := await self._seen(collection)) is None:
             return await self._server.get(path)
-        if name not in found:
+        if name not in found.named:
             raise NotFound(path)
-        return found[name]
+        return found.named[name]
 
     async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         """A collection, at most what carries all the labels. NotFound where the API server does not serve the kind."""
         if (found := await self._seen(path)) is None:
             return await self._server.items(path, labels)
-        wanted = (labels or {}).items()
-        return [each for each in found.values() if wanted <= (each["metadata"].get("labels") or {}).items()]
+        return found.carrying(labels or {})
 
     async def beyond(self, collection: str, name: str = "") -> dict[str, Any]:
         """As `ApiServer.beyond`."""
@@ -184,7 +184,7 @@ class WatchedServer(ApiServer):
         """Seconds since the API server's last word about the collection of which that is longest ago; 0 without a watch."""
         return max((each.age(now) for each in tuple(self._reflectors.values()) if each.is_told), default=0.0)
 
-    async def _seen(self, path: str) -> Mapping[str, dict[str, Any]] | None:
+    async def _seen(self, path: str) -> Labelled | None:
         plural = path.rpartition("/")[2]
         if plural not in WATCHED:
             return None
