@@ -8,8 +8,11 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from switchover.core.lease import ACTING_SECONDS, LOOKING_SECONDS
+from switchover.core.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS
 from switchover.ports import Clock, Fenced, Refused, Unreachable, Workloads
+
+LEAVING_SECONDS = 5.0
+"""How long an operator that ends tries to leave a Lease to the next one."""
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +53,21 @@ class Leases:
         """Give it back, if it is ours."""
         self.drop(name, holder)
         await self._workloads.release_lease(name, holder)
+
+    async def leave(self) -> None:
+        """Leave those of migrations that act to whichever operator comes next, which need not wait until they expire."""
+        held, self._held = self._held, {}
+        await asyncio.gather(*(self._leave(name, each, each.keeper) for name, each in held.items()
+                               if each.keeper is not None))
+
+    async def _leave(self, name: str, held: _Held, keeper: asyncio.Task[None]) -> None:
+        keeper.cancel()
+        await asyncio.wait({keeper})                          # it may be about to renew
+        try:
+            async with asyncio.timeout(LEAVING_SECONDS):
+                await self._workloads.hold_lease(name, held.holder, LEFT_SECONDS)
+        except (Unreachable, Refused, Fenced, TimeoutError) as error:
+            logger.warning("Lease %s lasts for %d s yet: %s", name, held.seconds, error or "no answer")
 
     def drop(self, name: str, holder: str) -> None:
         """Renew it no more, if this holder does."""

@@ -124,6 +124,7 @@ class Metrics:
         self._notifications = Counter(
             "switchover_notifications", "Messages to the webhook, by whether it took them", labelnames=("outcome",),
             registry=registry)
+        self._leads = Gauge("switchover_leads", "1 for the instance that acts; 0 for one that stands by", registry=registry)
         self._waiting = Gauge("switchover_passes_waiting", "Passes that are due and wait for their turn", registry=registry)
         self._running = Gauge("switchover_passes_running", "Passes that go on at this moment", registry=registry)
         self._watch_age = Gauge(
@@ -140,6 +141,10 @@ class Metrics:
             "Time since the end of the last pass of the resource of a kind that was served longest ago",
             labelnames=("kind",), registry=registry,
         )
+
+    def tell_leads(self, leads: Callable[[], bool]) -> None:
+        """Whether this instance acts, from now on."""
+        self._leads.set_function(leads)
 
     def tell_turns(self, waiting: Callable[[], float], running: Callable[[], float]) -> None:
         """How many passes wait and go on, from now on."""

@@ -423,7 +423,8 @@ class Reconciler(Generic[M, P]):
             await memory.observer.close()
 
     async def close(self) -> None:
-        """Close what every migration is observed through."""
+        """Close what every migration is observed through, and leave its Lease to whichever operator comes next."""
+        await self._leases.leave()
         for name in tuple(self._memories):
             await self._forget(name)
 

@@ -26,7 +26,8 @@ class Settings:
 
     `namespace` is that of its own pod; it serves what lives in `watched`, where EVERYWHERE alone is all namespaces, and
     touches no other. Of the resources it serves those of `kinds`, and watches no others; `identity` names this instance in
-    Leases; `kubeconfig` is empty in a pod, where the service account counts. `webhook` is the file that holds a webhook's
+    Leases, `leader_lease` is the one that whoever of several instances acts must hold, empty where there is but one;
+    `kubeconfig` is empty in a pod, where the service account counts. `webhook` is the file that holds a webhook's
     address, None where there is none, `webhook_template` what it is sent.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     watched: tuple[str, ...]
     kinds: frozenset[str]
     identity: str
+    leader_lease: str
     kubeconfig: str
     allow: Policy
     image: str
@@ -53,6 +55,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     |--------------|----------------------------------------------------|---------|
     | POD_NAMESPACE| the namespace that the operator runs in            | needed  |
     | POD_NAME     | the name of this instance                          | needed  |
+    | LEADER_LEASE | the Lease that one of several instances holds, and acts | none: it acts at once |
     | WATCH        | the namespaces that it serves, separated by commas; * for all | POD_NAMESPACE |
     | KINDS        | the resources that it serves, separated by commas  | both    |
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
@@ -74,6 +77,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         watched=_watched(environment, namespace),
         kinds=_kinds(environment.get("KINDS", ",".join(KINDS))),
         identity=f"{namespace}/{_needed(environment, 'POD_NAME')}",
+        leader_lease=_leader_lease(environment),
         kubeconfig=environment.get("KUBECONFIG", ""),
         allow=Policy(*(_several(environment, name) for name in ("ALLOW_IMAGES", "ALLOW_CLAIMS", "ALLOW_SECRETS"))),
         image=environment.get("IMAGE", "").strip(),
@@ -95,6 +99,13 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
     if not value:
         raise BadSettings(f"{name} is not set; in a pod it comes from the downward API (fieldRef)")
     return value
+
+
+def _leader_lease(environment: Mapping[str, str]) -> str:
+    name = environment.get("LEADER_LEASE", "").strip()
+    if name and (len(name) > 253 or re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name) is None):
+        raise BadSettings(f"LEADER_LEASE is {name[:63]!r}; it must be the name of an object, such as switchover")
+    return name
 
 
 def _watched(environment: Mapping[str, str], own: str) -> tuple[str, ...]:

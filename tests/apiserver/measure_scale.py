@@ -4,9 +4,10 @@
     TREES=/path/of/another/checkout/operator,operator WINDOW=60 … 30
 
 For each number and each tree: so many migrations, Planned, each of a Deployment of two pods and of a classic group of two
-members on a topic of 12 partitions; the operator as a process of its own; SETTLE seconds until it stands, WINDOW seconds in
-which it is counted, then a change of DECISIONS specs, timed until the status speaks of it. SWITCHOVER_APISERVER_KUBECONFIG
-names an API server; without one the tests' own is started. Pods stay Pending, since there is no node.
+members on a topic of 12 partitions, beside FOREIGN pods; the operator as a process of its own; SETTLE seconds until it
+stands, WINDOW seconds in which it is counted, then a change of DECISIONS specs, timed until the status speaks of it, and its
+restart after SIGKILL. SWITCHOVER_APISERVER_KUBECONFIG names an API server; without one the tests' own is started. Pods stay
+Pending, since there is no node.
 """
 
 import asyncio
@@ -17,11 +18,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+import aiohttp
 
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
@@ -30,21 +34,24 @@ from adapters.measure_coordinator import cpu_seconds
 from adapters.simulated_members import Topic, crowd
 from apiserver.conftest import ROOT, STATE, sandbox
 from apiserver.processes import port
+from switchover.adapters import api_server
 from switchover.adapters.api_server import ApiServer, NotFound, connect
 from switchover.adapters.wire_groups import WireGroups
 from switchover.api.meta import API_VERSION
 from switchover.core.groups.facts import MemberProtocol
+from switchover.metrics import INFO
 from switchover.ports import Access
 
 TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))
 TREES = os.environ.get("TREES", "operator").split(",")
+FOREIGN = int(os.environ.get("FOREIGN", "0"))
 DECISIONS, PATIENCE = 15, 90.0
 PLURAL = "consumergroupmigrations"
 
 
 @contextmanager
-def api_server() -> Iterator[str]:
+def control_plane() -> Iterator[str]:
     """The kubeconfig of one that runs, with the CRDs of this checkout."""
     given = os.environ.get("SWITCHOVER_APISERVER_KUBECONFIG", "")
     if not given:
@@ -81,7 +88,12 @@ def migration(name: str, servers: str) -> dict[str, Any]:
                      "workloads": [{"name": name, "container": "app", "template": {"image": "localhost/consumer:2"}}]}}
 
 
-async def each(numbers: range, work: Callable[[str], Awaitable[None]]) -> None:
+def foreign(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"foreign-{name}", "labels": {"app": "foreign"}},
+            "spec": {"containers": [{"name": "app", "image": "localhost/foreign:1"}]}}
+
+
+async def each(numbers: range, work: Callable[[str], Awaitable[object]]) -> None:
     """Eight at a time: the API server has the same two cores."""
     room = asyncio.Semaphore(8)
 
@@ -105,6 +117,7 @@ async def world(kubeconfig: str, count: int, servers: str) -> AsyncIterator[ApiS
     try:
         await server.request("POST", "/api/v1/namespaces", namespace)
         await each(range(count), make)
+        await each(range(FOREIGN), lambda name: server.request("POST", server.path("v1", "Pod"), foreign(name)))
         yield server
     finally:
         await each(range(count), lambda name: drop(server, name))
@@ -151,61 +164,143 @@ async def seen(server: ApiServer, count: int) -> float:
         found = await server.items(server.resource_path(API_VERSION, PLURAL))
         if sum(item["status"]["observedGeneration"] > 0 for item in found) == count:
             return passed
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(max(0.5, count / 200))        # the answer is long, and read on the same two cores
     return float("inf")
 
 
-async def measure(kubeconfig: str, tree: str, count: int, servers: str, directory: Path) -> None:
-    """One line of figures."""
+@dataclass(frozen=True)
+class Figures:
+    """Of one operator and so many migrations. Counts and seconds are of all of them together."""
+
+    count: int
+    first: float                    # seconds from the operator's start to the last first status, Python's start among them
+    asked_first: Mapping[str, int]  # requests until then: api, kafka, connections
+    cpu_first: float                # CPU until then, in seconds
+    asked: Mapping[str, float]      # the same an hour, once it stands
+    cpu: float                      # of a core, once it stands
+    rss: int                        # MiB
+    peak: int
+    late: tuple[float, float]       # how late the loop is, p99 and most, in seconds
+    waited: tuple[float | None, ...]
+    cpu_decisions: float            # CPU while they were waited for, in seconds
+    again: float                    # seconds from its start after SIGKILL until every migration was looked at
+
+    def __str__(self) -> str:
+        told = sorted(each for each in self.waited if each is not None)
+        latency = f"p50 {statistics.median(told):.2f}, most {told[-1]:.2f} s" if told else "none"
+        first = ", ".join(f"{what} {number / self.count:.1f}" for what, number in self.asked_first.items())
+        asked = ", ".join(f"{what} {hourly / self.count:.0f} ({hourly:.0f} in all)" for what, hourly in self.asked.items())
+        return (f"first status of all {self.first:.1f} s, CPU {self.cpu_first:.1f} s, each {first}; an hour and object: "
+                f"{asked}; CPU {self.cpu:.1%} of a core; RSS {self.rss}, peak {self.peak} MiB; loop late p99 "
+                f"{self.late[0]:.2f}, most {self.late[1]:.2f} s; decision {latency} ({len(told)} of {len(self.waited)}), "
+                f"CPU {self.cpu_decisions:.1f} s; looked at all again {self.again:.1f} s after a restart")
+
+
+@asynccontextmanager
+async def operating(kubeconfig: str, tree: str, namespace: str, directory: Path) -> AsyncIterator["Operating"]:
+    """The operator as a process of its own, until the block ends; then it is killed."""
+    counts, metrics = directory / "counts.json", port()
+    counts.unlink(missing_ok=True)
+    environment = {
+        **os.environ, "PYTHONPATH": f"{tree}:tests:sandbox", "POD_NAMESPACE": namespace, "POD_NAME": "operator-0",
+        "KUBECONFIG": kubeconfig, "PROBE_PORT": str(port()), "METRICS_PORT": str(metrics), "COUNTS": str(counts)}
+    with (directory / "log").open("a") as log:
+        process = await asyncio.create_subprocess_exec(
+            *os.environ.get("UNDER", "").split(), sys.executable, "-m", "apiserver.counted", cwd=ROOT, env=environment,
+            stderr=log)
+    try:
+        yield Operating(process.pid, counts, metrics, time.monotonic())
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@dataclass(frozen=True)
+class Operating:
+    pid: int
+    file: Path
+    metrics: int
+    begun: float
+
+    def counts(self) -> dict[str, float]:
+        """So far."""
+        found: dict[str, float] = json.loads(self.file.read_text())
+        return found
+
+    def since(self, before: Mapping[str, float]) -> dict[str, float]:
+        """Requests to the API server and to Kafka, and connections to it."""
+        now = self.counts()
+        return {what: now.get(what, 0) - before.get(what, 0) for what in ("api", "kafka", "connections")}
+
+    async def looked_at(self, count: int) -> float:
+        """Seconds from its start until so many migrations were looked at, each of which its metrics name then."""
+        async with aiohttp.ClientSession() as session:
+            while (passed := time.monotonic() - self.begun) < 2 * PATIENCE:
+                with suppress(aiohttp.ClientError):
+                    async with session.get(f"http://127.0.0.1:{self.metrics}/metrics") as answer:
+                        if (await answer.text()).count(f"\n{INFO}{{") >= count:
+                            return passed
+                await asyncio.sleep(0.5)
+        return float("inf")
+
+
+async def measured(kubeconfig: str, tree: str, count: int, servers: str, directory: Path, *, settle: float = SETTLE,
+                   window: float = WINDOW) -> Figures:
     async with world(kubeconfig, count, servers) as server:
-        counts = directory / "counts.json"
-        counts.unlink(missing_ok=True)
-        environment = {
-            **os.environ, "PYTHONPATH": f"{tree}:tests:sandbox", "POD_NAMESPACE": server.namespace, "POD_NAME": "operator-0",
-            "KUBECONFIG": kubeconfig, "PROBE_PORT": str(port()), "METRICS_PORT": str(port()), "COUNTS": str(counts)}
-        with (directory / "log").open("a") as log:
-            operator = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "apiserver.counted", cwd=ROOT, env=environment, stderr=log)
-        try:
-            first = await seen(server, count)
-            await asyncio.sleep(SETTLE)
-            before, cpu = json.loads(counts.read_text()), cpu_seconds(operator.pid)
-            await asyncio.sleep(WINDOW)
-            after, cpu = json.loads(counts.read_text()), cpu_seconds(operator.pid) - cpu
-            now, peak = memory(operator.pid)
+        async with operating(kubeconfig, tree, server.namespace, directory) as operator:
+            await seen(server, count)
+            first, asked_first, cpu_first = time.monotonic() - operator.begun, operator.since({}), cpu_seconds(operator.pid)
+            await asyncio.sleep(settle)
+            before, cpu = operator.counts(), cpu_seconds(operator.pid)
+            await asyncio.sleep(window)
+            asked, cpu = operator.since(before), cpu_seconds(operator.pid) - cpu
+            late, (rss, peak) = operator.counts(), memory(operator.pid)
+            cpu_decisions = cpu_seconds(operator.pid)
             waited = await asyncio.gather(*(decided(server, name_of(number)) for number in range(min(DECISIONS, count))))
-        finally:
-            operator.kill()
-            await operator.wait()
-    hourly = {what: (after.get(what, 0) - before.get(what, 0)) * 3600 / WINDOW for what in ("api", "kafka", "connections")}
-    told = sorted(each for each in waited if each is not None)
-    latency = f"p50 {statistics.median(told):.2f}, most {told[-1]:.2f} s" if told else "none"
-    asked = ", ".join(f"{what} {per_hour / count:.0f} ({per_hour:.0f} in all)" for what, per_hour in hourly.items())
-    print(f"{count} Planned, {tree}: an hour and object: {asked}; CPU {cpu / WINDOW:.1%} of a core; RSS {now}, peak {peak} "
-          f"MiB; loop late p99 {after['late_p99']:.2f}, most {after['late_most']:.2f} s; decision {latency} ({len(told)} of "
-          f"{len(waited)}); first status of all {first:.1f} s; load {os.getloadavg()[0]:.1f}", flush=True)
+            cpu_decisions = cpu_seconds(operator.pid) - cpu_decisions
+        async with operating(kubeconfig, tree, server.namespace, directory) as operator:
+            again = await operator.looked_at(count)
+    return Figures(
+        count, first, {what: round(number) for what, number in asked_first.items()}, cpu_first,
+        {what: number * 3600 / window for what, number in asked.items()}, cpu / window, rss, peak,
+        (late["late_p99"], late["late_most"]), tuple(waited), cpu_decisions, again)
 
 
-async def measure_all(kubeconfig: str, broker: KRaftNode, numbers: list[int], directory: Path) -> None:
+@asynccontextmanager
+async def crowded(broker: KRaftNode, most: int) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
+    """The broker serves groups, `most` at last; so many of them have two members once the function has returned."""
     await create_topic(broker.address, TOPIC.name, TOPIC.partitions)
     groups = WireGroups(Access(str(broker.address)))
 
     async def served() -> None:
         """The first question makes the broker create __consumer_offsets, whose partitions it begins to serve one by one."""
-        await asyncio.gather(*(groups.describe(name_of(number)) for number in range(max(numbers))))
+        await asyncio.gather(*(groups.describe(name_of(number)) for number in range(most)))
 
     await eventually(served, lambda _: True)
     async with crowd(broker.address, MemberProtocol.CLASSIC, TOPIC, connections=20, seconds=36_000) as members:
         joined = 0
-        for count in sorted(numbers):
+
+        async def join(count: int) -> None:
+            nonlocal joined
             await members.join({name_of(number): 2 for number in range(joined, count)})
             joined = count
+
+        yield join
+
+
+async def measure_all(kubeconfig: str, broker: KRaftNode, numbers: list[int], directory: Path) -> None:
+    async with crowded(broker, max(numbers)) as join:
+        for count in sorted(numbers):
+            await join(count)
             for tree in TREES:
-                await measure(kubeconfig, tree, count, str(broker.address), directory)
+                figures = await measured(kubeconfig, tree, count, str(broker.address), directory)
+                beside = f" beside {FOREIGN} pods of others" if FOREIGN else ""
+                print(f"{count} Planned{beside}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def main(*numbers: str) -> None:
-    with api_server() as kubeconfig, tempfile.TemporaryDirectory() as directory, node(Path(directory), "4.4") as broker:
+    api_server.SECONDS_PER_CALL = 60.0               # this program's own patience; the operator keeps its own
+    with control_plane() as kubeconfig, tempfile.TemporaryDirectory() as directory, node(Path(directory), "4.4") as broker:
         broker.begin()
         asyncio.run(measure_all(kubeconfig, broker, [int(number) for number in numbers], Path(directory)))
 

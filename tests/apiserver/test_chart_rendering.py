@@ -163,6 +163,18 @@ def test_a_digest_counts_instead_of_the_tag() -> None:
     assert {"name": "IMAGE", "value": image} in container["env"]
 
 
+@pytest.mark.parametrize(("replicas", "strategy", "evicted"), [(1, "Recreate", 0), (2, "RollingUpdate", 1)])
+def test_of_several_operators_one_acts_by_the_lease_of_the_charts_name(replicas: int, strategy: str, evicted: int) -> None:
+    documents = rendered(f"replicas={replicas}", "nameOverride=carrier", "podDisruptionBudget.enabled=true")
+    operator = of(documents, "Deployment", "switchover-carrier")["spec"]
+    assert operator["replicas"] == replicas
+    assert operator["strategy"] == {"type": strategy, "rollingUpdate": None}
+    [container] = operator["template"]["spec"]["containers"]
+    assert {"name": "LEADER_LEASE", "value": "switchover-carrier"} in container["env"]
+    assert of(documents, "PodDisruptionBudget", "switchover-carrier")["spec"]["maxUnavailable"] == evicted
+    assert "replicas" in refusal("replicas=0")
+
+
 def test_what_asks_for_helm_test_is_not_taken_for_the_operator() -> None:
     """By the label that the command line, the budget and the network policy find the operator by."""
     documents = rendered("podDisruptionBudget.enabled=true", "nameOverride=carrier")
@@ -276,8 +288,9 @@ def test_each_namespace_that_is_named_gets_the_role_that_the_own_has_by_default(
     for each in documents:
         if each["kind"] == "Role" and each["metadata"]["name"] == "switchover":
             assert each["rules"] == wanted
-    assert of(documents, "Role", "switchover-doctor")["rules"] == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}], "helm test looks for the pod, and that is all"
+    [pods, leases] = of(documents, "Role", "switchover-doctor")["rules"]
+    assert pods == {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}, "helm test looks for the pod"
+    assert leases in wanted, "of several operators one holds a Lease there, and that is all"
     assert placed(documents, "RoleBinding") == {("shop", "switchover"), ("bank", "switchover"), ("", "switchover-doctor")}
     subjects = [each["subjects"] for each in documents if each["kind"] == "RoleBinding"]
     assert subjects == [[{"kind": "ServiceAccount", "name": "switchover", "namespace": "kafka"}]] * 3

@@ -23,6 +23,7 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.core.kraft.door.mount import KEEPER
 from switchover.core.kraft.facts import DiskReport, Pod
 from switchover.core.kraft.template import is_ours, patch
+from switchover.core.lease import ACTING_SECONDS, LEFT_SECONDS
 from switchover.ports import Fenced, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
@@ -400,6 +401,20 @@ async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWork
     assert await workloads.hold_lease("cluster", "a", 15) == "b"
     await workloads.release_lease("cluster", "b")
     assert await workloads.hold_lease("cluster", "a", 15) == "a"
+
+
+async def test_one_that_was_left_or_whose_operator_acts_no_more_is_taken_at_once(
+    workloads: KubernetesWorkloads, clock: Clock
+) -> None:
+    successor = KubernetesWorkloads(workloads._server, clock, {"ns/one"})
+    assert await workloads.hold_lease("cluster", "u/ns/one", ACTING_SECONDS) == "u/ns/one"
+    assert await workloads.hold_lease("cluster", "u/ns/two", ACTING_SECONDS) == "u/ns/one"
+    assert await successor.hold_lease("cluster", "v/ns/two", ACTING_SECONDS) == "u/ns/one"
+    assert await successor.hold_lease("cluster", "u/ns/two", ACTING_SECONDS) == "u/ns/two"
+    assert await workloads.hold_lease("cluster", "u/ns/three", ACTING_SECONDS) == "u/ns/two", "it is written, fresh or not"
+    assert await workloads.hold_lease("cluster", "u/ns/two", LEFT_SECONDS) == "u/ns/two"
+    assert await workloads.hold_lease("cluster", "v/ns/three", ACTING_SECONDS) == "u/ns/two"
+    assert await workloads.hold_lease("cluster", "u/ns/three", ACTING_SECONDS) == "u/ns/three"
 
 
 @pytest.mark.parametrize("hour", [-3600, 3600])

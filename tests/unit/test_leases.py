@@ -3,7 +3,7 @@
 import asyncio
 
 from simulation.virtual_time import Timeline, VirtualLoop
-from switchover.core.lease import ACTING_SECONDS, LOOKING_SECONDS, shares
+from switchover.core.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS, shares
 from switchover.leases import Leases
 from switchover.ports import Unreachable
 
@@ -90,7 +90,35 @@ def test_one_that_nobody_renews_is_asked_for_in_the_pass():
     told(story)
 
 
-def test_only_who_looks_lets_another_operator_of_the_same_migration_in():
+def test_who_ends_leaves_what_acts_to_the_next_and_renews_nothing_more():
+    async def story(leases, api):
+        await leases.hold("lease", "u/one", acting=True)
+        await leases.hold("other", "v/one", acting=False)
+        await asyncio.sleep(12)
+        await leases.leave()
+        assert api.asked[-1] == (12, LEFT_SECONDS), "the one that acts; the other lets anybody in as it is"
+        asked = len(api.asked)
+        await asyncio.sleep(120)
+        assert len(api.asked) == asked
+        assert not api.released, "another migration must not take it meanwhile"
+    told(story)
+
+
+def test_an_api_server_that_is_silent_holds_no_end_up():
+    async def story(leases, api):
+        await leases.hold("lease", "u/one", acting=True)
+        api.down = True
+        await leases.leave()
+        assert api.asked[-1] == (0, LEFT_SECONDS)
+    told(story)
+
+
+def test_only_who_looks_or_has_left_lets_another_operator_of_the_same_migration_in():
+    assert shares("u/one", "u/two", LEFT_SECONDS)
+    assert not shares("u/one", "v/two", LEFT_SECONDS)
+    assert shares("u/ns/one", "u/ns/two", ACTING_SECONDS, {"ns/two"}), "it led before, and acts no more"
+    assert not shares("u/ns/one", "v/ns/two", ACTING_SECONDS, {"ns/two"})
+    assert not shares("u/ns/one", "u/ns/three", ACTING_SECONDS, {"ns/two"})
     assert shares("u/one", "u/two", LOOKING_SECONDS)
     assert not shares("u/one", "u/two", ACTING_SECONDS)
     assert not shares("u/one", "v/two", LOOKING_SECONDS)

@@ -14,8 +14,8 @@ NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
         namespace="kafka", watched=("kafka",), kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}),
-        identity="kafka/switchover-1", kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080, metrics_port=9090,
-        log_level="INFO", json_logs=True, webhook=None, webhook_template=SLACK)
+        identity="kafka/switchover-1", leader_lease="", kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080,
+        metrics_port=9090, log_level="INFO", json_logs=True, webhook=None, webhook_template=SLACK)
 
 
 def test_a_webhook_has_a_file_with_its_address_and_perhaps_a_template() -> None:
@@ -54,6 +54,7 @@ def test_one_kind_alone() -> None:
         ({"WATCH": "a/b"}, ["WATCH has 'a/b'"]),
         ({"KINDS": "KafkaMigrations"}, ["KINDS is 'KafkaMigrations'", "KafkaMigration, ConsumerGroupMigration, or both"]),
         ({"KINDS": ""}, ["KINDS is ''"]),
+        ({"LEADER_LEASE": "My Lease"}, ["LEADER_LEASE is 'My Lease'", "such as switchover"]),
         ({"POD_NAME": ""}, ["POD_NAME is not set", "downward API"]),
         ({"PROBE_PORT": "eighty"}, ["PROBE_PORT", "'eighty'", "1 to 65535"]),
         ({"METRICS_PORT": "0"}, ["METRICS_PORT", "'0'"]),

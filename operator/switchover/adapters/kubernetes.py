@@ -6,7 +6,7 @@ Nothing written here carries an ownerReference: deleting a migration must take n
 import asyncio
 import base64
 import binascii
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ from switchover.core.groups.workloads import MemberWorkload
 from switchover.core.jobs import JobRun
 from switchover.core.kraft import names
 from switchover.core.kraft.facts import Workload
-from switchover.core.lease import shares
+from switchover.core.lease import LOOKING_SECONDS, shares
 from switchover.core.selectors import required, selects
 from switchover.ports import Clock, Fenced, Refused, Unreachable
 
@@ -28,10 +28,11 @@ NOT_WATCHED = {"reloader.stakater.com/ignore": "true"}
 
 
 class KubernetesWorkloads:
-    """`ports.Workloads` on a real API server."""
+    """`ports.Workloads` on a real API server. `before`: operators that act no more, whose Leases are ours."""
 
-    def __init__(self, server: ApiServer, clock: Clock) -> None:
+    def __init__(self, server: ApiServer, clock: Clock, before: Container[str] = ()) -> None:
         self._server = server
+        self._before = before
         self._clock = clock
         self._read_versions: dict[str, str] = {}
         self._leases: dict[str, tuple[tuple[Any, Any], float]] = {}     # how each stood, and since when by our clock
@@ -288,7 +289,7 @@ class KubernetesWorkloads:
         """Take or renew the Lease when it is free, ours, or expired; the holder after the call.
 
         It has expired when nobody has renewed it under our eyes for as long as it says: its holder's clock may be any.
-        One that another operator of the same migration holds to look is ours as well; to act it is taken over.
+        One that another operator of the same migration holds to look, or has left, is ours as well; to act it is taken over.
         """
         path = self._server.path("coordination.k8s.io/v1", "Lease", name)
         now = datetime.fromtimestamp(self._clock.now(), UTC)
@@ -306,10 +307,11 @@ class KubernetesWorkloads:
         spec = lease.get("spec") or {}
         current = spec.get("holderIdentity") or ""
         lasts = spec.get("leaseDurationSeconds")
-        shared = shares(holder, current, lasts)
+        shared = shares(holder, current, lasts, self._before)
         if current not in ("", holder) and not shared and not self._expired(name, spec):
             return str(current)
-        if (current == holder or shared) and lasts == seconds and not _is_old(spec, now, seconds / 3):
+        reads_ours = current == holder or (shared and seconds == LOOKING_SECONDS)
+        if reads_ours and lasts == seconds and not _is_old(spec, now, seconds / 3):
             return holder                                     # fresh enough: not a write for every pass
         if current != holder:
             renewed |= {"acquireTime": _micro_time(now), "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}

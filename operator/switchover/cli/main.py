@@ -56,12 +56,13 @@ def switchover(
 def run() -> None:
     """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
     from switchover.cli.run import run_operator
+    from switchover.leadership import Deposed
     from switchover.ports import Refused, Unreachable
 
     os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
     try:
         asyncio.run(run_operator(read_settings(os.environ)))
-    except (BadSettings, Refused, Unreachable) as error:
+    except (BadSettings, Refused, Unreachable, Deposed) as error:
         give_up(str(error))
     except OSError as error:
         give_up(f"cannot start: {error}")

@@ -22,6 +22,7 @@ from switchover.core.groups.kind import ConsumerGroupMigrations
 from switchover.core.kind import Kind, M, P
 from switchover.core.kraft.kind import KafkaMigrations
 from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
+from switchover.leadership import Leadership
 from switchover.metrics import MeasuredMigrations, Metrics
 from switchover.probe import answering
 from switchover.reconcile import Connect, Reconciler
@@ -35,7 +36,10 @@ stack of 8 MiB, which the reader uses, holds more than twice as many."""
 
 
 async def run_operator(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT. Raises Refused when the API server's credentials cannot be read."""
+    """Run until SIGTERM or SIGINT.
+
+    Raises Refused when the API server's credentials cannot be read, and Deposed when another instance may act instead.
+    """
     log_as(settings)
     sys.setrecursionlimit(DEEPEST)
     clock = WallClock()
@@ -46,6 +50,8 @@ async def run_operator(settings: Settings) -> None:
     webhook = Webhook(settings.webhook, settings.webhook_template, settings.docs,
                       metrics.notified) if settings.webhook is not None else None
     turns = Turns(metrics.turn_seconds.observe)
+    leadership = Leadership(KubernetesWorkloads(server, clock), settings.leader_lease, settings.identity)
+    metrics.tell_leads(lambda: leadership.leads)
     metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
     now = asyncio.get_running_loop().time
     watch = Watch(settings.watched, turns)
@@ -61,7 +67,8 @@ async def run_operator(settings: Settings) -> None:
         """Serve a kind. What a migration is served with is bound to its namespace, and so are its requests."""
         def loops(namespace: str) -> Loops:
             there = server.within(namespace)
-            migrations, workloads = KubernetesMigrations(there, clock, name, plural), KubernetesWorkloads(there, clock)
+            migrations = KubernetesMigrations(there, clock, name, plural)
+            workloads = KubernetesWorkloads(there, clock, leadership.before)
             seen = watched.setdefault(namespace, WatchedServer(there))
             connect = connections(there, workloads, KubernetesWorkloads(seen, clock))
             reconciler = Reconciler(
@@ -88,8 +95,9 @@ async def run_operator(settings: Settings) -> None:
 
     scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
     try:
-        async with answering(settings.probe_port, lambda: why_dead(watch, now()), lambda: why_not_ready(watch, now())):
-            await serve(watch, missing, metrics)
+        async with answering(settings.probe_port, lambda: why_dead(watch, now()),
+                             lambda: why_not_ready(watch, now()) if leadership.leads else leadership.silence):
+            await leadership.lead(lambda: serve(watch, missing, metrics))
     finally:
         if webhook is not None:
             await webhook.close()

@@ -1,9 +1,14 @@
 """How long the Lease of what a migration changes is held, and whose it is (holder: UID/OPERATOR)."""
 
-ACTING_SECONDS, LOOKING_SECONDS = 30, 900
-"""How long it lasts once it was renewed; one of a migration that only looks (Planned, say) is written seldom."""
+from collections.abc import Container
+
+ACTING_SECONDS, LOOKING_SECONDS, LEFT_SECONDS = 30, 900, 60
+"""How long it lasts once it was renewed. One of a migration that only looks (Planned, say) is written seldom; one whose
+operator ends is left to the next one, and keeps other migrations away meanwhile."""
 
 
-def shares(holder: str, current: str, lasts: object) -> bool:
-    """Whether a Lease that is `current`'s keeps no operator of the same migration away: its holder only looks."""
-    return lasts == LOOKING_SECONDS and current.partition("/")[0] == holder.partition("/")[0]
+def shares(holder: str, current: str, lasts: object, before: Container[str] = ()) -> bool:
+    """Whether a Lease that is `current`'s keeps no operator of the same migration away: its holder only looks, has left it,
+    or is one of those that led `before` this one and do not act any more."""
+    (uid, _, _), (own, _, operator) = holder.partition("/"), current.partition("/")
+    return uid == own and (lasts in (LOOKING_SECONDS, LEFT_SECONDS) or operator in before)
