@@ -24,7 +24,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv/bin/uv
 EXTRAS := cli consumer operator pipeline
-PURE := api core coordination lag metadata reasons rehearsal
+PURE := api cluster coordination engine groups lag metadata reasons
 LAYERS := unit packaging pipeline simulation adapters apiserver sandbox
 say = @printf '\n== %s (%d s since start) ==\n' "$(1)" "$$(( $$(date +%s) - $$SWITCHOVER_STARTED ))"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from switchover.core import gate
-from switchover.core.gate import Verdict
+from switchover.engine import gate
+from switchover.engine.gate import Verdict
 from switchover.reasons import REASONS
 from switchover.reasons.reason import Reason, Subject, Urgency
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switchover.core.story import WIDTH, laid_out
+from switchover.engine.story import WIDTH, laid_out
 
 STORIES = Path(__file__).parent / "stories"
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from step_pictures import ACT, INK, NEW, OLD, PICTURES, text
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
-from switchover.core.groups import slots
-from switchover.core.groups.picture import ORIGINAL, Facts, Picture
-from switchover.core.groups.plan import plan_of
-from switchover.core.plan import Step
-from switchover.core.position import NodeRecord, Position
-from switchover.core.rollout import Rollout, size_of
+from switchover.engine.plan import Step
+from switchover.engine.position import NodeRecord, Position
+from switchover.engine.rollout import Rollout, size_of
+from switchover.groups import slots
+from switchover.groups.picture import ORIGINAL, Facts, Picture
+from switchover.groups.plan import plan_of
 
 PODS = 5
 WORKLOAD = {"name": "orders", "kind": "StatefulSet", "container": "app", "template": {"env": []}}

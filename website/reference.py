@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import runbooks
 from switchover.cli.main import app
-from switchover.metrics import INFO, METRICS, Metrics
+from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.reasons import REASONS
 
 ROOT = Path(__file__).parents[1]

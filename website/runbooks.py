@@ -16,19 +16,19 @@ from typing import Any
 import yaml
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
-from switchover.core.gate import Gate
-from switchover.core.groups.picture import Picture as GroupPicture
-from switchover.core.groups.plan import plan_of
-from switchover.core.kraft.picture import Picture as ClusterPicture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.plan import Plan
+from switchover.cluster.picture import Picture as ClusterPicture
+from switchover.cluster.plan import PLAN
+from switchover.engine.gate import Gate
+from switchover.engine.plan import Plan
+from switchover.groups.picture import Picture as GroupPicture
+from switchover.groups.plan import plan_of
 from switchover.reasons import REASONS
 from switchover.reasons.pages import MADE, pages
 from switchover.reasons.reason import Reason, Urgency
 
 ROOT = Path(__file__).parents[1]
 RUNBOOKS = ROOT / "docs" / "runbooks"
-PICTURES = {"switchover.core.kraft": ClusterPicture, "switchover.core.groups": GroupPicture}
+PICTURES = {"switchover.cluster": ClusterPicture, "switchover.groups": GroupPicture}
 
 
 def plans() -> Iterator[tuple[str, Plan[Any]]]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
-from switchover.core.kraft import goals, nodes, way_back
-from switchover.core.kraft.gates import dual_write, ending
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.plan import Plan, Step
-from switchover.core.rollout import Rollout
+from switchover.cluster import goals, nodes, rollback
+from switchover.cluster.gates import dual_write, ending
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.engine.plan import Plan, Step
+from switchover.engine.rollout import Rollout
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 BROKERS: Mapping[str, tuple[str, str]] = {
@@ -29,7 +29,7 @@ ONLY = {"UpgradeBrokers": "only with spec.upgrade", "RaiseProtocolVersion": "onl
 ALL, FIRST = (0, 1, 2), (0,)
 WHICH = {
     nodes.brokers_to_u: ALL, nodes.brokers_to_r: ALL, nodes.all_but_the_last_to_b: (0, 1), nodes.the_last_to_b: (2,),
-    nodes.brokers_to_c: ALL, nodes.brokers_to_k: ALL, way_back.to_fail_over: FIRST, nodes.controllers_to_f: ALL,
+    nodes.brokers_to_c: ALL, nodes.brokers_to_k: ALL, rollback.to_fail_over: FIRST, nodes.controllers_to_f: ALL,
     nodes.controller_to_start_anew: FIRST, nodes.controller_to_start_without_zookeeper: FIRST,
 }
 """Which of three nodes a rollout is about."""

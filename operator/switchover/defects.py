@@ -7,7 +7,7 @@ PACKAGE = Path(__file__).parent
 
 
 def place_of(error: BaseException) -> str:
-    """The innermost cause, and the last place of ours that it came through: `KeyError in adapters/pods.py:48 (seen)`."""
+    """The innermost cause, and the last place of ours that it came through: `KeyError in cluster/nodes.py:48 (seen)`."""
     error = _innermost(error)
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]

@@ -28,12 +28,12 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from adapters.eventually import eventually
 from patience import stretched
-from switchover.adapters.wire_connection import connected
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_security import security
-from switchover.core.groups.facts import GroupState
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.kafka.client.connection import connected
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import GroupState
+from switchover.outside.ports import Access
+from switchover.outside.security import security
 
 SESSION = i32Timedelta.parse(timedelta(minutes=5))      # longer than any test: nobody sends heartbeats
 NO_USER_DATA = "ffffffff"

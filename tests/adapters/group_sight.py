@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from patience import stretched
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Severity
-from switchover.ask import known
-from switchover.core.gate import Gate, Verdict
-from switchover.core.groups import preflight
-from switchover.core.groups.gates.protocol import to_consumer
-from switchover.core.groups.picture import Picture
-from switchover.core.kraft.facts import Address
-from switchover.core.observed import NOT_ASKED, Known
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.engine.gate import Gate, Verdict
+from switchover.groups import preflight
+from switchover.groups.gates.protocol import to_consumer
+from switchover.groups.picture import Picture
+from switchover.kafka.client.groups import WireGroups
+from switchover.outside.ask import known
+from switchover.outside.clock import WallClock
+from switchover.outside.observed import NOT_ASKED, Known
+from switchover.outside.ports import Access
 from unit.group_pictures import moment, spec_of, value, with_fact, with_pod
 
 

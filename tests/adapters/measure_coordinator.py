@@ -22,19 +22,19 @@ from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.servers import Server
 from adapters.simulated_members import Crowd, Topic, crowd
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_connection import connected
-from switchover.adapters.wire_coordinator import Coordinator
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_security import security
-from switchover.ask import known
-from switchover.core.gate import Verdict
-from switchover.core.groups.facts import GroupState, MemberProtocol
-from switchover.core.groups.gates.coordinator import CAPACITY
-from switchover.core.groups.picture import Facts
-from switchover.core.kraft.facts import Address
-from switchover.observe_group import READ_SECONDS
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.engine.gate import Verdict
+from switchover.groups.gates.coordinator import CAPACITY
+from switchover.groups.observe.observer import READ_SECONDS
+from switchover.groups.picture import Facts
+from switchover.kafka.client.connection import connected
+from switchover.kafka.client.coordinator import Coordinator
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import GroupState, MemberProtocol
+from switchover.outside.ask import known
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Access
+from switchover.outside.security import security
 from unit.group_pictures import moment, spec_of
 
 TOPIC = Topic("orders", 1000)

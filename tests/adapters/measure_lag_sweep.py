@@ -19,15 +19,15 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import kafka_cluster
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_memberships import WireMemberships
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.collector import LagCollector
+from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.lag.collector import LagCollector
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.window import Asked
-from switchover.ports import Access
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Access
 
 SWEEPS = 11
 SHARED = 10                 # groups that read the same topic

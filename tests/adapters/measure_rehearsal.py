@@ -25,15 +25,15 @@ from adapters.rehearsals import rehearsed
 from adapters.servers import ZooKeeperServer, srvr
 from fakes.metadata_sides import nodes_of
 from fakes.planted_trees import METADATA, Nodes, state
-from switchover.adapters.znode_copy import KazooTree
+from switchover.cluster.rehearsal import report
+from switchover.cluster.rehearsal.mask import masked
+from switchover.cluster.rehearsal.pack import packed
+from switchover.cluster.rehearsal.report import TO_DUAL_WRITE
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Topic
 from switchover.metadata.tree import state_path
-from switchover.ports import Access
-from switchover.rehearsal import report
-from switchover.rehearsal.mask import masked
-from switchover.rehearsal.pack import packed
-from switchover.rehearsal.report import TO_DUAL_WRITE
-from switchover.rehearsal.tree import COPIED, Tree
+from switchover.outside.ports import Access
+from switchover.zookeeper.client.copying import KazooTree
+from switchover.zookeeper.tree import COPIED, Tree
 
 BROKERS = (1, 2, 3)
 CONFIGURED = ("zookeeper", "controller", "canary")

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import javaproperties
 
 from adapters.servers import KAFKA, KafkaServer
-from switchover.adapters.kafka import ConfluentKafkaAdmin
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft.door import brokers
-from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.door.scripts import DOOR, KEEP
+from switchover.cluster.door import brokers
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.scripts import DOOR, KEEP
+from switchover.kafka.client.admin import ConfluentKafkaAdmin
 
 START = "bin/kafka-server-start.sh"
 TEMPLATE = {"spec": {"containers": [{"name": "kafka", "image": "kafka"}]}}

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from adapters.servers import KAFKA, free_port, libraries, loopback
-from switchover.adapters.replica import SharedDirectory
 from switchover.cli import rehearse_replica
-from switchover.core.kraft.rehearsal import PROCESSES
-from switchover.rehearsal.report import Report
-from switchover.rehearsal.scripts import RUN
-from switchover.rehearsal.settings import Place
-from switchover.rehearsal.tree import Tree
+from switchover.cluster.rehearsal.processes import SharedDirectory
+from switchover.cluster.rehearsal.replica_job import PROCESSES
+from switchover.cluster.rehearsal.report import Report
+from switchover.cluster.rehearsal.scripts import RUN
+from switchover.cluster.rehearsal.settings import Place
+from switchover.zookeeper.tree import Tree
 
 ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG")
 

@@ -35,16 +35,16 @@ from adapters.eventually import eventually
 from adapters.pods import as_pod, brokers_of
 from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, libraries, loopback
 from patience import Patience, stretched
-from switchover.adapters.kafka import ConfluentKafkaAdmin
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.controllers import ControllerListener as ListenerSpec
-from switchover.core.kraft import listener
-from switchover.core.kraft.door import edits
-from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.facts import Address, LogImage, ZooKeeperState
-from switchover.core.kraft.modes import ControllerListener, Voters
-from switchover.ports import Access
+from switchover.cluster.controllers import listener
+from switchover.cluster.door import edits
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.facts import Address, LogImage, ZooKeeperState
+from switchover.cluster.modes import ControllerListener, Voters
+from switchover.kafka.client.admin import ConfluentKafkaAdmin
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.outside.ports import Access
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 RECORDS = 100
 SECURE_PORT = 2281

@@ -30,10 +30,10 @@ from kio.static.primitive import i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from adapters.group_members import assignment, subscription
-from switchover.adapters.wire_connection import Connection, connected
-from switchover.adapters.wire_security import security
-from switchover.core.groups.facts import MemberProtocol
-from switchover.core.kraft.facts import Address
+from switchover.cluster.facts import Address
+from switchover.kafka.client.connection import Connection, connected
+from switchover.kafka.group import MemberProtocol
+from switchover.outside.security import security
 
 SESSION = i32Timedelta.parse(timedelta(seconds=45))         # Java's defaults: session.timeout.ms, heartbeat.interval.ms
 CLASSIC_INTERVAL = 3.0

@@ -17,28 +17,28 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
 from patience import stretched
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
-from switchover.core.effects import SetMode
-from switchover.core.gate import Verdict
-from switchover.core.groups.coordination.capacity import CAPACITY
-from switchover.core.groups.coordination.members import Members
-from switchover.core.groups.coordination.ownership import CONVERGED, COVERED
-from switchover.core.groups.coordination.preflight.registrations import find_wrong_group
-from switchover.core.groups.coordination.preflight.stores import find_hazards
-from switchover.core.groups.coordination.toggle import FOLLOWED, INTRUDERS
-from switchover.core.groups.facts import GroupState
-from switchover.core.groups.picture import Picture
-from switchover.core.observed import Known
-from switchover.observe_group import GroupClients, GroupObserver
+from switchover.engine.effects import SetMode
+from switchover.engine.gate import Verdict
+from switchover.groups.coordination.capacity import CAPACITY
+from switchover.groups.coordination.members import Members
+from switchover.groups.coordination.ownership import CONVERGED, COVERED
+from switchover.groups.coordination.preflight.registrations import find_wrong_group
+from switchover.groups.coordination.preflight.stores import find_hazards
+from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS
+from switchover.groups.observe.observer import GroupClients, GroupObserver
+from switchover.groups.picture import Picture
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.kafka.group import GroupState
+from switchover.outside.observed import Known
+from switchover.outside.ports import Access
 from switchover.partition import TopicPartition
-from switchover.ports import Access
+from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of
 
 PARTITIONS = 4

@@ -10,8 +10,8 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.servers import ServerError
 from patience import stretched
-from switchover.core.kraft import disks
-from switchover.core.kraft.facts import DiskReport
+from switchover.cluster.door import disks
+from switchover.cluster.facts import DiskReport
 from switchover.job_message import LARGEST
 
 SHELLS = [["/bin/dash"], ["/bin/bash", "--posix"]]

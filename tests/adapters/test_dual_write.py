@@ -13,15 +13,15 @@ from adapters.servers import KafkaServer, ZooKeeperServer, free_port
 from adapters.test_zookeeper import opened, writer
 from fakes.planted_trees import planted
 from patience import Patience, until
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.wire_registration import register
-from switchover.adapters.znode_copy import KazooTree
-from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import METADATA_LEVELS
+from switchover.cluster.facts import Address
+from switchover.cluster.modes import METADATA_LEVELS
+from switchover.cluster.rehearsal.settings import Attempt, Ids, Place
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.client.registration import register
 from switchover.metadata.quotas import Unwritable, unwritable
-from switchover.ports import Access
-from switchover.rehearsal.settings import Attempt, Ids, Place
-from switchover.rehearsal.tree import Tree
+from switchover.outside.ports import Access
+from switchover.zookeeper.client.copying import KazooTree
+from switchover.zookeeper.tree import Tree
 
 CLUSTER = "rehearsal-Cluster-AAAA"
 STANDS_SECONDS = 3.0

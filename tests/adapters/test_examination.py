@@ -13,12 +13,12 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.pods import as_pod
 from patience import stretched
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.core.kraft.door import edits
-from switchover.core.kraft.examination import LogDirectory, ZooKeeperRights
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access, Refused, Unreachable
+from switchover.cluster.door import edits
+from switchover.cluster.examination import LogDirectory, ZooKeeperRights
+from switchover.cluster.facts import Address
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 EVERYTHING = {"READ", "WRITE", "CREATE", "DELETE", "ADMIN"}
 

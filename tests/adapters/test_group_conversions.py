@@ -37,14 +37,14 @@ from adapters.group_members import (
     subscription,
     sync,
 )
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.core.groups.facts import Group, GroupState, GroupType, MemberProtocol
-from switchover.core.groups.refusals import DOWNGRADES, UPGRADES
-from switchover.core.kraft.facts import Address
+from switchover.cluster.facts import Address
+from switchover.groups.refusals import DOWNGRADES, UPGRADES
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
 from switchover.lag.group import TopicPartition
 from switchover.lag.window import Asked
-from switchover.ports import Access
+from switchover.outside.ports import Access
 
 TOPIC = "converted"
 WANTED, GIVEN = subscription(TOPIC), assignment(TOPIC, 0, 1)

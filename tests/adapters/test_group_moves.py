@@ -16,14 +16,14 @@ from adapters.group_sight import sight
 from adapters.members import Group as Members
 from adapters.members import Process, group, java, python
 from patience import until
-from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
-from switchover.core.groups.facts import Group, GroupState, GroupType, MemberProtocol
-from switchover.core.groups.gates.convergence import COVERED
-from switchover.core.groups.gates.membership import ALL_MOVED, NO_STRANGERS
-from switchover.core.groups.gates.protocol import PLAIN_ASSIGNMENTS
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.groups.gates.convergence import COVERED
+from switchover.groups.gates.membership import ALL_MOVED, NO_STRANGERS
+from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
+from switchover.outside.ports import Access
 
 PARTITIONS = 4
 MEMBERS = 2

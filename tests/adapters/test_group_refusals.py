@@ -41,10 +41,10 @@ from adapters.group_members import (
     subscription,
 )
 from adapters.group_sight import sight, told
-from switchover.adapters.wire_groups import WireGroups
-from switchover.core.groups.picture import Picture
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.groups.picture import Picture
+from switchover.kafka.client.groups import WireGroups
+from switchover.outside.ports import Access
 from unit.group_pictures import template, tried, with_fact, with_source
 
 TOPIC = "orders"

@@ -27,14 +27,14 @@ from adapters.members import Group as Members
 from adapters.members import group, python
 from history.events import Kind
 from patience import until
-from switchover.adapters.wire_coordinator import NOTHING_SUBSCRIBED
-from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
-from switchover.core.groups.facts import Group, GroupState, GroupType
-from switchover.core.groups.gates.convergence import COVERED
-from switchover.core.groups.gates.protocol import PLAIN_ASSIGNMENTS, PROBE_EXPIRED
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.groups.gates.convergence import COVERED
+from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS, PROBE_EXPIRED
+from switchover.kafka.client.coordinator import NOTHING_SUBSCRIBED
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import Group, GroupState, GroupType
+from switchover.outside.ports import Access
 from unit.group_pictures import NOW
 
 PARTITIONS = 4

@@ -18,16 +18,17 @@ from typer.testing import CliRunner
 from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import ask, assignment, classic_member, create_topic, joined, subscription
-from switchover.adapters import wire_every_group, wire_versions
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_every_group import EveryGroup
-from switchover.adapters.wire_versions import Versions
 from switchover.cli.main import app
-from switchover.core.groups.facts import GroupState
-from switchover.core.kraft.facts import Address
-from switchover.core.observed import Known
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.kafka.client import every_group
+from switchover.kafka.client import versions as wire_versions
+from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.every_group import EveryGroup
+from switchover.kafka.client.versions import Versions
+from switchover.kafka.group import GroupState
+from switchover.outside.clock import WallClock
+from switchover.outside.observed import Known
+from switchover.outside.ports import Access
 
 
 async def run(*arguments: str) -> tuple[int, Any, str]:
@@ -139,11 +140,11 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
 
 async def test_a_broker_that_does_not_answer_is_no_cluster_without_groups(
         newest_kafka: KRaftNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = wire_every_group._ids
+    ids = every_group._ids
 
     async def one_more(node: Address, connection: Connection) -> Mapping[Address, int]:
         return {**await ids(node, connection), Address("127.0.0.1", 1): 7}
 
-    monkeypatch.setattr(wire_every_group, "_ids", one_more)
+    monkeypatch.setattr(every_group, "_ids", one_more)
     code, found, why = await run("--bootstrap-server", str(newest_kafka.address))
     assert (code, found["missing"], why) == (3, ["127.0.0.1:1: nobody listens there"], "")

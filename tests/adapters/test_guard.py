@@ -7,9 +7,9 @@ import pytest
 
 from adapters.clusters import kafka_cluster
 from adapters.servers import ServerError
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.core.kraft.door.scripts import GUARD
-from switchover.ports import Access
+from switchover.cluster.door.scripts import GUARD
+from switchover.outside.ports import Access
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 
 def guard(data: str) -> None:

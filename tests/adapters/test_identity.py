@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from adapters.clusters import kafka_cluster
-from switchover.adapters.wire import KafkaWire
-from switchover.ports import NotListening, Refused
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.outside.ports import NotListening, Refused
 
 EVERYBODY = (0, 1, 2, 7)
 

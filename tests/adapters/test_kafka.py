@@ -30,14 +30,15 @@ from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.servers import loopback
 from patience import stretched, until
-from switchover.adapters import kafka, librdkafka
-from switchover.adapters.kafka import ConfluentKafkaAdmin
-from switchover.adapters.wire_memberships import WireMemberships
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.core.kraft.facts import Address
+from switchover.cluster.facts import Address
+from switchover.kafka.client import admin as kafka
+from switchover.kafka.client import librdkafka
+from switchover.kafka.client.admin import ConfluentKafkaAdmin
+from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked
-from switchover.ports import Access, Refused, Unreachable
+from switchover.outside.ports import Access, Refused, Unreachable
 
 
 @contextlib.asynccontextmanager

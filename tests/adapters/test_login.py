@@ -15,10 +15,9 @@ from adapters.secured import TlsServer
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port, loopback
 from patience import stretched, until
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import reach
-from switchover.core.kraft.door import brokers, edits
-from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.cluster.door import brokers, edits, reach
+from switchover.cluster.facts import Address
+from switchover.cluster.modes import ControllerListener, Voters
 from unit.test_door import EXIT_CONFIG
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -26,20 +26,20 @@ from adapters.pods import as_pod, brokers_of, given
 from adapters.servers import STOP_SECONDS, KafkaServer, ZooKeeperServer, free_port, loopback
 from adapters.way_back import end_claim
 from patience import Patience, stretched
-from switchover.adapters.kafka import ConfluentKafkaAdmin
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Verdict
-from switchover.core.kraft import modes
-from switchover.core.kraft.door import edits
-from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.facts import Address, LogImage, MigrationState, ZooKeeperState
-from switchover.core.kraft.modes import ControllerListener, Voters
-from switchover.core.kraft.picture import is_older
-from switchover.core.observed import Known
-from switchover.core.visible_brokers import check_brokers_visible
-from switchover.ports import Access
+from switchover.cluster import modes
+from switchover.cluster.door import edits
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.facts import Address, LogImage, MigrationState, ZooKeeperState
+from switchover.cluster.modes import ControllerListener, Voters
+from switchover.cluster.picture import is_older
+from switchover.engine.gate import Verdict
+from switchover.groups.coordination.visible_brokers import check_brokers_visible
+from switchover.kafka.client.admin import ConfluentKafkaAdmin
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.outside.observed import Known
+from switchover.outside.ports import Access
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 RECORDS = 200
 

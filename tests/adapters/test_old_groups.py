@@ -12,11 +12,11 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from adapters.servers import ZooKeeperServer
-from switchover.adapters import old_groups
-from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.coordination.mode import Mode
-from switchover.core.zookeeper_groups import ZooKeeperGroup
-from switchover.ports import Access, Refused, Unreachable
+from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client import old_groups
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.groups import ZooKeeperGroup
 
 REGISTRATION = json.dumps(
     {"version": 1, "subscription": {"orders": 2}, "pattern": "static", "timestamp": "1795240855786"}).encode()

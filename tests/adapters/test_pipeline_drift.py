@@ -16,17 +16,17 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from fakes.metadata_sides import config as config_node
 from pipeline.few_rows import FEW_ROWS
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.core.kraft.facts import LogImage, MigrationState
+from switchover.cluster.facts import LogImage, MigrationState
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import ClusterMetadata
+from switchover.outside.ports import Access
 from switchover.pipeline.config import Config, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job
 from switchover.pipeline.drift.settings import DriftSettings
 from switchover.pipeline.job import Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import Store
-from switchover.ports import Access
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 
 @pytest.fixture

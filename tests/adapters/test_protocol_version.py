@@ -17,10 +17,10 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.pods import as_pod, brokers_of
 from patience import Patience, stretched, until
-from switchover.adapters.kafka import ConfluentKafkaAdmin
-from switchover.adapters.wire import KafkaWire
-from switchover.core.kraft.door import edits
-from switchover.ports import Access
+from switchover.cluster.door import edits
+from switchover.kafka.client.admin import ConfluentKafkaAdmin
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.outside.ports import Access
 
 RECORDS = 100
 NEW = "3.9"

@@ -16,16 +16,16 @@ from adapters.rehearsals import pids, rehearsed, running
 from adapters.servers import ZooKeeperServer, srvr
 from fakes.planted_trees import FAULTS, Nodes, clean, planted
 from patience import stretched
-from switchover.adapters import memory
-from switchover.adapters.znode_copy import NODE_BYTES, KazooTree
 from switchover.api.status import Severity
 from switchover.cli.rehearse_replica import conduct
-from switchover.ports import Access, Refused, Unreachable
-from switchover.rehearsal import pack
-from switchover.rehearsal import report as reports
-from switchover.rehearsal.mask import masked
-from switchover.rehearsal.report import Report
-from switchover.rehearsal.tree import Tree, to_create
+from switchover.cluster.rehearsal import pack
+from switchover.cluster.rehearsal import report as reports
+from switchover.cluster.rehearsal.mask import masked
+from switchover.cluster.rehearsal.report import Report
+from switchover.outside import memory
+from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client.copying import NODE_BYTES, KazooTree
+from switchover.zookeeper.tree import Tree, to_create
 
 pytestmark = pytest.mark.timeout(900)
 

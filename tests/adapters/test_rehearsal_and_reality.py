@@ -12,10 +12,10 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.formatted import lay_out
 from fakes.planted_trees import BROKERS, ENDS, FAULTS, STALLS, STUCK, Nodes, clean, planted
 from patience import Patience
-from switchover.adapters import znodes
+from switchover.cluster.rehearsal.settings import TOKEN_SECRET
 from switchover.metadata.names import STANDARD_AUTHORIZER
-from switchover.rehearsal.settings import TOKEN_SECRET
-from switchover.rehearsal.tree import to_create
+from switchover.zookeeper.client import znodes
+from switchover.zookeeper.tree import to_create
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
 

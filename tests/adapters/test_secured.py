@@ -21,8 +21,8 @@ from adapters.secured import ENCODER_SECRET, LISTENER, SecuredCluster
 from adapters.way_back import end_claim
 from patience import stretched
 from pipeline.few_rows import FEW_ROWS
-from switchover.core.kraft import listener
-from switchover.core.kraft.facts import MigrationState
+from switchover.cluster.controllers import listener
+from switchover.cluster.facts import MigrationState
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from adapters.eventually import eventually
 from adapters.group_members import create_topic, heartbeat, leave
 from adapters.measure_coordinator import BATCH, capacity, stable
 from adapters.simulated_members import LEAVES, Topic, crowd
-from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
-from switchover.core.groups.facts import GroupType, MemberProtocol
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import GroupType, MemberProtocol
 from switchover.lag.group import TopicPartition
-from switchover.ports import Access
+from switchover.outside.ports import Access
 
 CLASSIC, CONSUMER = MemberProtocol.CLASSIC, MemberProtocol.CONSUMER
 SESSION, INTERVAL = 10.0, 2.0

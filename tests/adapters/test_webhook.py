@@ -13,10 +13,10 @@ import pytest
 from aiohttp import web
 
 from patience import stretched
-from switchover.adapters import webhook as module
-from switchover.adapters.webhook import WAITING, Webhook, retry
-from switchover.core.calls import Call, News
-from switchover.core.message import SLACK
+from switchover.engine.calls import Call, News
+from switchover.engine.message import SLACK
+from switchover.operator import webhook as module
+from switchover.operator.webhook import WAITING, Webhook, retry
 
 SECRET = "T0SECRET"
 HASTY = retry(3, 0.01)

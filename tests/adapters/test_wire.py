@@ -13,10 +13,10 @@ from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.servers import loopback
 from patience import stretched
-from switchover.adapters.wire import KafkaWire
-from switchover.core.kraft.facts import Address, Partition
+from switchover.cluster.facts import Address, Partition
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.ports import Unreachable
+from switchover.outside.ports import Unreachable
 
 NO_METADATA_VERSION = None
 METADATA_VERSION_3_9 = 21

@@ -30,20 +30,21 @@ from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timede
 
 from fakes.kafka_node import NODE, Node, quorum_answer
 from patience import stretched
-from switchover.adapters import memory, wire_bounds
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.wire_connection import LARGE_ANSWER, Connection
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_log import MetadataLog
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.ask import known
-from switchover.core.credentials import KAFKA, allowed_servers
-from switchover.core.kraft.facts import Address
-from switchover.core.observed import Unknown
+from switchover.cluster.facts import Address
+from switchover.kafka.client import bounds
+from switchover.kafka.client.connection import LARGE_ANSWER, Connection
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.client.log import MetadataLog
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
-from switchover.ports import Access, Refused, Unreachable
+from switchover.outside import memory
+from switchover.outside.ask import known
+from switchover.outside.clock import WallClock
+from switchover.outside.credentials import KAFKA, allowed_servers
+from switchover.outside.observed import Unknown
+from switchover.outside.ports import Access, Refused, Unreachable
 
 API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 18, 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36
@@ -147,13 +148,13 @@ async def test_an_answer_that_the_memory_limit_has_no_room_for_is_refused_with_t
 
 async def test_a_large_answer_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: dict[bool, set[str]] = {False: set(), True: set()}
-    read = wire_bounds.read
+    read = bounds.read
 
     def noted(entity: type[Any], data: bytes, offset: int = 0) -> Any:
         threads[len(data) > LARGE_ANSWER].add(threading.current_thread().name)
         return read(entity, data, offset)
 
-    monkeypatch.setattr(wire_bounds, "read", noted)
+    monkeypatch.setattr(bounds, "read", noted)
     broker = metadata_v10.MetadataResponseBroker(node_id=BrokerId(1), host="a", port=i32(9092), rack=None)
 
     def metadata(topics: int) -> Any:

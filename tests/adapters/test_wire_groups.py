@@ -31,13 +31,13 @@ from adapters.group_members import (
 )
 from adapters.servers import loopback
 from patience import stretched
-from switchover.adapters import wire_coordinator
-from switchover.adapters.group_answers import described_group
-from switchover.adapters.wire_connection import connected
-from switchover.adapters.wire_coordinator import Coordinator, answered
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_security import security
-from switchover.core.groups.facts import (
+from switchover.cluster.facts import Address
+from switchover.kafka.client import coordinator as wire_coordinator
+from switchover.kafka.client.connection import connected
+from switchover.kafka.client.coordinator import Coordinator, answered
+from switchover.kafka.client.group_answers import described_group
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import (
     LEFT,
     UNTOLD,
     BrokerGroups,
@@ -48,9 +48,9 @@ from switchover.core.groups.facts import (
     OffsetsTopic,
     Readiness,
 )
-from switchover.core.kraft.facts import Address
 from switchover.lag.group import TopicPartition
-from switchover.ports import Access, Cluster, Malformed, Unreachable
+from switchover.outside.ports import Access, Cluster, Malformed, Unreachable
+from switchover.outside.security import security
 
 PARTITIONS = 6
 USER_DATA = "00000003 010203"

@@ -13,11 +13,11 @@ from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
 from adapters.guarded import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.wire_groups import WireGroups
 from switchover.cli.main import app
-from switchover.core.groups.facts import OffsetsTopic, Readiness
-from switchover.ports import Access, Refused
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.group import OffsetsTopic, Readiness
+from switchover.outside.ports import Access, Refused
 
 
 @pytest.fixture(scope="module")

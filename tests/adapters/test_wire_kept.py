@@ -11,12 +11,12 @@ from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, subscription
 from fakes.kafka_node import noting_connections
 from patience import stretched
-from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_groups import WireGroups
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.core.groups.facts import GroupState
+from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.kafka.group import GroupState
 from switchover.lag.window import Asked
-from switchover.ports import Access
+from switchover.outside.ports import Access
 
 GROUPS = 60
 

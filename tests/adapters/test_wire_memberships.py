@@ -12,14 +12,14 @@ from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, joined, subscription
 from patience import stretched
-from switchover.adapters import wire_memberships
-from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_coordinator import Coordinators
-from switchover.adapters.wire_memberships import WireMemberships
-from switchover.core.kraft.facts import Address
+from switchover.cluster.facts import Address
+from switchover.kafka.client import memberships as wire_memberships
+from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.coordinator import Coordinators
+from switchover.kafka.client.memberships import WireMemberships
 from switchover.lag.group import TopicPartition
 from switchover.lag.membership import Membership
-from switchover.ports import Access, Unreachable
+from switchover.outside.ports import Access, Unreachable
 
 
 @pytest.fixture

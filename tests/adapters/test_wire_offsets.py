@@ -31,13 +31,12 @@ from adapters.servers import loopback
 from adapters.test_kafka import committed, created, filled
 from fakes.kafka_node import Node
 from patience import Patience, stretched
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_memberships import WireMemberships
-from switchover.adapters.wire_offsets import WireOffsets
 from switchover.cli.lag import GroupReport, Question, follow_from_here, thresholds_of
 from switchover.cli.main import app
-from switchover.collector import LagCollector
+from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group
 from switchover.lag.group import TopicPartition as Named
 from switchover.lag.membership import Membership, group_of
@@ -46,7 +45,8 @@ from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
-from switchover.ports import Access, Refused, Unreachable
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Access, Refused, Unreachable
 
 QUICK = Thresholds(poll=2000, window=120_000, min_samples=4, min_span=500, max_time_lag=2000, min_time_lag=1000,
                    slo_ceiling=3000, max_stall=2000, min_quiet=2000, pass_evaluations=3, pass_time=500,
@@ -99,7 +99,7 @@ async def test_all_groups_in_one_sweep_of_five_requests(servers: str, monkeypatc
 
 async def test_batches_lose_nothing(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in ("GROUPS", "PARTITIONS"):
-        monkeypatch.setattr(f"switchover.adapters.wire_offsets.{size}", 2)
+        monkeypatch.setattr(f"switchover.kafka.client.offsets.{size}", 2)
     topic = created(servers, 5)
     groups = [uuid.uuid4().hex for _ in range(3)]
     for group in groups:

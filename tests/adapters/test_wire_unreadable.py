@@ -17,19 +17,19 @@ from adapters.test_kafka import committed, created, filled
 from adapters.test_wire_offsets import NO_WAIT, Watched, delete_records
 from fakes.kafka_node import Node
 from patience import Patience, stretched
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_connection import connected
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.adapters.wire_security import security
-from switchover.adapters.wire_unreadable import unreadable
 from switchover.api.meta import GroupHealth
-from switchover.core.observed import Known
+from switchover.cluster.observe.groups import WatchedGroups
+from switchover.kafka.client.connection import connected
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.kafka.client.unreadable import unreadable
 from switchover.lag.group import TopicPartition as Named
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.window import Asked
-from switchover.ports import Access
-from switchover.watched_groups import WatchedGroups
+from switchover.outside.clock import WallClock
+from switchover.outside.observed import Known
+from switchover.outside.ports import Access
+from switchover.outside.security import security
 
 
 @pytest.fixture(scope="module")
@@ -183,8 +183,8 @@ def ends(servers: str, topic: str) -> tuple[int, int]:
 
 async def test_a_long_stretch_is_looked_at_in_bounded_answers(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in ("FIRST_BYTES", "MOST_BYTES"):
-        monkeypatch.setattr(f"switchover.adapters.wire_unreadable.{size}", 1)        # one batch each
-    monkeypatch.setattr("switchover.adapters.wire_offsets.LOOK_SECONDS", stretched(10))
+        monkeypatch.setattr(f"switchover.kafka.client.unreadable.{size}", 1)        # one batch each
+    monkeypatch.setattr("switchover.kafka.client.offsets.LOOK_SECONDS", stretched(10))
     topic, producer = created(servers), transactional(servers)
     for _ in range(5):
         transaction(producer, topic, 1, commit=False)

@@ -19,9 +19,9 @@ from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
 from adapters.servers import ZooKeeperServer, loopback
 from patience import stretched
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.core.kraft.facts import Address, MigrationNode
-from switchover.ports import Access, Fenced, NotListening, Refused, Unreachable
+from switchover.cluster.facts import Address, MigrationNode
+from switchover.outside.ports import Access, Fenced, NotListening, Refused, Unreachable
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 
 @contextlib.asynccontextmanager

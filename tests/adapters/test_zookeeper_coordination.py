@@ -11,14 +11,14 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.servers import ZooKeeperServer
-from switchover.adapters.zookeeper_coordination import KazooZooKeeperGroups
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
+from switchover.outside.ports import Access, Fenced, Malformed, Refused, Unreachable
 from switchover.partition import TopicPartition
-from switchover.ports import Access, Fenced, Malformed, Refused, Unreachable
+from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 
 OLD, ENABLED = "g_orders-0-1795240855786-0a1b2c3d", "g_orders-1-1795240855999-4e5f6a7b"
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -13,9 +13,9 @@ from kazoo.security import make_acl
 from adapters.certificates import Certificates
 from adapters.servers import ZooKeeperServer
 from patience import until
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access, Refused, Unreachable
+from switchover.cluster.facts import Address
+from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 SECURE_PORT = 2281
 SASL = 'org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" password="ru=m ble";'

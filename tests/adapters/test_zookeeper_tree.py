@@ -12,10 +12,10 @@ from kazoo.security import make_digest_acl
 
 from adapters.servers import ZooKeeperServer
 from fakes.metadata_sides import config, nodes_of, topic_node
-from switchover.adapters.zookeeper import KazooZooKeeper
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Token, Topic
 from switchover.metadata.tree import TreeParser, state_path
-from switchover.ports import Access, Refused
+from switchover.outside.ports import Access, Refused
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 ORDERS = Topic("AAAAAAAAAAAAAAAAAAAAAg", {0: Assignment((1, 2, 3)), 1: Assignment((2, 3, 1), adding=(1,))})
 SAMPLE = ClusterMetadata(

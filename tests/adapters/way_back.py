@@ -1,6 +1,6 @@
 """The end of a claim by hand, in the order of docs/facts/kraft.md#rollback: as the operator does it."""
 
-from switchover.adapters.zookeeper import KazooZooKeeper
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 
 async def end_claim(tree: KazooZooKeeper) -> None:

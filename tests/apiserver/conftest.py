@@ -19,8 +19,8 @@ import yaml
 from kubernetes import client, config
 
 from patience import Patience, stretched, until
-from switchover.adapters import api_server
-from switchover.adapters.api_server import ApiServer, connect
+from switchover.kubernetes.client import api_server
+from switchover.kubernetes.client.api_server import ApiServer, connect
 
 Kubectl = Callable[..., Any]
 

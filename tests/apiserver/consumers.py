@@ -7,15 +7,15 @@ from typing import Any
 
 from apiserver.kubelet import run_as_kubelet
 from patience import Patience
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.consumer_group_migration import ContainerChange
-from switchover.core.effects import Effect
-from switchover.core.groups.kind import ConsumerGroupMigrations
-from switchover.core.groups.workloads import MemberWorkload
-from switchover.core.policy import NOTHING_MORE
-from switchover.ports import Fenced
-from switchover.reconcile import Reconciler
+from switchover.engine.effects import Effect
+from switchover.engine.policy import NOTHING_MORE
+from switchover.engine.reconcile import Reconciler
+from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.ports import Fenced
 
 LABELS = {"app.kubernetes.io/name": "orders", "app.kubernetes.io/instance": "shop"}
 FINAL = ContainerChange.model_validate({

@@ -11,9 +11,9 @@ from typing import Any
 
 import aiohttp
 
-from switchover.adapters import wire_connection
-from switchover.cli.run import run_operator
-from switchover.settings import read_settings
+from switchover.kafka.client import connection
+from switchover.operator.run import run_operator
+from switchover.operator.settings import read_settings
 
 EVERY = 0.05                # seconds between two wake-ups, whose lateness is the loop's
 
@@ -23,8 +23,8 @@ late: list[float] = []
 
 def count() -> None:
     """Count requests to the API server, whoever sends them, and to Kafka, and connections to Kafka."""
-    request, exchange = aiohttp.ClientSession._request, wire_connection.Connection.exchange
-    opened = wire_connection.asyncio.open_connection
+    request, exchange = aiohttp.ClientSession._request, connection.Connection.exchange
+    opened = connection.asyncio.open_connection
 
     async def counted_request(self: Any, *arguments: Any, **options: Any) -> Any:
         counts["api"] += 1
@@ -39,8 +39,8 @@ def count() -> None:
         return await opened(*arguments, **options)
 
     aiohttp.ClientSession._request = counted_request  # type: ignore[method-assign]
-    wire_connection.Connection.exchange = counted_exchange  # type: ignore[method-assign]
-    wire_connection.asyncio.open_connection = counted_connection
+    connection.Connection.exchange = counted_exchange  # type: ignore[method-assign]
+    connection.asyncio.open_connection = counted_connection
 
 
 async def tell(file: Path) -> None:

@@ -5,16 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 from patience import Patience
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cli.export import Document, export
-from switchover.core.kraft import controllers, names, template
-from switchover.core.kraft.door import brokers, mount
-from switchover.core.kraft.door.scripts import DOOR
-from switchover.core.kraft.facts import Workload
+from switchover.cluster import names, template
+from switchover.cluster.controllers import manifests
+from switchover.cluster.door import brokers, mount
+from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.facts import Workload
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.clock import WallClock
 
 Kubectl = Callable[..., Any]
 PODS = ("kafka-0", "kafka-1", "kafka-2")
@@ -59,7 +60,7 @@ class Finalized:
         await self.workloads.write_node_files("kafka-switchover", {mount.SCRIPT_KEY: DOOR, **edits}, labels)
         await self.workloads.write_node_files("kafka-controller-switchover", {"keystore.jks": "\udcfe\udced"}, labels)
         await self.workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(workload, spec.brokers[0]))
-        for manifest in controllers.manifests(
+        for manifest in manifests.manifests(
                 "to-kraft", spec, spec.brokers[0], original, workload.claim_templates, found):
             await self.workloads.apply(manifest)
 

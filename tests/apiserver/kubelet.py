@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from switchover.adapters.api_server import ApiServer
-from switchover.core.groups.workloads import MemberPod
-from switchover.core.kraft.facts import Pod
+from switchover.cluster.facts import Pod
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.members import MemberPod
 
 
 def budget(name: str, selector: dict[str, Any], unavailable: int = 1) -> dict[str, Any]:

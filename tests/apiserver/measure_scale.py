@@ -34,13 +34,13 @@ from adapters.measure_coordinator import cpu_seconds
 from adapters.simulated_members import Topic, crowd
 from apiserver.conftest import ROOT, STATE, sandbox
 from apiserver.processes import port
-from switchover.adapters import api_server
-from switchover.adapters.api_server import ApiServer, NotFound, connect
-from switchover.adapters.wire_groups import WireGroups
 from switchover.api.meta import API_VERSION
-from switchover.core.groups.facts import MemberProtocol
-from switchover.metrics import INFO
-from switchover.ports import Access
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import MemberProtocol
+from switchover.kubernetes.client import api_server
+from switchover.kubernetes.client.api_server import ApiServer, NotFound, connect
+from switchover.operator.metrics import INFO
+from switchover.outside.ports import Access
 
 TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))

@@ -7,14 +7,15 @@ from typing import Any
 import yaml
 
 from patience import Patience, stretched
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.core.kraft import controllers, names, template
-from switchover.core.kraft.door import brokers as door_brokers
-from switchover.core.kraft.door import edits, mount
-from switchover.core.kraft.door.scripts import DOOR
+from switchover.cluster import names, template
+from switchover.cluster.controllers import manifests
+from switchover.cluster.door import brokers as door_brokers
+from switchover.cluster.door import edits, mount
+from switchover.cluster.door.scripts import DOOR
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.clock import WallClock
 
 SPEC = {
     "zookeeper": {"connect": "zookeeper:2181"},
@@ -51,7 +52,7 @@ KINDS = {
     "service": {"kafka-controller"},
     "secret": {"kafka-switchover", "kafka-controller-switchover"},
     "poddisruptionbudget": {"kafka-controller"},
-    "persistentvolumeclaim": {f"{controllers.METADATA}-kafka-controller-{n}" for n in range(3)},
+    "persistentvolumeclaim": {f"{manifests.METADATA}-kafka-controller-{n}" for n in range(3)},
     "pod": {*(f"kafka-{n}" for n in range(3)), *(f"kafka-controller-{n}" for n in range(3))},
 }
 
@@ -72,7 +73,7 @@ async def touch_everything(server: ApiServer, uid: str) -> None:
     for name in ("kafka", "kafka-controller"):
         files = {names.pod(name, ordinal): edits.written(("mode A",)) for ordinal in range(3)}
         await workloads.write_node_files(names.node_files(name), {mount.SCRIPT_KEY: DOOR, **files}, labels)
-    for manifest in controllers.manifests("main", spec, brokers, original, before.claim_templates, found):
+    for manifest in manifests.manifests("main", spec, brokers, original, before.claim_templates, found):
         await workloads.apply(manifest)
     await workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(before, brokers))
     after = await workloads.stateful_set("kafka")

@@ -19,18 +19,18 @@ from apiserver import charts
 from apiserver.charts import CHART, NO_CRDS
 from apiserver.processes import running
 from patience import Patience, stretched, until
-from switchover.adapters.api_server import ApiServer, connect
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
-from switchover.adapters.reflector import WATCHED
-from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION
 from switchover.cli.operators import OPERATOR
-from switchover.core import launch
-from switchover.core.jobs import JobState
-from switchover.core.kraft import rehearsal
-from switchover.ports import Fenced, Refused
+from switchover.cluster.rehearsal import replica_job
+from switchover.kubernetes import launch
+from switchover.kubernetes.client.api_server import ApiServer, connect
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.reflector import WATCHED
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.jobs import JobState
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Fenced, Refused
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]
@@ -269,7 +269,7 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
     audit = await workloads.job("orders-audit")
     assert audit is not None
     assert (audit.name, audit.state) == ("orders-audit", JobState.RUNNING)
-    (tree,) = rehearsal.config_maps(audit.name, audit.uid, ["the tree"])
+    (tree,) = replica_job.config_maps(audit.name, audit.uid, ["the tree"])
     await workloads.create(tree)
     await workloads.patch("batch/v1", "Job", audit.name, annotated)
     await workloads.delete_object("batch/v1", "Job", audit.name, audit.uid)

@@ -10,8 +10,8 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from apiserver.charts import judged, of, rendered
-from switchover.core.figures import Figure
-from switchover.metrics import METRICS, Metrics
+from switchover.engine.figures import Figure
+from switchover.operator.metrics import METRICS, Metrics
 
 SHOWN = "monitoring.dashboard.enabled=true"
 

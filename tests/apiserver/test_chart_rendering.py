@@ -10,14 +10,14 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from apiserver.charts import CHART, NO_CRDS, ROOT, helm, of, refusal, rendered
-from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
 from switchover.cli.operators import OPERATOR
-from switchover.core.kraft.names import CONTROLLERS_LABEL
-from switchover.core.message import SLACK
-from switchover.metrics import Metrics
-from switchover.settings import read_settings
+from switchover.cluster.names import CONTROLLERS_LABEL
+from switchover.engine.message import SLACK
+from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS
+from switchover.operator.metrics import Metrics
+from switchover.operator.settings import read_settings
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}

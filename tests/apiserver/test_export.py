@@ -12,13 +12,13 @@ import pytest_asyncio
 import yaml
 
 from apiserver.finalized import MIGRATION, Finalized, Kubectl
-from switchover.adapters.api_server import ApiServer
 from switchover.cli.export import as_stream, export, into_directory
-from switchover.core.kraft import names, template
-from switchover.core.kraft.door import mount
-from switchover.core.kraft.door.scripts import DOOR
-from switchover.core.kraft.export import LAST_APPLIED
-from switchover.ports import Refused
+from switchover.cluster import names, template
+from switchover.cluster.door import mount
+from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.ending.export import LAST_APPLIED
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.outside.ports import Refused
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 CLIENT_SIDE = ("apply",)

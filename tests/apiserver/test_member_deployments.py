@@ -14,14 +14,14 @@ import pytest
 from apiserver.consumers import FINAL, deployment, perform, read, until, up
 from apiserver.kubelet import run_as_kubelet
 from patience import Patience
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.core.effects import Patch
-from switchover.core.groups import autoscalers, change
-from switchover.core.groups import deployment as recipe
-from switchover.core.groups.workloads import MemberWorkload
-from switchover.ports import Fenced
+from switchover.engine.effects import Patch
+from switchover.groups.workloads import autoscalers, change
+from switchover.groups.workloads import deployment as recipe
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Fenced
 
 TOTAL = 6
 

@@ -10,12 +10,12 @@ import pytest
 
 from apiserver.consumers import CONTAINER, FINAL, perform, read, stateful_set, until, up
 from apiserver.kubelet import run_as_kubelet
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.core.groups import change
-from switchover.core.groups import stateful_set as recipe
-from switchover.core.groups.workloads import MemberWorkload
+from switchover.groups.workloads import change
+from switchover.groups.workloads import stateful_set as recipe
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.clock import WallClock
 
 
 @pytest.fixture

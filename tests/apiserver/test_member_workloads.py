@@ -13,17 +13,17 @@ import yaml
 
 from apiserver.consumers import FINAL, deployment, perform, read, stateful_set, tried, until, up
 from patience import stretched
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.consumer_group_migration import ContainerChange
-from switchover.core import gitops, names
-from switchover.core.effects import Effect
-from switchover.core.groups import autoscalers, change, replicas
-from switchover.core.groups import deployment as rolled
-from switchover.core.groups import stateful_set as ordered
-from switchover.core.groups.workloads import MemberWorkload
-from switchover.ports import Fenced, Refused
+from switchover.engine.effects import Effect
+from switchover.groups.workloads import autoscalers, change, replicas
+from switchover.groups.workloads import deployment as rolled
+from switchover.groups.workloads import stateful_set as ordered
+from switchover.kubernetes import gitops, names
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Fenced, Refused
 
 Kubectl = Callable[..., Any]
 BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})

@@ -14,9 +14,9 @@ import yaml
 
 from apiserver.charts import helm
 from apiserver.finalized import MIGRATION, SPEC, Finalized, Kubectl
-from switchover.adapters.api_server import ApiServer
 from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.core.kraft import template
+from switchover.cluster import template
+from switchover.kubernetes.client.api_server import ApiServer
 
 WORLDS = Path(__file__).parents[2] / "sandbox" / "worlds"
 BROKERS = KafkaMigrationSpec.model_validate(SPEC).brokers[0]

@@ -10,18 +10,18 @@ import pytest
 import yaml
 
 from patience import Patience
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.survey import KubernetesSurvey
-from switchover.core import gitops
-from switchover.core.gate import Verdict
-from switchover.core.kraft import template
-from switchover.core.kraft.facts import Workload
-from switchover.core.kraft.gates.workloads import check_template_is_ours
-from switchover.core.kraft.preflight.objects import find_budgets_in_the_way
-from switchover.core.zookeeper_groups import GroupMigration
-from switchover.ports import Fenced, Refused
+from switchover.cluster import template
+from switchover.cluster.facts import Workload
+from switchover.cluster.gates.workloads import check_template_is_ours
+from switchover.cluster.preflight.objects import find_budgets_in_the_way
+from switchover.engine.gate import Verdict
+from switchover.kubernetes import gitops
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Fenced, Refused
+from switchover.zookeeper.groups import GroupMigration
 from unit.pictures import moment, spec_of, spoil, spoil_workload
 
 Kubectl = Callable[..., Any]

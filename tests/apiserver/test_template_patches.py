@@ -9,23 +9,23 @@ import pytest
 import yaml
 
 from apiserver.consumers import deployment, perform, read, stateful_set, up
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ContainerChange
 from switchover.api.template_patch import parsed
-from switchover.core import gitops
-from switchover.core.groups import change
-from switchover.core.groups import stateful_set as ordered
-from switchover.core.groups.change import Wanted
-from switchover.core.groups.picture import Facts, Picture
-from switchover.core.groups.preflight.workloads import find_refused_change
-from switchover.core.groups.workloads import MemberWorkload
-from switchover.core.position import Position
-from switchover.core.strategic_merge import BadPatch, merged
-from switchover.observe_group import GroupObserver
-from switchover.ports import Refused, Unreachable
+from switchover.engine.position import Position
+from switchover.groups.observe.observer import GroupObserver
+from switchover.groups.picture import Facts, Picture
+from switchover.groups.preflight.workloads import find_refused_change
+from switchover.groups.workloads import change
+from switchover.groups.workloads import stateful_set as ordered
+from switchover.groups.workloads.change import Wanted
+from switchover.kubernetes import gitops
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.strategic_merge import BadPatch, merged
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Refused, Unreachable
 
 STRATEGIC = "application/strategic-merge-patch+json"
 PORT = {"containerPort": 53, "name": "dns", "protocol": "TCP"}

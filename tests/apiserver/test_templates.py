@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 import yaml
 
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import disks, names, template
-from switchover.core.kraft.door import brokers, mount
-from switchover.core.kraft.facts import Workload
-from switchover.ports import Fenced
+from switchover.cluster import names, template
+from switchover.cluster.door import brokers, disks, mount
+from switchover.cluster.facts import Workload
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Fenced
 
 BROKERS = BrokerSet.model_validate({"name": "kafka"})
 SETTINGS = {"log.dirs": "/data/one,/data/two", "inter.broker.protocol.version": "3.5-IV2",

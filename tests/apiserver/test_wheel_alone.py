@@ -12,8 +12,8 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, subscription
 from installed import Installation, built_wheel, installed
-from switchover.adapters.wire_groups import WireGroups
-from switchover.ports import Access
+from switchover.kafka.client.groups import WireGroups
+from switchover.outside.ports import Access
 
 
 @pytest.fixture

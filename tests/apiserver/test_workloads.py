@@ -16,15 +16,15 @@ import yaml
 from apiserver.examples import documented
 from apiserver.kubelet import budget, run_as_kubelet
 from patience import Patience
-from switchover.adapters.api_server import ApiServer, connect
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft.door.mount import KEEPER
-from switchover.core.kraft.facts import DiskReport, Pod
-from switchover.core.kraft.template import is_ours, patch
-from switchover.core.lease import ACTING_SECONDS, LEFT_SECONDS
-from switchover.ports import Fenced, Refused, Unreachable
+from switchover.cluster.door.mount import KEEPER
+from switchover.cluster.facts import DiskReport, Pod
+from switchover.cluster.template import is_ours, patch
+from switchover.kubernetes.client.api_server import ApiServer, connect
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS
+from switchover.outside.ports import Fenced, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
 FINALIZER = "switchover.dev/finalizer"

@@ -14,7 +14,7 @@ from kopf._cogs.clients import errors as kopf_errors
 from kubernetes.aio.client.exceptions import ApiException
 
 from fakes.api_server import FakeApi, Problem, copied
-from switchover.adapters.api_server import ApiServer, translate
+from switchover.kubernetes.client.api_server import ApiServer, translate
 
 WATCH_SECONDS = 0.25                   # how often a watcher looks for news
 CALL_SECONDS = (0.001, 0.02)

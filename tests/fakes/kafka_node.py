@@ -14,8 +14,8 @@ from kio.schema.types import BrokerId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32, i64
 
-from switchover.adapters.wire_connection import Connection
-from switchover.core.kraft.facts import Address
+from switchover.cluster.facts import Address
+from switchover.kafka.client.connection import Connection
 
 NODE = 3000
 

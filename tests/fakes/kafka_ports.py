@@ -8,9 +8,9 @@ from fakes.incarnation import Incarnation
 from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.kubelet import address
 from fakes.quorum_log import QuorumLog, as_metadata
-from switchover.core.kraft import modes
-from switchover.core.kraft.examination import BrokerExamination, LogDirectory, ZooKeeperRights
-from switchover.core.kraft.facts import (
+from switchover.cluster import modes
+from switchover.cluster.examination import BrokerExamination, LogDirectory, ZooKeeperRights
+from switchover.cluster.facts import (
     Address,
     BrokerView,
     LogImage,
@@ -22,13 +22,13 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopic,
     ZooKeeperTopics,
 )
-from switchover.core.zookeeper_groups import IdleGroups, ZooKeeperGroup
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
 from switchover.metadata.parity import TreeReading
+from switchover.outside.ports import NotListening, Unreachable
 from switchover.partition import TopicPartition
-from switchover.ports import NotListening, Unreachable
-from switchover.rehearsal.tree import Tree
+from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
+from switchover.zookeeper.tree import Tree
 
 T = TypeVar("T")
 

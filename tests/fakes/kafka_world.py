@@ -19,11 +19,11 @@ from fakes.kubelet import Container, Kubelet, address
 from fakes.quorum_log import QUOTAS, QuorumLog, as_metadata, put
 from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
-from switchover.core.kraft import modes
-from switchover.core.kraft.door import edits
-from switchover.core.kraft.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
-from switchover.core.zookeeper_groups import ZooKeeperGroup
+from switchover.cluster import modes
+from switchover.cluster.door import edits
+from switchover.cluster.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
 from switchover.metadata.quotas import unwritable
+from switchover.zookeeper.groups import ZooKeeperGroup
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms

@@ -16,11 +16,10 @@ from typing import Any
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
-from switchover.adapters.pods import JOB_POD
-from switchover.core.kraft import disks, reach
-from switchover.core.kraft.door import mount
-from switchover.rehearsal.pack import unpacked
-from switchover.rehearsal.report import TO_DUAL_WRITE, Report, as_message
+from switchover.cluster.door import disks, mount, reach
+from switchover.cluster.rehearsal.pack import unpacked
+from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report, as_message
+from switchover.kubernetes.client.pods import JOB_POD
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (docs/facts/kraft.md#in-pods)
 REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/facts/rehearsal.md)

@@ -17,7 +17,7 @@ from switchover.metadata.cluster import (
     Topic,
 )
 from switchover.metadata.tree import state_path
-from switchover.rehearsal.tree import COPIED
+from switchover.zookeeper.tree import COPIED
 
 Nodes = dict[str, bytes | None]
 BROKERS = (1, 2)

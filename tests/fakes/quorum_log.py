@@ -3,7 +3,7 @@
 from ast import literal_eval
 from dataclasses import dataclass, field
 
-from switchover.core.kraft.facts import BrokerRegistration, MigrationState
+from switchover.cluster.facts import BrokerRegistration, MigrationState
 from switchover.metadata.cluster import TOPIC, Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Topic
 
 RECORDS_OF_A_COPY = 200

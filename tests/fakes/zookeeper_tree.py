@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from switchover.core.kraft.facts import ControllerNode, MigrationNode
-from switchover.ports import Fenced
+from switchover.cluster.facts import ControllerNode, MigrationNode
+from switchover.outside.ports import Fenced
 
 Key = tuple[str, int]
 

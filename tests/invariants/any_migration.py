@@ -5,7 +5,7 @@ from typing import Any
 
 from invariants.events import Asked, Effect, Event, Recorded, Told
 from invariants.memory import Memory, Standing
-from switchover.core.kraft.plan import PLAN
+from switchover.cluster.plan import PLAN
 
 STEPS = [step.name for step in PLAN.steps]
 IRREVERSIBLE = {step.name for step in PLAN.steps if step.irreversible}

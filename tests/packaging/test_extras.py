@@ -29,7 +29,7 @@ CONTAINS = {BARE: (), "consumer": (), "cli": ("cli",), "operator": ("cli", "oper
 DRAW = ("report", "dashboard")
 """What the operator's image has nothing to draw with."""
 
-OPERATOR = ("switchover.cli.run", "switchover.handlers", "switchover.metrics")
+OPERATOR = ("switchover.operator.run", "switchover.operator.handlers", "switchover.operator.metrics")
 PIPELINE = ("switchover.pipeline",)
 NOT_FOR = {"cli": (*OPERATOR, *PIPELINE), "operator": PIPELINE, "pipeline": OPERATOR}
 """Modules that are not for an extra; all others must be importable with it."""
@@ -153,7 +153,7 @@ def test_every_module_finds_its_packages(installation: Installation) -> None:
     """Those as well that a command imports only once it is at work."""
     done = installation.run("python", "-c", IMPORTS, *NOT_FOR[installation.extra])
     assert done.returncode == 0, done.stderr
-    assert "switchover.ports" in done.stdout
+    assert "switchover.outside.ports" in done.stdout
 
 
 @pytest.mark.parametrize("installation", ["operator"], indirect=True)
@@ -228,7 +228,7 @@ def test_nothing_loads_what_the_image_leaves_out(installation: Installation) -> 
     for each in (*map(packages.joinpath, left_out), *packages.rglob("tests")):
         shutil.rmtree(each)
     done = installation.run("python", "-c", IMPORTS, *NOT_FOR["operator"])
-    assert (done.returncode, "switchover.ports" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "switchover.outside.ports" in done.stdout) == (0, True), done.stderr
     kubeconfig = installation.directory / "kubeconfig"
     kubeconfig.write_text(UNREACHABLE)
     done = installation.run("switchover", "list", "--kubeconfig", str(kubeconfig))

@@ -9,7 +9,7 @@ from fakes.api_server import NAMESPACE, FakeApi, Object
 from fakes.kafka_world import PROTOCOL, mode_of
 from invariants.events import Asked, Effect, Leased, Recorded, Told, Wanted, is_brake
 from invariants.jury import Jury
-from switchover.core.kraft.door.mount import SCRIPT_KEY
+from switchover.cluster.door.mount import SCRIPT_KEY
 from tales import Tale
 
 VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change"}

@@ -24,19 +24,19 @@ from invariants.jury import Jury
 from invariants.memory import Limits
 from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
-from switchover import ask
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
-from switchover.adapters.survey import KubernetesSurvey
-from switchover.cli.connections import Adapters, Connections
-from switchover.core.calls import Call, News
-from switchover.core.kraft.kind import KafkaMigrations
-from switchover.core.policy import NOTHING_MORE
-from switchover.handlers import Loops, LoopsByNamespace, Watch, register, serve
-from switchover.metrics import MeasuredMigrations, Metrics
-from switchover.ports import Notify, Undelivered
-from switchover.reconcile import Reconciler
-from switchover.turns import Turns
+from switchover.cluster.kind import KafkaMigrations
+from switchover.engine.calls import Call, News
+from switchover.engine.policy import NOTHING_MORE
+from switchover.engine.reconcile import Reconciler
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.operator.connections import Adapters, Connections
+from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve
+from switchover.operator.metrics import MeasuredMigrations, Metrics
+from switchover.operator.turns import Turns
+from switchover.outside import ask
+from switchover.outside.ports import Notify, Undelivered
 from tales import Tale
 
 HOW_FAR = pytest.mark.parametrize(
@@ -373,7 +373,7 @@ async def operate(
     incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry,
     notify: Notify, late: float = 0.0,
 ) -> None:
-    """The operator as `cli.run` puts it together, with the simulated world at the other end of its adapters."""
+    """The operator as `operator.run` puts it together, with the simulated world at the other end of its adapters."""
     server = SimulatedApiServer(incarnation, NAMESPACE)
     workloads = KubernetesWorkloads(server, timeline)
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")

@@ -7,8 +7,8 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import MigrationWorld
 from simulation.test_kafka_migration import quiet_for, until_step, waits_for
-from switchover.core.calls import News
-from switchover.core.kraft.door.mount import VOLUME
+from switchover.cluster.door.mount import VOLUME
+from switchover.engine.calls import News
 
 
 @pytest.fixture

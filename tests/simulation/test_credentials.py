@@ -17,9 +17,11 @@ from fakes.kafka_world import Kafka
 from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SERVER_PROPERTIES, SPEC, MigrationWorld
 from simulation.virtual_time import TimeIsUp
-from switchover.adapters import librdkafka, wire_security, zookeeper_security
-from switchover.cli.connections import Adapters
-from switchover.core.kraft.door.mount import SCRIPT_KEY
+from switchover.cluster.door.mount import SCRIPT_KEY
+from switchover.kafka.client import librdkafka
+from switchover.operator.connections import Adapters
+from switchover.outside import security
+from switchover.zookeeper.client import security as zookeeper_security
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -67,7 +69,7 @@ class SecuredWorld(MigrationWorld):
                 return properties
 
             return Adapters(
-                nodes=lambda given, allowed, within: inside.nodes(noted(given, wire_security.security), allowed, within),
+                nodes=lambda given, allowed, within: inside.nodes(noted(given, security.security), allowed, within),
                 admin=lambda access: inside.admin(
                     replace(access, properties=noted(access.properties, librdkafka.configuration))),
                 zookeeper=lambda access: inside.zookeeper(

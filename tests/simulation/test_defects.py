@@ -8,10 +8,10 @@ import pytest
 from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step
-from switchover import ask
-from switchover.core.calls import News
-from switchover.core.kraft.facts import Address, BrokerView
-from switchover.core.kraft.kind import KafkaMigrations
+from switchover.cluster.facts import Address, BrokerView
+from switchover.cluster.kind import KafkaMigrations
+from switchover.engine.calls import News
+from switchover.outside import ask
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
         assert world.live(lambda: stalled(world).get("reason") == "Defect")
         told = stalled(world)
         assert (told["status"], world.status["phase"], world.status["waitingForSummary"]) == ("True", "Stalled", "Defect")
-        assert told["message"].startswith("KeyError in reconcile.py:")
+        assert told["message"].startswith("KeyError in engine/reconcile.py:")
         assert events(world, "Defect") == [told["message"]]
         assert "s3cret" not in str(world.api.objects["kafkamigrations", NAME])
         quiet_for(world, 200)

@@ -7,7 +7,7 @@ import pytest
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_defects import events, rewritten, stalled
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
-from switchover.core.names import CLAIM
+from switchover.kubernetes.names import CLAIM
 
 GATES_OFF = {"groups": [], "dualWriteMaxLag": 1_000_000}
 

@@ -1,4 +1,4 @@
-"""The loops of `handlers.py` on Kopf's own reactor, with a small stand-in for the reconciler."""
+"""The loops of `operator/handlers.py` on Kopf's own reactor, with a small stand-in for the reconciler."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry
 from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from simulation.virtual_time import Timeline, live
-from switchover.adapters.migrations import KubernetesMigrations
-from switchover.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
-from switchover.metrics import MeasuredMigrations, Metrics
-from switchover.ports import Fenced, Unreachable
-from switchover.turns import Turns
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.operator.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
+from switchover.operator.metrics import MeasuredMigrations, Metrics
+from switchover.operator.turns import Turns
+from switchover.outside.ports import Fenced, Unreachable
 
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
 STEPS = 5

@@ -19,19 +19,19 @@ from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SPEC, EndState, MigrationWorld
 from simulation.virtual_time import VirtualLoop
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
 from switchover.api.status import Verdict as Outcome
 from switchover.cli.export import Document, export
-from switchover.core import rollout
-from switchover.core.gate import Judge, Judgement, Verdict
-from switchover.core.kraft import names
-from switchover.core.kraft.door.mount import VOLUME
-from switchover.core.kraft.export import LAST_APPLIED
-from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known
-from switchover.core.rollout import Move, Rollout
+from switchover.cluster import names
+from switchover.cluster.door.mount import VOLUME
+from switchover.cluster.ending.export import LAST_APPLIED
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.picture import Picture
+from switchover.engine import rollout
+from switchover.engine.gate import Judge, Judgement, Verdict
+from switchover.engine.rollout import Move, Rollout
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.observed import Known
 from tales import assert_told
 
 

@@ -5,7 +5,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
-from switchover.core.zookeeper_groups import ZooKeeperGroup
+from switchover.zookeeper.groups import ZooKeeperGroup
 
 OLD = ZooKeeperGroup(frozenset({"orders_a", "orders_b"}))
 

@@ -11,14 +11,14 @@ from fakes.api_server import NAMESPACE
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation.migration_world import NAME, SPEC, MigrationWorld, simulated
 from simulation.virtual_time import VirtualLoop
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
-from switchover.adapters.survey import KubernetesSurvey
-from switchover.cli.connections import Connections
 from switchover.cli.objects import in_file
 from switchover.cli.plan import Look, document, look, preflight, words
-from switchover.core.kraft.kind import KafkaMigrations
-from switchover.core.policy import Policy
+from switchover.cluster.kind import KafkaMigrations
+from switchover.engine.policy import Policy
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.operator.connections import Connections
 
 
 def looked(world: MigrationWorld, manifest: str = "") -> Look[Any]:

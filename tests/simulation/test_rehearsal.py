@@ -8,7 +8,7 @@ from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, waits_for
 from switchover.api.status import Severity
-from switchover.rehearsal.report import Finding, Stage, as_message
+from switchover.cluster.rehearsal.report import Finding, Stage, as_message
 
 JOB, PART = ("jobs", f"{NAME}-rehearsal"), ("configmaps", f"{NAME}-rehearsal-0")
 EVIL = "/config/topics/evil"

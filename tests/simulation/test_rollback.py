@@ -9,7 +9,7 @@ import pytest
 from fakes.kafka_world import STOPPED
 from invariants.any_migration import differences
 from simulation.migration_world import HOW_FAR, EndState, MigrationWorld
-from switchover.core.kraft.plan import PLAN
+from switchover.cluster.plan import PLAN
 from tales import assert_told
 
 STEPS = [step.name for step in PLAN.steps]

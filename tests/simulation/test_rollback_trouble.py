@@ -18,11 +18,11 @@ from simulation.test_rollback import (
     to_batch,
     to_step,
 )
-from switchover.core.gate import passed
-from switchover.core.kraft import way_back
-from switchover.core.kraft.door.mount import VOLUME
-from switchover.core.kraft.facts import MigrationNode, MigrationState
-from switchover.core.kraft.gates import way_back as back_gates
+from switchover.cluster import rollback
+from switchover.cluster.door.mount import VOLUME
+from switchover.cluster.facts import MigrationNode, MigrationState
+from switchover.cluster.gates import rollback as back_gates
+from switchover.engine.gate import passed
 from switchover.metadata import parity
 from switchover.metadata.cluster import Hidden, Scram
 
@@ -160,7 +160,7 @@ def test_elections_work_after_many_elections_of_the_quorum(world: MigrationWorld
 @pytest.mark.long
 def test_without_the_raise_the_jury_cries(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     many_elections(world)
-    monkeypatch.setattr(way_back, "RaiseEpoch", lambda epoch, expected: way_back.DeleteZNode("/migration", -1, -1))
+    monkeypatch.setattr(rollback, "RaiseEpoch", lambda epoch, expected: rollback.DeleteZNode("/migration", -1, -1))
     monkeypatch.setattr(world.kafka.tree, "delete", forgetful_delete(world))
     world.jury.excused.add("K7")
     with pytest.raises(AssertionError, match=r"K9: .* has no living leader"):
@@ -273,7 +273,7 @@ def test_a_change_that_is_lost_makes_the_jury_cry(world: MigrationWorld, monkeyp
     to_step(world, "DualWrite")
     monkeypatch.setattr(back_gates, "check_dual_write", lambda picture: passed())
     monkeypatch.setattr(back_gates, "check_parity", lambda picture: passed())
-    monkeypatch.setattr(way_back, "is_behind", lambda picture, state: False)
+    monkeypatch.setattr(rollback, "is_behind", lambda picture, state: False)
     world.kafka.write_seconds = (600.0, 600.0)
     assert world.kafka.change("config orders", "retention.ms=1")
     with pytest.raises(AssertionError, match="K10: metadata: config orders"):

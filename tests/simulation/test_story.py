@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from simulation.migration_world import MigrationWorld
-from switchover.core.kraft.kind import KafkaMigrations
-from switchover.core.kraft.picture import Picture
+from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.picture import Picture
 
 
 def test_where_nobody_reads_it_nothing_is_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from switchover.api.meta import Window
-from switchover.core.windows import open_now
+from switchover.engine.windows import open_now
 
 CLOSED = {"name": "night", "cron": "0 3 * * *", "durationSeconds": 3600}
 SHORT = {"name": "short", "cron": "5-59/10 * * * *", "durationSeconds": 300}

@@ -6,8 +6,8 @@ from typing import Any
 
 import jsonpatch
 
-from switchover.core.effects import Patch
-from switchover.core.groups.workloads import MemberPod, MemberWorkload
+from switchover.engine.effects import Patch
+from switchover.kubernetes.members import MemberPod, MemberWorkload
 
 UID = "uid-of-the-workload"
 LABELS = {"app": "orders"}

@@ -4,9 +4,9 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-from switchover.core.groups.facts import StoreSample
-from switchover.core.groups.picture import Picture
-from switchover.core.observed import Known
+from switchover.groups.picture import Picture
+from switchover.kafka.group import StoreSample
+from switchover.outside.observed import Known
 from unit.coordination_world import CoordinatedWorld, running
 from unit.group_pictures import workload_of
 from unit.group_walk import WINDOW_SECONDS, Walk

@@ -16,8 +16,8 @@ from switchover.coordination.mode import Mode, parsed
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
 from switchover.coordination.world import World as ZooKeeperWorld
-from switchover.core.effects import Effect, RemoveGuards, SetMode
-from switchover.core.groups.facts import MemberProtocol, Stored
+from switchover.engine.effects import Effect, RemoveGuards, SetMode
+from switchover.kafka.group import MemberProtocol, Stored
 from switchover.lag.group import TopicPartition
 from unit.group_coordinator import Client
 from unit.group_world import RATE, Pod, Workload, World

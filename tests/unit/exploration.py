@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from made_reasons import fail, unknown, wait
-from switchover.core.gate import Streak, Verdict, passed
-from switchover.core.plan import Decision, Intent, decide
-from switchover.core.position import NodeRecord, Position
+from switchover.engine.gate import Streak, Verdict, passed
+from switchover.engine.plan import Decision, Intent, decide
+from switchover.engine.position import NodeRecord, Position
 from unit.small_plan import (
     BACKWARD,
     FORWARD,

@@ -8,7 +8,7 @@ member joins. A rebalance takes as long as it was seen to take.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from switchover.core.groups.facts import Group, GroupState, GroupType, Member, MemberProtocol
+from switchover.kafka.group import Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
 
 CLASSIC, CONSUMER = MemberProtocol.CLASSIC, MemberProtocol.CONSUMER

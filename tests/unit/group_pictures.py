@@ -13,8 +13,12 @@ from zlib import crc32
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.status import Direction
-from switchover.core.groups.deployment import DEADLINE_SECONDS, HOLD_SECONDS
-from switchover.core.groups.facts import (
+from switchover.engine.position import NodeRecord, Position
+from switchover.groups.gates.lag import thresholds
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
+from switchover.groups.workloads.deployment import DEADLINE_SECONDS, HOLD_SECONDS
+from switchover.groups.workloads.trials import trials
+from switchover.kafka.group import (
     BrokerGroups,
     Group,
     GroupSample,
@@ -25,17 +29,13 @@ from switchover.core.groups.facts import (
     OffsetsTopic,
     Readiness,
 )
-from switchover.core.groups.gates.lag import thresholds
-from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
-from switchover.core.groups.trials import trials
-from switchover.core.groups.workloads import MemberPod, MemberWorkload
-from switchover.core.jobs import JobRun, JobState
-from switchover.core.observed import NOT_ASKED, Known, Observed
-from switchover.core.position import NodeRecord, Position
+from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
+from switchover.outside.observed import NOT_ASKED, Known, Observed
 
 NOW = 1_795_000_000.0
 UID = "uid-of-the-migration"

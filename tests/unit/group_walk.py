@@ -12,22 +12,22 @@ import jsonpatch
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.status import Direction
-from switchover.core.gate import Streak
-from switchover.core.groups.change import original_name
-from switchover.core.groups.facts import GroupSample, OffsetsTopic, Readiness
-from switchover.core.groups.gates.convergence import expected
-from switchover.core.groups.gates.lag import thresholds
-from switchover.core.groups.kind import ConsumerGroupMigrations
-from switchover.core.groups.picture import Facts, Fleet, Picture
-from switchover.core.observed import Known, Unknown
-from switchover.core.pace import Spent
-from switchover.core.plan import Decision, decide
-from switchover.core.policy import Policy
-from switchover.core.position import Position
-from switchover.core.story import Page, next_page
+from switchover.engine.gate import Streak
+from switchover.engine.pace import Spent
+from switchover.engine.plan import Decision, decide
+from switchover.engine.policy import Policy
+from switchover.engine.position import Position
+from switchover.engine.story import Page, next_page
+from switchover.groups.gates.convergence import expected
+from switchover.groups.gates.lag import thresholds
+from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.picture import Facts, Fleet, Picture
+from switchover.groups.workloads.change import original_name
+from switchover.kafka.group import GroupSample, OffsetsTopic, Readiness
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
+from switchover.outside.observed import Known, Unknown
 from tales import Tale
 from unit.group_pictures import UID, assessment, audited, broker, spec_of, tried
 from unit.group_world import World

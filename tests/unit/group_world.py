@@ -1,7 +1,7 @@
 """Workloads of consumers on paper: what Kubernetes makes of each effect, and what their pods then do in the group.
 
 One second after the other: pods are made, start, get Ready, join, consume and commit, end and leave. A Deployment does what
-`deployment_controller.py` says of it, a StatefulSet what `core/groups/stateful_set.py` does.
+`deployment_controller.py` says of it, a StatefulSet what `groups/workloads/stateful_set.py` does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from typing import Any
 
 import jsonpatch
 
-from switchover.core import names
-from switchover.core.effects import Apply, Create, DeletePod, Effect, Evict, Patch
-from switchover.core.groups.autoscalers import HPA
-from switchover.core.groups.facts import MemberProtocol
-from switchover.core.groups.leaving import COST
-from switchover.core.groups.stateful_set import partition_of
-from switchover.core.groups.workloads import Autoscaler, MemberPod, MemberWorkload
+from switchover.engine.effects import Apply, Create, DeletePod, Effect, Evict, Patch
+from switchover.groups.workloads.autoscalers import HPA
+from switchover.groups.workloads.leaving import COST
+from switchover.groups.workloads.stateful_set import partition_of
+from switchover.kafka.group import MemberProtocol
+from switchover.kubernetes import names
+from switchover.kubernetes.members import Autoscaler, MemberPod, MemberWorkload
 from switchover.lag.group import TopicPartition
 from unit.deployment_controller import Controller
 from unit.group_coordinator import Client, Coordinator

@@ -20,22 +20,9 @@ import yaml
 from javaproperties import loads
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
-from switchover.core.effects import (
-    Apply,
-    Delete,
-    DeletePod,
-    DeleteZNode,
-    Effect,
-    Evict,
-    Patch,
-    RaiseEpoch,
-    RaiseVersions,
-    WriteNodeFiles,
-)
-from switchover.core.jobs import JobRun, JobState
-from switchover.core.kraft import modes, names, template
-from switchover.core.kraft.door import edits, mount
-from switchover.core.kraft.examination import (
+from switchover.cluster import modes, names, template
+from switchover.cluster.door import edits, mount
+from switchover.cluster.examination import (
     BrokerExamination,
     Examination,
     LogDirectory,
@@ -43,7 +30,7 @@ from switchover.core.kraft.examination import (
     TemplateChange,
     ZooKeeperRights,
 )
-from switchover.core.kraft.facts import (
+from switchover.cluster.facts import (
     NOT_LISTENING,
     Address,
     BrokerRegistration,
@@ -69,13 +56,26 @@ from switchover.core.kraft.facts import (
     ZooKeeperTopic,
     ZooKeeperTopics,
 )
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.observed import Known, Observed, Unknown
-from switchover.core.position import NodeRecord, Position
-from switchover.core.zookeeper_groups import IdleGroups
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.rehearsal.report import Report, as_message
+from switchover.engine.effects import (
+    Apply,
+    Delete,
+    DeletePod,
+    DeleteZNode,
+    Effect,
+    Evict,
+    Patch,
+    RaiseEpoch,
+    RaiseVersions,
+    WriteNodeFiles,
+)
+from switchover.engine.position import NodeRecord, Position
+from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.outside.observed import Known, Observed, Unknown
 from switchover.partition import TopicPartition
-from switchover.rehearsal.report import Report, as_message
+from switchover.zookeeper.groups import IdleGroups
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 UID = "5f0c7a9e-uid-of-the-migration"

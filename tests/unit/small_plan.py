@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from switchover.api.status import Direction
-from switchover.core.effects import Apply, DeletePod, Effect, Evict, WriteNodeFiles
-from switchover.core.gate import Gate, Verdict, passed
-from switchover.core.observed import Known, Observed, Unknown
-from switchover.core.plan import Intent, Leg, Plan, Step
-from switchover.core.position import NodeRecord, Position
-from switchover.core.rollout import BatchSize, Phase, Rollout, Sight
+from switchover.engine.effects import Apply, DeletePod, Effect, Evict, WriteNodeFiles
+from switchover.engine.gate import Gate, Verdict, passed
+from switchover.engine.plan import Intent, Leg, Plan, Step
+from switchover.engine.position import NodeRecord, Position
+from switchover.engine.rollout import BatchSize, Phase, Rollout, Sight
+from switchover.outside.observed import Known, Observed, Unknown
 
 NODES = ("n0", "n1", "n2")
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD

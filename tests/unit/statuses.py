@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from switchover.core.record import stopped_status
+from switchover.engine.record import stopped_status
 from switchover.reasons.walk import DEFECT, INVALID_SPEC
 from unit.group_walk import Walk
 from unit.pictures import NOW, migration

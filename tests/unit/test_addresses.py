@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.pods import read_member_pod
-from switchover.adapters.wire_connection import Connection
-from switchover.adapters.wire_security import security
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.cli.connections import Adapters, Connections, GroupAdapters, GroupConnections
-from switchover.core.addresses import canonical, looked_up
-from switchover.core.kraft.facts import Address
-from switchover.ports import Access
+from switchover.cluster.facts import Address
+from switchover.kafka.client.connection import Connection
+from switchover.kubernetes.client.pods import read_member_pod
+from switchover.operator.connections import Adapters, Connections, GroupAdapters, GroupConnections
+from switchover.outside.addresses import canonical, looked_up
+from switchover.outside.ports import Access
+from switchover.outside.security import security
 from unit.group_pictures import moment, with_member, with_pod
 
 

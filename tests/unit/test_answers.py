@@ -8,13 +8,13 @@ from typing import Any, cast
 import pytest
 
 from simulation.virtual_time import in_virtual_time
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.shared_groups import SharedGroups
-from switchover.adapters.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
-from switchover.ask import PATIENCE_SECONDS, Answers
-from switchover.cli.connections import Clusters
-from switchover.core.observed import Known, Unknown
-from switchover.ports import Access, Groups, Refused, Unreachable
+from switchover.kafka.client.shared_groups import SharedGroups
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
+from switchover.operator.connections import Clusters
+from switchover.outside.ask import PATIENCE_SECONDS, Answers
+from switchover.outside.observed import Known, Unknown
+from switchover.outside.ports import Access, Groups, Refused, Unreachable
 
 
 class Asked:

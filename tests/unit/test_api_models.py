@@ -15,7 +15,7 @@ from switchover.api.kafka_migration import (
     NodeStatus,
 )
 from switchover.api.status import Progress, Transition, WaitingFor
-from switchover.core.kraft.plan import PLAN
+from switchover.cluster.plan import PLAN
 
 MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from simulation.virtual_time import VirtualLoop
-from switchover.adapters.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden
-from switchover.ports import Refused, Unreachable
+from switchover.kubernetes.client.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden
+from switchover.outside.ports import Refused, Unreachable
 
 
 class Answering(ApiServer):

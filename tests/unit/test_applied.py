@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.applied import applied_by
-from switchover.core.kraft.door.mount import VOLUME
-from switchover.core.kraft.export import LAST_APPLIED
+from switchover.cluster.door.mount import VOLUME
+from switchover.cluster.ending.export import LAST_APPLIED
+from switchover.kubernetes.client.applied import applied_by
 
 OUR_VOLUME = {f'k:{{"name":"{VOLUME}"}}': {".": {}, "f:name": {}}}
 OTHER_VOLUME = {'k:{"name":"config"}': {"f:name": {}}}

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from switchover.ask import Background
-from switchover.core.observed import Known, Unknown
-from switchover.ports import Unreachable
+from switchover.outside.ask import Background
+from switchover.outside.observed import Known, Unknown
+from switchover.outside.ports import Unreachable
 
 
 class Clock:

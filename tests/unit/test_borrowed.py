@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from switchover.core.kraft import borrowed
+from switchover.cluster.controllers import borrowed
 
 
 def template_of(**pod: Any) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.api_server import Forbidden
 from switchover.cli import operators
 from switchover.cli.acting import Act
 from switchover.cli.objects import KAFKA_MIGRATION, Found
+from switchover.kubernetes.client.api_server import Forbidden
 
 NOW = 1_795_773_630.0                                       # 2026-11-27T10:00:30Z
 KAFKA = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "namespace": "shop", "uid": "u-1"}})

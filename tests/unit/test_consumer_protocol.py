@@ -2,8 +2,8 @@
 
 import pytest
 
-from switchover.adapters import consumer_protocol
-from switchover.adapters.consumer_protocol import NO_GENERATION, Malformed
+from switchover.kafka.client import consumer_protocol
+from switchover.kafka.client.consumer_protocol import NO_GENERATION, Malformed
 from switchover.lag.group import TopicPartition
 
 TWO_TOPICS = "00000002 0001 61 0002 6263"

@@ -15,16 +15,16 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration, Subscribed
 from switchover.coordination.world import Owner
-from switchover.core.gate import Gate, Verdict
-from switchover.core.groups import coordination
-from switchover.core.groups.coordination.members import VARIANTS
-from switchover.core.groups.coordination.ownership import check_converged
-from switchover.core.groups.coordination.preflight.registrations import find_wrong_group
-from switchover.core.groups.coordination.preflight.stores import find_hazards, find_wrong_storage
-from switchover.core.groups.facts import GroupState, GroupType, OffsetsTopic, Stored
-from switchover.core.groups.picture import INTERMEDIATE, Facts, Picture
-from switchover.core.groups.plan import plan_of
-from switchover.core.observed import Known, Unknown
+from switchover.engine.gate import Gate, Verdict
+from switchover.groups import coordination
+from switchover.groups.coordination.members import VARIANTS
+from switchover.groups.coordination.ownership import check_converged
+from switchover.groups.coordination.preflight.registrations import find_wrong_group
+from switchover.groups.coordination.preflight.stores import find_hazards, find_wrong_storage
+from switchover.groups.picture import INTERMEDIATE, Facts, Picture
+from switchover.groups.plan import plan_of
+from switchover.kafka.group import GroupState, GroupType, OffsetsTopic, Stored
+from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld

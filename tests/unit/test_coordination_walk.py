@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from switchover.coordination.mode import Mode
-from switchover.core.effects import RemoveGuards, SetMode
-from switchover.core.groups.plan import plan_of
+from switchover.engine.effects import RemoveGuards, SetMode
+from switchover.groups.plan import plan_of
 from tales import assert_told
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld

@@ -8,9 +8,9 @@ import pytest
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
-from switchover.core.approvals import HASH_DIGITS, plan_hash
-from switchover.core.groups.plan import plan_of
-from switchover.core.kraft.plan import PLAN
+from switchover.cluster.plan import PLAN
+from switchover.engine.approvals import HASH_DIGITS, plan_hash
+from switchover.groups.plan import plan_of
 from unit import group_pictures, pictures
 
 APPROVAL = {"name": "Finalize", "planHash": "7f3a7f3a7f3a7f3a", "approver": "alice"}

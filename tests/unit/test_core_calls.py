@@ -7,10 +7,10 @@ import pytest
 
 from made_reasons import fail
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.core.calls import BLOCKERS_CALLED, Call, News, calls_of
-from switchover.core.kraft.plan import PLAN
-from switchover.core.plan import decide
-from switchover.core.status import findings_of
+from switchover.cluster.plan import PLAN
+from switchover.engine.calls import BLOCKERS_CALLED, Call, News, calls_of
+from switchover.engine.plan import decide
+from switchover.engine.status import findings_of
 from unit.pictures import NOW, migration
 from unit.small_plan import BACKWARD, intent
 from unit.test_core_status import judged

@@ -4,7 +4,7 @@ import pytest
 
 from made_reasons import fail, unknown, wait
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, passed
+from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, passed
 
 PASS = passed("all is well")
 NOT_PASSING = [wait("Waiting", "not yet"), fail("Failed", "somebody must act"), unknown("NotObserved", "no answer")]

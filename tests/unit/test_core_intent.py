@@ -8,13 +8,13 @@ import pytest
 from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
-from switchover.core import intent
-from switchover.core.approvals import plan_hash
-from switchover.core.gate import Judgement, Streak, Verdict
-from switchover.core.kraft.plan import PLAN
-from switchover.core.pace import Spent, spend
-from switchover.core.plan import Decision, Intent
-from switchover.core.position import Position
+from switchover.cluster.plan import PLAN
+from switchover.engine import intent
+from switchover.engine.approvals import plan_hash
+from switchover.engine.gate import Judgement, Streak, Verdict
+from switchover.engine.pace import Spent, spend
+from switchover.engine.plan import Decision, Intent
+from switchover.engine.position import Position
 from unit.pictures import NOW, UID, migration
 from unit.small_plan import MAKE
 from unit.test_core_approvals import CLUSTER

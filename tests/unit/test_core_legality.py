@@ -7,10 +7,10 @@ killed at any moment, minds changed at any moment.
 
 from dataclasses import replace
 
-from switchover.core.effects import Apply, DeletePod, Evict, WriteNodeFiles
-from switchover.core.gate import Verdict
-from switchover.core.plan import Decision, Intent, decide
-from switchover.core.position import NodeRecord, Position
+from switchover.engine.effects import Apply, DeletePod, Evict, WriteNodeFiles
+from switchover.engine.gate import Verdict
+from switchover.engine.plan import Decision, Intent, decide
+from switchover.engine.position import NodeRecord, Position
 from unit.exploration import ONWARD, State, abstract, after, benign, every_pass, intents, mischief, streaks_of
 from unit.small_plan import BACKWARD, BAKE, FORWARD, MAKE, NOW, PLAN, SEAL, UNMAKE, Scene, World, intent, start
 

@@ -6,10 +6,10 @@ import pytest
 
 from made_reasons import fail, unknown, wait
 from switchover.api.status import Verdict as Outcome
-from switchover.core.effects import Evict
-from switchover.core.gate import Streak, Verdict, passed
-from switchover.core.plan import Decision, Intent, Leg, Plan, Step, decide
-from switchover.core.position import NodeRecord, Position
+from switchover.engine.effects import Evict
+from switchover.engine.gate import Streak, Verdict, passed
+from switchover.engine.plan import Decision, Intent, Leg, Plan, Step, decide
+from switchover.engine.position import NodeRecord, Position
 from unit.group_pictures import at_start
 from unit.pictures import moment
 from unit.small_plan import (

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from made_reasons import fail, unknown, wait
-from switchover.core.effects import DeletePod, Evict, WriteNodeFiles
-from switchover.core.gate import Judge, Streak, Verdict, passed
-from switchover.core.position import NodeRecord
-from switchover.core.rollout import SETTLE_SECONDS, BatchSize, Move, Phase, roll
+from switchover.engine.effects import DeletePod, Evict, WriteNodeFiles
+from switchover.engine.gate import Judge, Streak, Verdict, passed
+from switchover.engine.position import NodeRecord
+from switchover.engine.rollout import SETTLE_SECONDS, BatchSize, Move, Phase, roll
 from unit.small_plan import BAKE, LONG_AGO, NOW, Scene, moving, rollout
 
 CLOSED = [wait("Waiting", "not yet"), fail("Failed", "somebody must act"), unknown("NotObserved", "no answer")]

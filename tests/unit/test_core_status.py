@@ -13,11 +13,11 @@ from made_reasons import fail, unknown, wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, info, passed, warn
-from switchover.core.kraft.on_record import nodes_of, records_of
-from switchover.core.pace import Spent
-from switchover.core.position import Batch, NodeRecord, Position
-from switchover.core.status import (
+from switchover.cluster.on_record import nodes_of, records_of
+from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, info, passed, warn
+from switchover.engine.pace import Spent
+from switchover.engine.position import Batch, NodeRecord, Position
+from switchover.engine.status import (
     ANSWERS_KEPT,
     HISTORY_KEPT,
     column_of,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from switchover.api.cron import CRON_FIELDS, comes_true
 from switchover.api.meta import Window
-from switchover.core.windows import first_fit, next_stretch, open_now
+from switchover.engine.windows import first_fit, next_stretch, open_now
 
 HOUR = 3600
 

@@ -6,14 +6,22 @@ from typing import cast
 
 import pytest
 
-from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.meta import AcceptedRisk
-from switchover.ask import Answers
-from switchover.cli.connections import REAL_GROUPS, CredentialedGroups
-from switchover.core.credentials import ANYWHERE, KAFKA, ZOOKEEPER, Unusable, allowed_servers, check_encrypted, checks_hosts
-from switchover.core.kraft.facts import Address
-from switchover.ports import Refused
+from switchover.cluster.facts import Address
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.operator.connections import REAL_GROUPS, CredentialedGroups
+from switchover.outside.ask import Answers
+from switchover.outside.credentials import (
+    ANYWHERE,
+    KAFKA,
+    ZOOKEEPER,
+    Unusable,
+    allowed_servers,
+    check_encrypted,
+    checks_hosts,
+)
+from switchover.outside.ports import Refused
 from unit.group_pictures import BRIDGED, spec_of, workload_of
 
 

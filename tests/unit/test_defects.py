@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from switchover.adapters.ownership import managers
 from switchover.defects import place_of
+from switchover.kubernetes.client.ownership import managers
 
 
 def raised(do: Callable[[], object]) -> Exception:
@@ -16,7 +16,7 @@ def raised(do: Callable[[], object]) -> Exception:
 
 def test_its_kind_and_the_last_place_of_ours_are_told_and_not_its_words() -> None:
     told = place_of(raised(lambda: managers({"metadata": {"managedFields": ["s3cret"]}})))
-    assert told.startswith("AttributeError in adapters/ownership.py:")
+    assert told.startswith("AttributeError in kubernetes/client/ownership.py:")
     assert told.endswith(" (managers)")
 
 
@@ -27,9 +27,9 @@ def test_the_innermost_cause_counts() -> None:
         except KeyError as error:
             raise RuntimeError("in vain") from error
 
-    assert place_of(raised(wrapped)).startswith("KeyError in adapters/ownership.py:")
+    assert place_of(raised(wrapped)).startswith("KeyError in kubernetes/client/ownership.py:")
     several = ExceptionGroup("several", [raised(wrapped), ValueError()])
-    assert place_of(several).startswith("KeyError in adapters/ownership.py:")
+    assert place_of(several).startswith("KeyError in kubernetes/client/ownership.py:")
 
 
 def test_what_was_never_raised_or_is_its_own_cause_has_its_kind() -> None:

@@ -10,7 +10,7 @@ from demo_groups.summary import NAMES, Summary
 from member.settings import Settings, in_force
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.consumer_group_migration import ContainerChange as Change
-from switchover.core.groups.change import changed
+from switchover.groups.workloads.change import changed
 from unit.group_story import Story
 
 EVERY = (stories.PROTOCOL_UPGRADE, stories.REFUSED_CANARY, stories.STALLED_CANARY, stories.ASSIGNMENT_STRATEGY,

@@ -11,8 +11,8 @@ from demo_zkcc.__main__ import judge
 from demo_zkcc.summary import OLD_CONSUMER, Summary
 from member.settings import Settings
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
-from switchover.core.groups.coordination.members import Consumer, consumers
-from switchover.core.groups.coordination.plan import plan_of
+from switchover.groups.coordination.members import Consumer, consumers
+from switchover.groups.coordination.plan import plan_of
 from unit.group_story import Story
 from unit.kustomized import SANDBOX, world
 

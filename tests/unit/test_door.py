@@ -14,11 +14,11 @@ import pytest
 from javaproperties import loads
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft.door import brokers, edits
-from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.door.scripts import DOOR
-from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.cluster.door import brokers, edits
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.facts import Address
+from switchover.cluster.modes import ControllerListener, Voters
 from unit.door_files import FILES, fuzzed
 
 ADDRESSES = {3000 + number: Address(f"kc-{number}.kc.kafka.svc", 9093) for number in range(3)}

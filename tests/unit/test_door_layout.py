@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from switchover.api.kafka_migration import BrokerSet, StartPreset
-from switchover.core.kraft import modes, template
-from switchover.core.kraft.door import brokers
-from switchover.core.kraft.door.brokers import KEPT, Brokers
-from switchover.core.kraft.door.layout import LAYOUTS, SCRIPTS, ContainerMissing, container_of, layout_of
+from switchover.cluster import modes, template
+from switchover.cluster.door import brokers
+from switchover.cluster.door.brokers import KEPT, Brokers
+from switchover.cluster.door.layout import LAYOUTS, SCRIPTS, ContainerMissing, container_of, layout_of
 from unit.pictures import Cluster, given, stateful_set
 
 APACHE, BITNAMI, CONFLUENT = SCRIPTS

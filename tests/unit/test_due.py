@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from made_reasons import fail, unknown, wait
-from switchover.core.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_moving
-from switchover.core.effects import Evict
-from switchover.core.gate import Judgement, Streak, passed
-from switchover.core.plan import Decision
-from switchover.core.position import Batch, Position
+from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_moving
+from switchover.engine.effects import Evict
+from switchover.engine.gate import Judgement, Streak, passed
+from switchover.engine.plan import Decision
+from switchover.engine.position import Batch, Position
 
 NOW = 10_000.0
 AT = Position(step="Rollout", opened=NOW - 500)

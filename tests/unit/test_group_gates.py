@@ -17,29 +17,22 @@ import pytest
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
 from switchover.api.status import Direction, Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Gate, Verdict
-from switchover.core.groups import gates, preflight
-from switchover.core.groups.facts import (
-    LEFT,
-    GroupSample,
-    GroupState,
-    GroupType,
-    OffsetsTopic,
-    Readiness,
-)
-from switchover.core.groups.gates import coordinator
-from switchover.core.groups.gates.lag import thresholds
-from switchover.core.groups.picture import Facts, Picture
-from switchover.core.groups.plan import plan_of
-from switchover.core.groups.preflight.size import conversion_bytes
-from switchover.core.groups.refusals import POLICY
-from switchover.core.groups.workloads import Autoscaler
-from switchover.core.jobs import JobState
-from switchover.core.observed import Known, Unknown
-from switchover.core.policy import Policy
-from switchover.core.samples import keep, span
-from switchover.core.workloads import Manager
+from switchover.engine.gate import Gate, Verdict
+from switchover.engine.policy import Policy
+from switchover.groups import gates, preflight
+from switchover.groups.gates import coordinator
+from switchover.groups.gates.lag import thresholds
+from switchover.groups.picture import Facts, Picture
+from switchover.groups.plan import plan_of
+from switchover.groups.preflight.size import conversion_bytes
+from switchover.groups.refusals import POLICY
+from switchover.kafka.group import LEFT, GroupSample, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.kubernetes.jobs import JobState
+from switchover.kubernetes.members import Autoscaler
+from switchover.kubernetes.workloads import Manager
 from switchover.lag.group import TopicPartition
+from switchover.lag.standstill import keep, span
+from switchover.outside.observed import Known, Unknown
 from unit.given_reasons import VERDICTS, reasons
 from unit.group_pictures import (
     AUDIT,

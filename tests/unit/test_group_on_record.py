@@ -8,12 +8,12 @@ import pytest
 from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.core.groups.deployment import is_held
-from switchover.core.groups.gates.on_record import RECORD_HOLDS, check_record_holds
-from switchover.core.groups.picture import Picture
-from switchover.core.groups.plan import plan_of
-from switchover.core.observed import Known, Unknown
-from switchover.core.plan import decide
+from switchover.engine.plan import decide
+from switchover.groups.gates.on_record import RECORD_HOLDS, check_record_holds
+from switchover.groups.picture import Picture
+from switchover.groups.plan import plan_of
+from switchover.groups.workloads.deployment import is_held
+from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import AUDIT, NOW, moment, of_stateful_set, spec_of, value, with_fact, with_source
 from unit.group_walk import BACKWARD, FORWARD, Walk
 from unit.small_plan import intent

@@ -2,9 +2,9 @@
 
 import pytest
 
-from switchover.core.groups import goals
-from switchover.core.groups.plan import plan_of
-from switchover.core.position import Position
+from switchover.engine.position import Position
+from switchover.groups import goals
+from switchover.groups.plan import plan_of
 from unit.group_pictures import BOUNCES, BRIDGED, TO_CLASSIC, spec_of, workload_of
 
 D, S = "Deployment", "StatefulSet"

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from switchover.core.effects import DeletePod, Evict, Patch
-from switchover.core.groups.change import container_of
-from switchover.core.groups.deployment import HOLD_SECONDS
-from switchover.core.groups.facts import GroupState, GroupType
-from switchover.core.groups.picture import Facts, Picture
-from switchover.core.groups.plan import plan_of
-from switchover.core.observed import Known, Unknown
-from switchover.core.plan import decide
+from switchover.engine.effects import DeletePod, Evict, Patch
+from switchover.engine.plan import decide
+from switchover.groups.picture import Facts, Picture
+from switchover.groups.plan import plan_of
+from switchover.groups.workloads.change import container_of
+from switchover.groups.workloads.deployment import HOLD_SECONDS
+from switchover.kafka.group import GroupState, GroupType
+from switchover.outside.observed import Known, Unknown
 from tales import assert_told
 from unit.group_pictures import AUDIT, BOUNCES, BRIDGED, TO_CLASSIC, UID, member, pod, value, with_group, workload_of
 from unit.group_walk import FORWARD, KIND, Walk

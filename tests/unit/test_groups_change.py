@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchover.api.consumer_group_migration import ContainerChange
-from switchover.core import names
-from switchover.core.groups import change, stateful_set
-from switchover.core.groups.workloads import Autoscaler
+from switchover.groups.workloads import change, stateful_set
+from switchover.kubernetes import names
+from switchover.kubernetes.members import Autoscaler
 from unit.consumers import UID, after, manifest, workload
 
 FINAL = ContainerChange.model_validate({

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchover.core.groups import change, deployment, leaving
-from switchover.core.groups.change import Unsupported
-from switchover.core.groups.workloads import MemberWorkload
+from switchover.groups.workloads import change, deployment, leaving
+from switchover.groups.workloads.change import Unsupported
+from switchover.kubernetes.members import MemberWorkload
 from unit.consumers import after, manifest, pod, pods, workload
 from unit.deployment_controller import Controller
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from switchover.api.status import Direction
-from switchover.core.groups import change, goals, stateful_set
-from switchover.core.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
-from switchover.core.groups.workloads import Autoscaler
-from switchover.core.observed import Known
+from switchover.groups import goals
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.workloads import change, stateful_set
+from switchover.kubernetes.members import Autoscaler
+from switchover.outside.observed import Known
 from unit.group_pictures import (
     BRIDGED,
     NOW,

@@ -3,7 +3,7 @@
 import jsonpatch
 import pytest
 
-from switchover.core.groups.replicas import scale
+from switchover.groups.workloads.replicas import scale
 from unit.consumers import after, manifest, workload
 
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from switchover.core.groups import leaving, slots, stateful_set
-from switchover.core.groups.facts import GroupSample
-from switchover.core.groups.picture import TARGET, Picture
-from switchover.core.groups.workloads import MemberPod
-from switchover.core.observed import Known, Unknown
-from switchover.core.rollout import Sight
+from switchover.engine.rollout import Sight
+from switchover.groups import slots
+from switchover.groups.picture import TARGET, Picture
+from switchover.groups.workloads import leaving, stateful_set
+from switchover.kafka.group import GroupSample
+from switchover.kubernetes.members import MemberPod
+from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import (
     BRIDGED,
     CLASSIC,

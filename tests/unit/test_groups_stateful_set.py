@@ -5,7 +5,7 @@ from dataclasses import replace
 import jsonpatch
 import pytest
 
-from switchover.core.groups import stateful_set
+from switchover.groups.workloads import stateful_set
 from unit.consumers import NEW, after, manifest, pod, pods, workload
 
 ON_DELETE = {"type": "OnDelete"}

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from switchover import documents, job_message
-from switchover.adapters import applied, znodes
-from switchover.cli.run import DEEPEST
+from switchover.cluster.door import disks
 from switchover.consumer import reading
 from switchover.coordination import acknowledgement, registration
 from switchover.coordination.mode import parsed as mode
 from switchover.coordination.registration import Malformed, Registration, Subscribed
-from switchover.core.kraft import disks
+from switchover.kubernetes.client import applied
 from switchover.lag import baseline
 from switchover.metadata import node_json
+from switchover.operator.run import DEEPEST
+from switchover.zookeeper.client import znodes
 
 DEEP = "[" * 1_500 + "]" * 1_500
 TEXTS = [

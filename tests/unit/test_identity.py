@@ -7,12 +7,12 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchover.core.kraft.facts import Address, KubernetesState, Pod, Workload, ZooKeeperState
-from switchover.core.kraft.identity import identified, places
-from switchover.core.kraft.own_addresses import at_their_pods, followed
-from switchover.core.observed import Known, Observed, Unknown
-from switchover.identify import identities
-from switchover.ports import KafkaNodes, Unreachable
+from switchover.cluster.facts import Address, KubernetesState, Pod, Workload, ZooKeeperState
+from switchover.cluster.identity import identified, places
+from switchover.cluster.observe.identity import identities
+from switchover.cluster.own_addresses import at_their_pods, followed
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.outside.ports import KafkaNodes, Unreachable
 
 CLUSTER_ID = "aClusterAAAAAAAAAAAAAA"
 PODS = ("kafka-0", "kafka-1", "kafka-2")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from javaproperties import loads
 
-from switchover.core.kraft.door.scripts import DOOR, GUARD, KEEP
+from switchover.cluster.door.scripts import DOOR, GUARD, KEEP
 
 EXIT_CONFIG = 78
 APACHE = """\

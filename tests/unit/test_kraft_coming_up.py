@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from switchover.core.kraft.coming_up import USUAL_SECONDS, phase_of
-from switchover.core.kraft.facts import NOT_LISTENING, Reached, Stage
-from switchover.core.kraft.gates.registration import check_moved_broker
-from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known, Unknown
-from switchover.core.rollout import Phase
-from switchover.core.times import utc
+from switchover.cluster.coming_up import USUAL_SECONDS, phase_of
+from switchover.cluster.facts import NOT_LISTENING, Reached, Stage
+from switchover.cluster.gates.registration import check_moved_broker
+from switchover.cluster.picture import Picture
+from switchover.engine.rollout import Phase
+from switchover.engine.times import utc
+from switchover.outside.observed import Known, Unknown
 from unit.pictures import NOW, answer, moment, spoil_each, spoil_pod, with_fact, workload_of
 
 Change = Callable[[Picture], Picture]

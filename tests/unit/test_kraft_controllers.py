@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.core.kraft import controllers, name_cache, names, needs_zookeeper, reach
-from switchover.core.kraft.door import brokers, edits, mount
-from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.door.scripts import GUARD, REACH
-from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.cluster import names
+from switchover.cluster.controllers import manifests as controllers
+from switchover.cluster.door import brokers, edits, mount, name_cache, reach
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.scripts import GUARD, REACH
+from switchover.cluster.ending import needs_zookeeper
+from switchover.cluster.facts import Address
+from switchover.cluster.modes import ControllerListener, Voters
 from unit.pictures import given, spec_of, stateful_set
 
 TRACKING = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance", "kustomize.toolkit.fluxcd.io/name",

@@ -7,12 +7,12 @@ import pytest
 
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
-from switchover.core.deletion import ABANDON
-from switchover.core.kraft.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
-from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.observed import Unknown
+from switchover.cluster.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.engine.deletion import ABANDON
+from switchover.outside.observed import Unknown
 from unit.pictures import migration, moment, spoil, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 

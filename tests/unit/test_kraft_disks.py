@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from switchover.core.kraft import disks
-from switchover.core.kraft.disks import init_container, parse
-from switchover.core.kraft.facts import DiskReport
+from switchover.cluster.door import disks
+from switchover.cluster.door.disks import init_container, parse
+from switchover.cluster.facts import DiskReport
 from unit.pictures import stateful_set
 
 

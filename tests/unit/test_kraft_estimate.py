@@ -9,16 +9,16 @@ from made_reasons import wait
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Verdict
-from switchover.core.kraft.estimate import ahead, direction_seconds, rollback_seconds, seconds_until_done
-from switchover.core.kraft.facts import Facts, MigrationState
-from switchover.core.kraft.gates.windows import WITHIN_WINDOW
-from switchover.core.kraft.pace import remaining
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.pace import Pace, Spent, spend, with_batch
-from switchover.core.plan import decide
-from switchover.core.position import NodeRecord
+from switchover.cluster.estimate import ahead, direction_seconds, rollback_seconds, seconds_until_done
+from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.gates.windows import WITHIN_WINDOW
+from switchover.cluster.pace import remaining
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.engine.gate import Verdict
+from switchover.engine.pace import Pace, Spent, spend, with_batch
+from switchover.engine.plan import decide
+from switchover.engine.position import NodeRecord
 from unit.pictures import NOW, moment
 from unit.small_plan import PLAN as SMALL_PLAN
 from unit.small_plan import intent, moving

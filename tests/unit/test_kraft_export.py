@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from switchover.cli.export import Document, as_stream, export
-from switchover.core.kraft import names
-from switchover.core.kraft.export import kept, kept_stateful_set, runs_the_same
+from switchover.cluster import names
+from switchover.cluster.ending.export import kept, kept_stateful_set, runs_the_same
 from unit.pictures import migration
 
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 2, "successThreshold": 1, "failureThreshold": 3,

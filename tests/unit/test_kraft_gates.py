@@ -14,14 +14,10 @@ from switchover.api.kafka_migration import HandOver, KafkaMigrationGates
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.coordination.mode import Mode
-from switchover.core.effects import WriteNodeFiles
-from switchover.core.gate import Gate, Verdict
-from switchover.core.jobs import JobState
-from switchover.core.kraft import gates, goals, preflight, reach
-from switchover.core.kraft.door import edits, mount
-from switchover.core.kraft.examination import Examination
-from switchover.core.kraft.facts import (
+from switchover.cluster import gates, goals, preflight
+from switchover.cluster.door import edits, mount, reach
+from switchover.cluster.examination import Examination
+from switchover.cluster.facts import (
     NOT_LISTENING,
     BrokerRegistration,
     ControllerNode,
@@ -38,22 +34,26 @@ from switchover.core.kraft.facts import (
     Stage,
     Written,
 )
-from switchover.core.kraft.gates import workloads
-from switchover.core.kraft.gates.dual_write import copy_timeout
-from switchover.core.kraft.gates.parity import check_parity
-from switchover.core.kraft.gates.quorum import check_controllers_ready, check_quorum_up
-from switchover.core.kraft.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.observed import Known, Unknown
-from switchover.core.samples import MOST, keep, span
-from switchover.core.times import utc
-from switchover.core.workloads import Manager
-from switchover.core.zookeeper_groups import GroupMigration, ZooKeeperGroup
+from switchover.cluster.gates import workloads
+from switchover.cluster.gates.dual_write import copy_timeout
+from switchover.cluster.gates.parity import check_parity
+from switchover.cluster.gates.quorum import check_controllers_ready, check_quorum_up
+from switchover.cluster.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.rehearsal import report
+from switchover.cluster.rehearsal.report import Report, as_message
+from switchover.coordination.mode import Mode
+from switchover.engine.effects import WriteNodeFiles
+from switchover.engine.gate import Gate, Verdict
+from switchover.engine.times import utc
+from switchover.kubernetes.jobs import JobState
+from switchover.kubernetes.workloads import Manager
+from switchover.lag.standstill import MOST, keep, span
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
+from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
-from switchover.rehearsal import report
-from switchover.rehearsal.report import Report, as_message
+from switchover.zookeeper.groups import GroupMigration, ZooKeeperGroup
 from unit.limits import largest
 from unit.pictures import (
     BROKERS,

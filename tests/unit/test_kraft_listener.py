@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from switchover.api.controllers import ControllerListener
-from switchover.core.gate import Verdict
-from switchover.core.kraft import controllers, jaas, listener, modes, names
-from switchover.core.kraft.door import brokers, edits
-from switchover.core.kraft.facts import Address
-from switchover.core.kraft.gates.credentials import check_listener_credentials
-from switchover.core.kraft.listener import Unusable
-from switchover.core.kraft.modes import Voters
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.principals import apply_rules, distinguished_name
+from switchover.cluster import modes, names
+from switchover.cluster.controllers import listener, manifests
+from switchover.cluster.controllers.listener import Unusable
+from switchover.cluster.controllers.principals import apply_rules, distinguished_name
+from switchover.cluster.door import brokers, edits
+from switchover.cluster.facts import Address
+from switchover.cluster.gates.credentials import check_listener_credentials
+from switchover.cluster.modes import Voters
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Verdict
+from switchover.outside import jaas
 from unit.pictures import CLUSTER_ID, moment, spec_of, spoil, stateful_set
 
 CERTIFICATES = Path(__file__).parent / "golden" / "certificates"
@@ -149,7 +151,7 @@ def test_without_usable_credentials_there_are_no_voters():
 
 def judged(credentials: dict[str, str] | str, written: dict[str, str], protocol: str = "SASL_PLAINTEXT") -> Verdict:
     picture = moving(protocol)
-    voters = controllers.voters(picture.spec, "kafka", written)
+    voters = manifests.voters(picture.spec, "kafka", written)
     files = {"kafka": {}, "kafka-controller": {
         pod: edits.written(edits.controller("P", node_id, voters, BROKERS, CLUSTER_ID, "/data"))
         for pod, node_id in names.controller_pods(picture.spec).items()}}

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import modes
-from switchover.core.kraft.door import brokers, edits
-from switchover.core.kraft.door.brokers import Brokers
-from switchover.core.kraft.facts import Address
-from switchover.core.kraft.modes import ControllerListener, Voters
+from switchover.cluster import modes
+from switchover.cluster.door import brokers, edits
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.facts import Address
+from switchover.cluster.modes import ControllerListener, Voters
 from switchover.metadata.names import STANDARD_AUTHORIZER
 from unit import pictures
 from unit.pictures import moment, server_properties

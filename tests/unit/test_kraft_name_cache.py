@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.core.kraft.name_cache import OPTIONS, VARIABLE, short
+from switchover.cluster.door.name_cache import OPTIONS, VARIABLE, short
 
 HEAP = {"name": "KAFKA_HEAP_OPTS", "value": "-Xmx1g"}
 SOMEWHERE_ELSE = {"name": VARIABLE, "valueFrom": {"configMapKeyRef": {"name": "jvm", "key": "options"}}}

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from switchover.api.status import Verdict as Outcome
-from switchover.core.kraft.door import edits, mount
-from switchover.core.kraft.facts import MigrationState
-from switchover.core.kraft.gates.on_record import (
+from switchover.cluster.door import edits, mount
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.gates.on_record import (
     CLAIMED,
     LEFT_BEHIND,
     MODES,
@@ -17,12 +17,12 @@ from switchover.core.kraft.gates.on_record import (
     check_hand_over_begun,
     check_record_holds,
 )
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.way_back import give_back, remove_controllers
-from switchover.core.observed import Unknown
-from switchover.core.plan import decide
-from switchover.core.position import NodeRecord
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.rollback import give_back, remove_controllers
+from switchover.engine.plan import decide
+from switchover.engine.position import NodeRecord
+from switchover.outside.observed import Unknown
 from unit.pictures import (
     CONTROLLERS,
     NOW,

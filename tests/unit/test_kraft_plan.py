@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from switchover.core.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
-from switchover.core.kraft import goals, nodes, reach, template
-from switchover.core.kraft.door import mount
-from switchover.core.kraft.door.brokers import KEPT
-from switchover.core.kraft.door.scripts import DOOR
-from switchover.core.kraft.facts import ControllerNode, MigrationState
-from switchover.core.kraft.gates.door import STARTED_BY_ITS_EDITS
-from switchover.core.kraft.picture import Picture, observed_mode
-from switchover.core.kraft.plan import PLAN
-from switchover.core.observed import Known, Unknown
-from switchover.core.position import NodeRecord, Position
-from switchover.core.rollout import BatchSize, Sight
+from switchover.cluster import goals, nodes, template
+from switchover.cluster.door import mount, reach
+from switchover.cluster.door.brokers import KEPT
+from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.facts import ControllerNode, MigrationState
+from switchover.cluster.gates.door import STARTED_BY_ITS_EDITS
+from switchover.cluster.picture import Picture, observed_mode
+from switchover.cluster.plan import PLAN
+from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.position import NodeRecord, Position
+from switchover.engine.rollout import BatchSize, Sight
+from switchover.outside.observed import Known, Unknown
 from unit.pictures import (
     BROKERS,
     CONTROLLERS,

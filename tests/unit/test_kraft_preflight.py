@@ -12,20 +12,15 @@ import yaml
 
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.core.gate import Verdict
-from switchover.core.kraft import preflight
-from switchover.core.kraft.examination import BrokerExamination, LogDirectory, StorageClasses, ZooKeeperRights
-from switchover.core.kraft.facts import (
-    Address,
-    ControllerNode,
-    MigrationNode,
-    ZooKeeperTopic,
-)
-from switchover.core.kraft.picture import Picture
-from switchover.core.observed import Known, Unknown
-from switchover.core.selectors import selects
-from switchover.core.workloads import Manager
-from switchover.core.zookeeper_groups import GroupMigration, IdleGroups, ZooKeeperGroup
+from switchover.cluster import preflight
+from switchover.cluster.examination import BrokerExamination, LogDirectory, StorageClasses, ZooKeeperRights
+from switchover.cluster.facts import Address, ControllerNode, MigrationNode, ZooKeeperTopic
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Verdict
+from switchover.kubernetes.selectors import selects
+from switchover.kubernetes.workloads import Manager
+from switchover.outside.observed import Known, Unknown
+from switchover.zookeeper.groups import GroupMigration, IdleGroups, ZooKeeperGroup
 from unit.pictures import (
     NOW,
     answer,

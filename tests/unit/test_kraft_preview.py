@@ -12,14 +12,14 @@ import pytest
 
 from switchover.api.plan_preview import LINES_SHOWN, Basis
 from switchover.cli.plan import _previewed
-from switchover.core.kraft.door import edits
-from switchover.core.kraft.facts import Facts, MigrationState
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preview import HIDDEN, changes, lines, preview, shown
-from switchover.core.kraft.status import telling
-from switchover.core.observed import Unknown
-from switchover.core.pace import Pace
-from switchover.core.position import Position
+from switchover.cluster.door import edits
+from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.picture import Picture
+from switchover.cluster.preview import HIDDEN, changes, lines, preview, shown
+from switchover.cluster.status import telling
+from switchover.engine.pace import Pace
+from switchover.engine.position import Position
+from switchover.outside.observed import Unknown
 from unit.pictures import NOW, Cluster, migration, moment, spec_of, spoil, value, with_fact
 from unit.test_kraft_status import folded, on_record
 

@@ -10,21 +10,21 @@ from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.status import Phase, Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.core.approvals import plan_hash
-from switchover.core.gate import Streak
-from switchover.core.kraft.facts import Facts, MigrationState
-from switchover.core.kraft.on_record import records_of
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.status import metadata_state, next_status, zookeeper_is_unused
-from switchover.core.observed import Known, Unknown
-from switchover.core.pace import Spent
-from switchover.core.plan import Decision, decide
-from switchover.core.position import Position
-from switchover.core.record import stopped_status
-from switchover.core.status import position_of
-from switchover.core.zookeeper_groups import GroupMigration
+from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.on_record import records_of
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.status import metadata_state, next_status, zookeeper_is_unused
+from switchover.engine.approvals import plan_hash
+from switchover.engine.gate import Streak
+from switchover.engine.pace import Spent
+from switchover.engine.plan import Decision, decide
+from switchover.engine.position import Position
+from switchover.engine.record import stopped_status
+from switchover.engine.status import position_of
+from switchover.outside.observed import Known, Unknown
 from switchover.reasons.walk import DEFECT, INVALID_SPEC, STATUS_UNREADABLE
+from switchover.zookeeper.groups import GroupMigration
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 

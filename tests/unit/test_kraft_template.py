@@ -9,12 +9,12 @@ import jsonpatch
 import pytest
 
 from switchover.api.kafka_migration import BrokerSet
-from switchover.core.kraft import disks, name_cache, names, template
-from switchover.core.kraft.door import brokers, mount
-from switchover.core.kraft.door.layout import SCRIPTS, ContainerMissing
-from switchover.core.kraft.door.scripts import KEEP
-from switchover.core.kraft.facts import Workload
-from switchover.core.kraft.template import changed_back, is_ours, is_outdated, original_manifest, patch, would_restart
+from switchover.cluster import names, template
+from switchover.cluster.door import brokers, disks, mount, name_cache
+from switchover.cluster.door.layout import SCRIPTS, ContainerMissing
+from switchover.cluster.door.scripts import KEEP
+from switchover.cluster.facts import Workload
+from switchover.cluster.template import changed_back, is_ours, is_outdated, original_manifest, patch, would_restart
 from unit.pictures import Cluster, given, moment, stateful_set, workload_of
 
 APACHE, BITNAMI, CONFLUENT = SCRIPTS

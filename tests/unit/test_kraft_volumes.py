@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from switchover.core.kraft.facts import MigrationState, Pod
-from switchover.core.kraft.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.status import next_status
-from switchover.core.observed import Unknown
-from switchover.core.plan import decide
-from switchover.core.status import Spent
+from switchover.cluster.facts import MigrationState, Pod
+from switchover.cluster.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.status import next_status
+from switchover.engine.plan import decide
+from switchover.engine.status import Spent
+from switchover.outside.observed import Unknown
 from unit.pictures import NOW, migration, moment, spoil, spoil_each, spoil_pod, value, with_fact
 from unit.small_plan import intent
 

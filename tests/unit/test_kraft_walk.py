@@ -11,16 +11,16 @@ import pytest
 
 from switchover.api.kafka_migration import HandOver
 from switchover.api.status import Direction
-from switchover.core.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, Patch, RaiseEpoch, RaiseVersions
-from switchover.core.gate import Streak
-from switchover.core.kraft import names
-from switchover.core.kraft.door.mount import VOLUME
-from switchover.core.kraft.facts import DiskReport, Facts, MigrationState
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.observed import Unknown
-from switchover.core.plan import Decision, decide
-from switchover.core.position import Position
+from switchover.cluster import names
+from switchover.cluster.door.mount import VOLUME
+from switchover.cluster.facts import DiskReport, Facts, MigrationState
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.engine.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, Patch, RaiseEpoch, RaiseVersions
+from switchover.engine.gate import Streak
+from switchover.engine.plan import Decision, decide
+from switchover.engine.position import Position
+from switchover.outside.observed import Unknown
 from unit.pictures import (
     BROKERS,
     CONTROLLERS,

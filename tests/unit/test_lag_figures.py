@@ -2,11 +2,11 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from switchover.core.lag_figures import LAG_METRICS, lag_figures
+from switchover.groups.lag_figures import LAG_METRICS, lag_figures
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.metrics import Metrics
+from switchover.operator.metrics import Metrics
 from unit.lag_readings import DEFAULTS, POLL, T0
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from switchover.collector import LOOKS, LagCollector
+from switchover.lag.collector import LOOKS, LagCollector
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.unreadable import AGAIN, Stretch

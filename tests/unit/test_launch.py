@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from switchover.cli.main import app
-from switchover.core.launch import CONFIG, EXECUTOR, Launcher, Run, detected, manifest
+from switchover.kubernetes.launch import CONFIG, EXECUTOR, Launcher, Run, detected, manifest
 
 CONFIG_TEXT = "cluster: demo\nstore: /data\n"
 RUN = Run("nightly", "inventory", "pipeline:1", CONFIG_TEXT, "pipeline", secrets=("kafka-client",), labels={"team": "a"})

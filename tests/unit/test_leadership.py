@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from simulation.virtual_time import in_virtual_time
-from switchover.leadership import ASKED_SECONDS, GIVEN_UP_SECONDS, LASTS_SECONDS, Deposed, Leadership
-from switchover.ports import Unreachable
+from switchover.engine.leadership import ASKED_SECONDS, GIVEN_UP_SECONDS, LASTS_SECONDS, Deposed, Leadership
+from switchover.outside.ports import Unreachable
 
 
 class Api:

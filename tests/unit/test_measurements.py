@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.status import Measurements, Series
-from switchover.core.kraft.facts import GroupSample
-from switchover.core.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
+from switchover.cluster.facts import GroupSample
+from switchover.engine.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
 from switchover.partition import TopicPartition
 
 NOW = 1_800_000_000.0

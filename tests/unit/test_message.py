@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from switchover.core.calls import Call, News, stopped
-from switchover.core.message import FIELDS, SLACK, message_of, read_template
+from switchover.engine.calls import Call, News, stopped
+from switchover.engine.message import FIELDS, SLACK, message_of, read_template
 from switchover.reasons.walk import INVALID_SPEC
 
 STALLED = Call("Stalled", "GroupLag", "GroupLag: the group orders is 5 behind", warning=True, news=News.STALLED)

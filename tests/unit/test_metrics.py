@@ -9,22 +9,22 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
-from switchover.core import figures as common
-from switchover.core.figures import waits_of
-from switchover.core.gate import Judgement, Streak, passed
-from switchover.core.kraft import figures as kraft
-from switchover.core.kraft.facts import Facts, MigrationState
-from switchover.core.kraft.figures import figures
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.plan import PLAN
-from switchover.core.kraft.status import next_status
-from switchover.core.observed import Known, Unknown
-from switchover.core.plan import decide
-from switchover.core.position import Batch, NodeRecord, Position
-from switchover.core.status import Spent
+from switchover.cluster import figures as kraft
+from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.figures import figures
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.status import next_status
+from switchover.engine import figures as common
+from switchover.engine.figures import waits_of
+from switchover.engine.gate import Judgement, Streak, passed
+from switchover.engine.plan import decide
+from switchover.engine.position import Batch, NodeRecord, Position
+from switchover.engine.status import Spent
 from switchover.metadata.cluster import Difference
 from switchover.metadata.parity import Parity
-from switchover.metrics import INFO, METRICS, Metrics
+from switchover.operator.metrics import INFO, METRICS, Metrics
+from switchover.outside.observed import Known, Unknown
 from unit.pictures import NOW, OFFSET, UID, migration, moment, spec_of, spoil, with_fact
 from unit.small_plan import intent
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.core.kraft.needs_zookeeper import users
+from switchover.cluster.ending.needs_zookeeper import users
 
 CONFLUENT = [{"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zk:2181"}]
 TLS = {"name": "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE", "value": "true"}

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from switchover.core.gate import Verdict
-from switchover.core.groups.facts import Group, OffsetsTopic
-from switchover.core.groups.gates.lag import LAG_HEALTHY
-from switchover.core.groups.gates.progress import GOES_ON, PROGRESSED
-from switchover.core.groups.picture import Picture
-from switchover.core.groups.status import _summary
-from switchover.core.groups.workloads import MemberWorkload
+from switchover.engine.gate import Verdict
+from switchover.groups.gates.lag import LAG_HEALTHY
+from switchover.groups.gates.progress import GOES_ON, PROGRESSED
+from switchover.groups.observe.observer import GroupClients, GroupObserver
+from switchover.groups.picture import Picture
+from switchover.groups.status import _summary
+from switchover.kafka.group import Group, OffsetsTopic
+from switchover.kubernetes.members import MemberWorkload
 from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, text_of
 from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.observe_group import GroupClients, GroupObserver
-from switchover.ports import Cluster, Refused, Unreachable
+from switchover.outside.ports import Cluster, Refused, Unreachable
 from unit.group_pictures import NOW, PARTITIONS, mixed, spec_of, value
 
 PASS_SECONDS = 5.0

@@ -2,10 +2,10 @@
 
 from typing import Any, cast
 
-from switchover.core.kraft.facts import Address
-from switchover.core.observed import Known, Unknown
-from switchover.observe import GONE_SECONDS, Observer
-from switchover.ports import NotListening, Unreachable
+from switchover.cluster.facts import Address
+from switchover.cluster.observe.observer import GONE_SECONDS, Observer
+from switchover.outside.observed import Known, Unknown
+from switchover.outside.ports import NotListening, Unreachable
 
 SERVER = Address("zookeeper", 2181)
 

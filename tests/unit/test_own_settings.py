@@ -2,10 +2,10 @@
 
 import pytest
 
-from switchover.core.kraft import own_settings
-from switchover.core.kraft.controllers import voters
-from switchover.core.kraft.door import edits
-from switchover.core.kraft.door.brokers import Brokers
+from switchover.cluster.controllers.manifests import voters
+from switchover.cluster.door import edits
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.ending import own_settings
 from unit.pictures import BROKERS, spec_of
 
 BITNAMI, CONFLUENT = "/opt/bitnami/kafka/bin/kafka-server-start.sh", "/usr/bin/kafka-server-start"

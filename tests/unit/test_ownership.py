@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.adapters.ownership import DEEPEST, managers
+from switchover.kubernetes.client.ownership import DEEPEST, managers
 
 
 @pytest.mark.parametrize("key", ['k:{"name":"kafka"', "k:[]", "k:7", 'k:{"containerPort":80}', "k:" + "[" * 100 + "]" * 100])

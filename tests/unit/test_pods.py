@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.pods import read_job, read_pod
-from switchover.core.jobs import JobRun, JobState
-from switchover.core.kraft.facts import Reached, Stage
-from switchover.core.selectors import selects
+from switchover.cluster.facts import Reached, Stage
+from switchover.kubernetes.client.pods import read_job, read_pod
+from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.selectors import selects
 
 LABELS = {"app": "kafka", "tier": "data"}
 

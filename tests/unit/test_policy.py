@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.core.policy import NOTHING_MORE, Policy, matches, repository
+from switchover.engine.policy import NOTHING_MORE, Policy, matches, repository
 
 
 @pytest.mark.parametrize(("image", "expected"), [

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from patience import stretched
-from switchover.core.kraft import reach
-from switchover.core.kraft.door.scripts import REACH
+from switchover.cluster.door import reach
+from switchover.cluster.door.scripts import REACH
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
 from patience import Patience
-from switchover.adapters import api_server, reflector
-from switchover.adapters.api_server import ApiServer, NotFound
-from switchover.adapters.reflector import WatchedServer
+from switchover.kubernetes.client import api_server, reflector
+from switchover.kubernetes.client.api_server import ApiServer, NotFound
+from switchover.kubernetes.client.reflector import WatchedServer
 
 PODS = "/api/v1/namespaces/shop/pods"
 

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from fakes.planted_trees import FAULTS, METADATA, clean, planted
 from patience import stretched
 from switchover.api.status import Severity
+from switchover.cluster.rehearsal import culprits, pack, report
+from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
+from switchover.cluster.rehearsal.judge import End, Seen
+from switchover.cluster.rehearsal.judge import report as judged
+from switchover.cluster.rehearsal.log import LOG4J, Trouble, troubles
+from switchover.cluster.rehearsal.mask import masked
+from switchover.cluster.rehearsal.report import Finding, Report, Stage
+from switchover.cluster.rehearsal.scripts import RUN
+from switchover.cluster.rehearsal.settings import Attempt, Command, Ids, Place, zookeeper
 from switchover.job_message import LARGEST
 from switchover.metadata.cluster import Difference, Hidden, Resource
-from switchover.rehearsal import culprits, pack, report
-from switchover.rehearsal.course import Canary, Course, Process, Reached
-from switchover.rehearsal.judge import End, Seen
-from switchover.rehearsal.judge import report as judged
-from switchover.rehearsal.log import LOG4J, Trouble, troubles
-from switchover.rehearsal.mask import masked
-from switchover.rehearsal.report import Finding, Report, Stage
-from switchover.rehearsal.scripts import RUN
-from switchover.rehearsal.settings import Attempt, Command, Ids, Place, zookeeper
-from switchover.rehearsal.tree import Tree, below, to_create
+from switchover.zookeeper.tree import Tree, below, to_create
 
 TREE = Tree(clean())
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from switchover.core.kraft.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
-from switchover.core.releases import final_protocol, release_at
+from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
+from switchover.kafka.releases import final_protocol, release_at
 
 
 def test_what_a_release_stands_for_is_its_last_level() -> None:

@@ -18,8 +18,8 @@ from switchover.cli.report import LISTS, Report, report_of
 from switchover.cli.report_page import LEAST, PLOTS, WIDTH, html, json_of, markdown, plots, rows, split
 from switchover.cli.reporting import WRITERS, form_of, into_file
 from switchover.cli.timeline import Stage
-from switchover.core.kraft.plan import PLAN
-from switchover.ports import Refused
+from switchover.cluster.plan import PLAN
+from switchover.outside.ports import Refused
 from unit.told_walks import GIVEN, NAMES, SPENT, told_walk
 
 WRITTEN = "2027-02-01T00:00:00Z"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from switchover.cli import run
-from switchover.settings import read_settings
+from switchover.operator import run
+from switchover.operator.settings import read_settings
 
 
 class Anything:

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from switchover import reconcile
-from switchover.core.groups import preflight as groups
-from switchover.core.groups.gates import membership
-from switchover.core.groups.gates.protocol import check_plain_assignments
+from switchover.cluster.rehearsal import judge
+from switchover.engine import reconcile
+from switchover.groups import preflight as groups
+from switchover.groups.gates import membership
+from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.reasons import REASONS, SUBJECTS
 from switchover.reasons.pages import explained
 from switchover.reasons.reason import Reason, Urgency, has_command
 from switchover.reasons.walk import MUST_HOLD
 from switchover.reasons.walk import SUBJECT as WALK
-from switchover.rehearsal import judge
 from unit.given_reasons import CONSTANTS, FINDINGS, SOURCE, VERDICTS, reasons, reasons_in
 
 ROOT = Path(__file__).parents[2]
@@ -37,8 +37,8 @@ def rehearsed() -> Iterator[tuple[str, str]]:
             yield str(reason.value), ast.unparse(node.args[2])
 
 
-POLICY = frozenset(reason for file in ("policy.py", "credentials.py")
-                   for reason in reasons_in((SOURCE / "core" / file).read_text(), FINDINGS, file))
+POLICY = frozenset(reason for file in ("engine/policy.py", "outside/credentials.py")
+                   for reason in reasons_in((SOURCE / file).read_text(), FINDINGS, file))
 """What both kinds of Preflight find of images and credentials."""
 
 
@@ -87,7 +87,7 @@ def listed(lines: Iterable[str]) -> list[str]:
 
 def test_the_table_of_preflight_lists_every_finding() -> None:
     lines = (ROOT / "docs" / "preflight.md").read_text().splitlines()
-    assert listed(lines) == sorted({*reasons(SOURCE / "core" / "kraft" / "preflight", FINDINGS), *POLICY})
+    assert listed(lines) == sorted({*reasons(SOURCE / "cluster" / "preflight", FINDINGS), *POLICY})
 
 
 def test_the_table_of_the_rehearsal_lists_every_finding() -> None:
@@ -98,9 +98,9 @@ def test_the_table_of_the_rehearsal_lists_every_finding() -> None:
 def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_other_gates_wait_for() -> None:
     text, _, coordination = (ROOT / "docs" / "preflight-groups.md").read_text().partition("\n## Coordination")
     findings, _, gates = text.partition("\n## Gates")
-    moved = SOURCE / "core" / "groups" / "coordination" / "preflight"
+    moved = SOURCE / "groups" / "coordination" / "preflight"
     assert listed(coordination.splitlines()) == sorted({*reasons(moved, FINDINGS)})
-    own, borrowed = SOURCE / "core" / "groups" / "preflight", inspect.getsource(check_plain_assignments)
+    own, borrowed = SOURCE / "groups" / "preflight", inspect.getsource(check_plain_assignments)
     assert listed(findings.splitlines()) == sorted(
         {*reasons(own, FINDINGS), *POLICY, *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
     shared = [gate.check for gate in groups.GATES if ".gates." in gate.check.__module__]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from switchover.core.samples import MOST, SHORTEST, keep, span
+from switchover.lag.standstill import MOST, SHORTEST, keep, span
 
 
 @dataclass(frozen=True)

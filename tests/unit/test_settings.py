@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from switchover.core.message import SLACK
-from switchover.core.policy import Policy
-from switchover.settings import EVERYWHERE, BadSettings, Settings, read_settings
+from switchover.engine.message import SLACK
+from switchover.engine.policy import Policy
+from switchover.operator.settings import EVERYWHERE, BadSettings, Settings, read_settings
 
 NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 

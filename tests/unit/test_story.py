@@ -8,14 +8,14 @@ import pytest
 
 from switchover.cli import talking
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
+from switchover.cluster.facts import Address
 from switchover.coordination.mode import Mode
-from switchover.core import effects
-from switchover.core.effects import Effect
-from switchover.core.gate import Judgement, Streak, Verdict, passed, unknown, wait
-from switchover.core.kraft.facts import Address
-from switchover.core.plan import Decision
-from switchover.core.position import Position
-from switchover.core.story import LONGEST, MOST, Page, laid_out, next_page
+from switchover.engine import effects
+from switchover.engine.effects import Effect
+from switchover.engine.gate import Judgement, Streak, Verdict, passed, unknown, wait
+from switchover.engine.plan import Decision
+from switchover.engine.position import Position
+from switchover.engine.story import LONGEST, MOST, Page, laid_out, next_page
 from switchover.partition import TopicPartition
 from switchover.reasons.brokers import NODE_UNKNOWN
 from tales import STORIES

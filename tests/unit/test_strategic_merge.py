@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.api.template_patch import LONGEST, parsed
-from switchover.core.groups import bounds, change
-from switchover.core.groups.preview import difference
-from switchover.core.strategic_merge import BadPatch, merged
+from switchover.groups.preview import difference
+from switchover.groups.workloads import bounds, change
+from switchover.kubernetes.strategic_merge import BadPatch, merged
 from unit.consumers import after, manifest, workload
 
 TEMPLATE: dict[str, Any] = {

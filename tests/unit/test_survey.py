@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 
 Attributes = dict[str, str]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from simulation.virtual_time import in_virtual_time
-from switchover.adapters.together import EVERY_SECONDS, Question, Together
-from switchover.ports import Refused, Unreachable
+from switchover.kafka.client.together import EVERY_SECONDS, Question, Together
+from switchover.outside.ports import Refused, Unreachable
 
 
 class Asked:

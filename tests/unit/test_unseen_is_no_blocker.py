@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from switchover.api.status import Severity
-from switchover.core.groups import preflight as groups
-from switchover.core.kraft import preflight as clusters
-from switchover.core.observed import Known, Unknown
-from switchover.core.position import Position
+from switchover.cluster import preflight as clusters
+from switchover.engine.position import Position
+from switchover.groups import preflight as groups
+from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import at_start
 from unit.pictures import Cluster
 

@@ -12,12 +12,12 @@ import pytest
 from pydantic import ValidationError
 
 from switchover.api.status import Direction
-from switchover.core.approvals import plan_hash
-from switchover.core.groups.kind import ConsumerGroupMigrations
-from switchover.core.kraft.kind import KafkaMigrations
-from switchover.core.pace import Spent
-from switchover.core.plan import decide
-from switchover.core.policy import Policy
+from switchover.cluster.kind import KafkaMigrations
+from switchover.engine.approvals import plan_hash
+from switchover.engine.pace import Spent
+from switchover.engine.plan import decide
+from switchover.engine.policy import Policy
+from switchover.groups.kind import ConsumerGroupMigrations
 
 HERE = Path(__file__).parent / "last_release"
 KINDS: dict[str, Any] = {

@@ -3,8 +3,8 @@
 import pytest
 
 from switchover.api.status import Verdict as Outcome
-from switchover.core.observed import Known, Unknown
-from switchover.core.visible_brokers import check_brokers_visible
+from switchover.groups.coordination.visible_brokers import check_brokers_visible
+from switchover.outside.observed import Known, Unknown
 
 
 def test_brokers_that_kafka_does_not_list_do_not_matter():

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from switchover.api.meta import GroupHealth
-from switchover.core.kraft.facts import GroupSample
-from switchover.core.observed import Known, Observed, Unknown
+from switchover.cluster.facts import GroupSample
+from switchover.cluster.observe.groups import SAMPLE_SECONDS, WatchedGroups
 from switchover.lag.samples import NONE
 from switchover.lag.unreadable import Stretch
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.outside.ports import Unreachable
 from switchover.partition import TopicPartition
-from switchover.ports import Unreachable
-from switchover.watched_groups import SAMPLE_SECONDS, WatchedGroups
 
 ORDERS = TopicPartition("orders", 0)
 GROUP, PAYMENTS = GroupHealth(name="orders"), GroupHealth(name="payments")

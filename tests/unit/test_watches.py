@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from apiserver.processes import port
 from patience import Patience
-from switchover import handlers
-from switchover.handlers import (
+from switchover.operator import handlers
+from switchover.operator.handlers import (
     FINALIZER,
     SILENCE_SECONDS,
     Loop,
@@ -25,10 +25,10 @@ from switchover.handlers import (
     why_dead,
     why_not_ready,
 )
-from switchover.metrics import Metrics
-from switchover.ports import Unreachable
-from switchover.probe import LIVE, READY, answering
-from switchover.turns import Turns
+from switchover.operator.metrics import Metrics
+from switchover.operator.probe import LIVE, READY, answering
+from switchover.operator.turns import Turns
+from switchover.outside.ports import Unreachable
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")

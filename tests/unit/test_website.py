@@ -15,9 +15,9 @@ import runbooks
 import step_pictures
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.core.kraft.gates.replicas import check_all_in_sync
-from switchover.core.kraft.plan import PLAN
-from switchover.metrics import METRICS
+from switchover.cluster.gates.replicas import check_all_in_sync
+from switchover.cluster.plan import PLAN
+from switchover.operator.metrics import METRICS
 from switchover.reasons import REASONS
 from unit.test_group_walk import PLANS
 

@@ -21,9 +21,10 @@ from kio.schema.response_header.v1 import ResponseHeader
 from kio.serial import entity_writer
 from kio.static.primitive import i8, i32, i32Timedelta
 
-import switchover.adapters
-from switchover.adapters import consumer_protocol, memory, wire_bounds
-from switchover.adapters.wire_bounds import Unreadable
+import switchover.kafka.client
+from switchover.kafka.client import bounds, consumer_protocol
+from switchover.kafka.client.bounds import Unreadable
+from switchover.outside import memory
 
 HUGE = [bytes.fromhex(each) for each in ("7fffffff", "7fff", "ffffffff0f", "ffffffff", "80808080808001", "8000", "fe")]
 """Lengths and counts that are not there."""
@@ -34,8 +35,8 @@ FUZZED = [300, pytest.param(300_000, marks=pytest.mark.long)]
 def entities() -> list[type[Any]]:
     """Everything of kio's schema that an adapter reads: what it imports by the name of an answer, and members' own bytes."""
     found: set[type[Any]] = {ResponseHeader}
-    for path in Path(switchover.adapters.__file__).parent.glob("*.py"):
-        module = importlib.import_module(f"switchover.adapters.{path.stem}")
+    for path in Path(switchover.kafka.client.__file__).parent.glob("*.py"):
+        module = importlib.import_module(f"switchover.kafka.client.{path.stem}")
         found |= {each for each in vars(module).values()
                   if isinstance(each, type) and each.__module__.startswith("kio.schema") and is_dataclass(each)
                   and each.__name__.endswith(("Response", "Subscription", "Assignment"))}
@@ -83,7 +84,7 @@ def test_all_that_the_operator_reads_is_here() -> None:
 def test_what_was_written_is_read(kind: type[Any], count: int) -> None:
     written = sample(kind, count)
     data = encoded(written)
-    assert wire_bounds.read(kind, b"before" + data + b"behind", 6) == (written, 6 + len(data))
+    assert bounds.read(kind, b"before" + data + b"behind", 6) == (written, 6 + len(data))
 
 
 @pytest.mark.parametrize("frames", FUZZED)
@@ -101,7 +102,7 @@ def test_whatever_comes_is_an_entity_or_unreadable(kind: type[Any], frames: int)
             data[at:at + chosen.choice([0, len(new), 4])] = new
         frame = bytes(data[:chosen.randrange(len(data) + 1)] if chosen.random() < 0.3 else data)
         try:
-            wire_bounds.read(kind, frame)
+            bounds.read(kind, frame)
         except Unreadable:
             refused += 1
     assert refused > frames / 10, "nothing was wrong with any of them: nothing is proved"
@@ -112,7 +113,7 @@ def test_every_prefix_is_unreadable(kind: type[Any]) -> None:
     data = encoded(sample(kind, 1))
     for end in range(len(data)):
         with pytest.raises(Unreadable):
-            wire_bounds.read(kind, data[:end])
+            bounds.read(kind, data[:end])
 
 
 @pytest.mark.parametrize(("kind", "data", "words"), [
@@ -125,7 +126,7 @@ def test_every_prefix_is_unreadable(kind: type[Any]) -> None:
 def test_lengths_that_are_not_there(kind: type[Any], data: str, words: str) -> None:
     """Each of these, and the two below, aborted the process or came out as another exception."""
     with pytest.raises(Unreadable, match=words):
-        wire_bounds.read(kind, bytes.fromhex(data))
+        bounds.read(kind, bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("read", [consumer_protocol.subscription, consumer_protocol.assignment])
@@ -137,17 +138,17 @@ def test_what_a_member_of_the_group_may_send(read: Any) -> None:
 def test_tagged_fields_that_nobody_knows_are_passed_over() -> None:
     """KIP-482: a later Kafka may add one. Here in the header, at the end, in a list, beside one that is known."""
     header = ResponseHeader(correlation_id=i32(7))
-    assert wire_bounds.read(ResponseHeader, bytes.fromhex("00000007 01 05 02 abcd")) == (header, 9)
+    assert bounds.read(ResponseHeader, bytes.fromhex("00000007 01 05 02 abcd")) == (header, 9)
     empty = ListOffsetsResponse(throttle_time=i32Timedelta.parse(timedelta()), topics=())
-    assert wire_bounds.read(ListOffsetsResponse, bytes.fromhex("00000000 01 01 01 03 616263")) == (empty, 11)
+    assert bounds.read(ListOffsetsResponse, bytes.fromhex("00000000 01 01 01 03 616263")) == (empty, 11)
     topic = "02 61 01" + "02 02 01 ff 03 00"                    # named a, no partitions, two tagged fields
-    read, _ = wire_bounds.read(ListOffsetsResponse, bytes.fromhex(f"00000000 02 {topic} 01 07 00"))
+    read, _ = bounds.read(ListOffsetsResponse, bytes.fromhex(f"00000000 02 {topic} 01 07 00"))
     assert [each.name for each in read.topics] == ["a"]
     partition = struct.pack(">ihqqq", 1, 0, 5, 4, 3) + bytes.fromhex("00 ffffffff 00")      # no transactions, no records
     known = bytes.fromhex("02 0d") + struct.pack(">qi", 9, 2) + b"\0"                       # tag 2: the snapshot to fetch
     frame = bytes.fromhex("00000000 0000 00000000 02") + bytes(16) + b"\2" + partition + b"\3" + bytes.fromhex(
         "00 0d ffffffff ffffffffffffffff 00".replace(" ", "")) + known + bytes.fromhex("1f 01 aa") + b"\0\0"
-    fetched, end = wire_bounds.read(FetchResponse, frame)
+    fetched, end = bounds.read(FetchResponse, frame)
     assert (fetched.responses[0].partitions[0].snapshot_id.end_offset, end) == (9, len(frame))
 
 
@@ -157,7 +158,7 @@ def test_what_nobody_knows_within_a_tagged_field_is_passed_over_too(beside: str)
     snapshot = bytes.fromhex("02 11") + struct.pack(">qi", 9, 2) + bytes.fromhex("01 07 02 abcd")     # of 17 bytes, tag 2
     frame = (bytes.fromhex("00000000 0000 00000000 02") + bytes(16) + b"\2" + partition
              + (b"\2" if beside else b"\1") + snapshot + bytes.fromhex(beside) + b"\0\0")
-    fetched, end = wire_bounds.read(FetchResponse, frame)
+    fetched, end = bounds.read(FetchResponse, frame)
     [found] = fetched.responses[0].partitions
     assert (found.snapshot_id.end_offset, found.snapshot_id.epoch, end) == (9, 2, len(frame))
 
@@ -166,7 +167,7 @@ def test_a_tagged_field_that_lies_about_its_length() -> None:
     partition = struct.pack(">ihqqq", 1, 0, 5, 4, 3) + bytes.fromhex("00 ffffffff 00")
     lying = b"\1" + bytes.fromhex("02 0e") + struct.pack(">qi", 9, 2) + b"\0\0"
     with pytest.raises(Unreadable, match="tagged field 2"):
-        wire_bounds.read(FetchResponse, bytes.fromhex("00000000 0000 00000000 02") + bytes(16) + b"\2" + partition + lying)
+        bounds.read(FetchResponse, bytes.fromhex("00000000 0000 00000000 02") + bytes(16) + b"\2" + partition + lying)
 
 
 def shortest(kind: Any, count: int) -> Any:
@@ -189,17 +190,17 @@ def shortest(kind: Any, count: int) -> Any:
 def test_it_takes_no_more_memory_than_was_added_up(kind: type[Any], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to 27 times its bytes. What is too large for the room is refused before anything is made of it."""
     data = encoded(make(kind, 3_000 if make is shortest else 12))
-    wire_bounds.read(kind, data)                # what is made once is made
+    bounds.read(kind, data)                # what is made once is made
     tracemalloc.start()
     try:
-        read = wire_bounds.read(kind, data)
+        read = bounds.read(kind, data)
         taken, highest = tracemalloc.get_traced_memory()
         assert read
     finally:
         tracemalloc.stop()
     monkeypatch.setattr(memory, "room", lambda: len(data))
-    with pytest.raises(wire_bounds.TooLarge) as refused:
-        wire_bounds.read(kind, data)
+    with pytest.raises(bounds.TooLarge) as refused:
+        bounds.read(kind, data)
     assert taken <= highest <= refused.value.bytes + 2_000
 
 
@@ -226,7 +227,7 @@ def test_nothing_is_set_aside_for_what_is_only_announced() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(Unreadable):
-            wire_bounds.read(MetadataResponse, frame)
+            bounds.read(MetadataResponse, frame)
         assert tracemalloc.get_traced_memory()[1] < 2 * len(frame)
     finally:
         tracemalloc.stop()

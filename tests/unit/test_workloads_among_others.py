@@ -3,8 +3,8 @@
 from typing import Any
 
 from simulation.virtual_time import Timeline
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.kubernetes import KubernetesWorkloads
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
 
 LABELS = {"app": "orders", "instance": "shop"}
 SELECTOR = {"matchLabels": LABELS, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}

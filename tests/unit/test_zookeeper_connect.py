@@ -4,8 +4,8 @@ import pytest
 from kazoo.client import KazooClient
 from pydantic import ValidationError
 
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.ports import Access
+from switchover.outside.ports import Access
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from unit.pictures import spec_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.core.kraft import zookeeper_servers
+from switchover.cluster.ending import zookeeper_servers
 from unit.pictures import moment
 
 SCALE = "kubectl --namespace {} scale statefulset/{} --replicas={}"

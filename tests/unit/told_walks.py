@@ -9,10 +9,10 @@ from typing import Any
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cli.objects import KINDS, Found
-from switchover.core.kraft.kind import KafkaMigrations
-from switchover.core.kraft.status import next_status
-from switchover.core.pace import Spent
-from switchover.core.policy import Policy
+from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.status import next_status
+from switchover.engine.pace import Spent
+from switchover.engine.policy import Policy
 from unit.pictures import OPERATOR_IMAGE, migration
 from unit.small_plan import BACKWARD, FORWARD
 from unit.test_group_walk import PLANS

@@ -10,10 +10,10 @@ from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
 from switchover.cli.tree import clock, wait_words
-from switchover.core.deletion import ABANDON
-from switchover.core.foreign_record import without_foreign_record
-from switchover.core.intent import PREFLIGHT
-from switchover.ports import Refused
+from switchover.engine.deletion import ABANDON
+from switchover.engine.foreign_record import without_foreign_record
+from switchover.engine.intent import PREFLIGHT
+from switchover.outside.ports import Refused
 
 Operation = Mapping[str, Any]
 

@@ -40,7 +40,7 @@ def print_lines(lines: Iterable[str]) -> None:
 @contextmanager
 def refusals() -> Iterator[None]:
     """Every refusal of the other side as one line, with exit code 2."""
-    from switchover.ports import Fenced, Refused, Unreachable
+    from switchover.outside.ports import Fenced, Refused, Unreachable
 
     try:
         yield
@@ -52,7 +52,7 @@ def refusals() -> Iterator[None]:
 
 def in_words(error: Exception) -> str:
     """A refusal as a person is told of it, with whom to ask where a right is missing."""
-    from switchover.adapters.api_server import Forbidden
+    from switchover.kubernetes.client.api_server import Forbidden
 
     if not isinstance(error, Forbidden):
         return str(error)

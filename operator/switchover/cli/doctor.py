@@ -7,8 +7,6 @@ from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
-from switchover.adapters.api_server import ApiServer, Forbidden, NotFound
-from switchover.adapters.survey import KubernetesSurvey
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
 from switchover.cli.objects import KINDS, every
@@ -17,7 +15,9 @@ from switchover.cli.place import Place
 from switchover.cli.schemas import paths, schemas
 from switchover.cli.tree import clock, is_current
 from switchover.cli.writing import who_am_i
-from switchover.ports import Refused, Unreachable
+from switchover.kubernetes.client.api_server import ApiServer, Forbidden, NotFound
+from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.outside.ports import Refused, Unreachable
 
 PEOPLES_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     (GROUP, kind.plural): ("get", "list", "create", "patch", "delete", "approve") for kind in KINDS} | {

@@ -7,18 +7,20 @@ from typing import Any
 
 import yaml
 
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.migrations import KubernetesMigrations
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, bare, read_migration
 from switchover.cli.place import Place
-from switchover.core.kraft import borrowed, names, own_settings
-from switchover.core.kraft.door import brokers
-from switchover.core.kraft.door.mount import SCRIPT_KEY
-from switchover.core.kraft.export import kept, kept_secret, kept_stateful_set, runs_the_same
-from switchover.core.kraft.status import AFTER_FINALIZE
-from switchover.ports import Migrations, Refused, Workloads
+from switchover.cluster import names
+from switchover.cluster.controllers import borrowed
+from switchover.cluster.door import brokers
+from switchover.cluster.door.mount import SCRIPT_KEY
+from switchover.cluster.ending import own_settings
+from switchover.cluster.ending.export import kept, kept_secret, kept_stateful_set, runs_the_same
+from switchover.cluster.status import AFTER_FINALIZE
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Migrations, Refused, Workloads
 
 
 @dataclass(frozen=True, slots=True)

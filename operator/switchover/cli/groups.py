@@ -10,16 +10,16 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from switchover.adapters.wire_every_group import EveryGroup, SeenGroup
-from switchover.adapters.wire_groups import WireGroups
 from switchover.api.status import Verdict as Outcome
-from switchover.ask import READ_SECONDS, known
-from switchover.core.gate import Verdict, gravest
-from switchover.core.groups.facts import Group, GroupState, GroupType, MemberProtocol
-from switchover.core.groups.picture import Facts
-from switchover.core.groups.unplanned import Goal, of_brokers, of_group
-from switchover.core.observed import Known
-from switchover.ports import Access, Clock, Refused
+from switchover.engine.gate import Verdict, gravest
+from switchover.groups.picture import Facts
+from switchover.groups.unplanned import Goal, of_brokers, of_group
+from switchover.kafka.client.every_group import EveryGroup, SeenGroup
+from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
+from switchover.outside.ask import READ_SECONDS, known
+from switchover.outside.observed import Known
+from switchover.outside.ports import Access, Clock, Refused
 from switchover.visible import printable
 
 COLUMNS = ("GROUP", "TYPE", "PROTOCOL", "STRATEGY", "STATE", "MEMBERS", "READY", "IN THE WAY")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from switchover import properties_file
-from switchover.ports import Access, Refused
+from switchover.outside.ports import Access, Refused
 
 
 def access_to(servers: str, file: Path | None) -> Access:

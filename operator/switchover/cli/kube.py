@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from switchover.adapters.api_server import ApiServer, connect
 from switchover.cli.place import Place
-from switchover.ports import Refused
+from switchover.kubernetes.client.api_server import ApiServer, connect
+from switchover.outside.ports import Refused
 
 
 @asynccontextmanager

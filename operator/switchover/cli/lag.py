@@ -7,17 +7,17 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from switchover.adapters.clock import WallClock
-from switchover.adapters.wire_memberships import WireMemberships
-from switchover.adapters.wire_offsets import WireOffsets
-from switchover.collector import LagCollector
+from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group, worst
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Reading
-from switchover.ports import Access, Clock, GroupMemberships, GroupOffsets, Refused, Unreachable
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Access, Clock, GroupMemberships, GroupOffsets, Refused, Unreachable
 
 EXIT_CODES = {Effect.PASS: 0, Effect.FAIL: 1, Effect.HOLD: 3, Effect.INCONCLUSIVE: 3}
 """2 is for what cannot be asked at all."""

@@ -8,9 +8,9 @@ import yaml
 
 from switchover.cli.kube import connected
 from switchover.cli.place import Place
-from switchover.core.launch import STORE, Launcher, Run, detected
-from switchover.core.launch import manifest as rendered
-from switchover.ports import Refused, Unreachable
+from switchover.kubernetes.launch import STORE, Launcher, Run, detected
+from switchover.kubernetes.launch import manifest as rendered
+from switchover.outside.ports import Refused, Unreachable
 
 
 class NotUsable(Exception):

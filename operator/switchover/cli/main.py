@@ -27,9 +27,9 @@ from switchover.cli.command import (
 )
 from switchover.cli.command import app as app
 from switchover.cli.place import Place
-from switchover.core.launch import Launcher, Run
 from switchover.job_message import Job
-from switchover.settings import BadSettings, read_settings
+from switchover.kubernetes.launch import Launcher, Run
+from switchover.operator.settings import BadSettings, read_settings
 
 if TYPE_CHECKING:
     from switchover.cli.plan import Look
@@ -55,9 +55,9 @@ def switchover(
 @app.command()
 def run() -> None:
     """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
-    from switchover.cli.run import run_operator
-    from switchover.leadership import Deposed
-    from switchover.ports import Refused, Unreachable
+    from switchover.engine.leadership import Deposed
+    from switchover.operator.run import run_operator
+    from switchover.outside.ports import Refused, Unreachable
 
     os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
     try:
@@ -137,8 +137,8 @@ def rehearse(
     """
     from switchover.cli.rehearse import rehearse as rehearsed
     from switchover.cli.rehearse import written
-    from switchover.ports import Fenced
-    from switchover.rehearsal.report import lines
+    from switchover.cluster.rehearsal.report import lines
+    from switchover.outside.ports import Fenced
 
     try:
         name, found = asyncio.run(rehearsed(place, image, _text_of(file), release, keep=keep, told=_line))
@@ -224,7 +224,7 @@ def lag(
     from switchover.cli.kafka import access_to
     from switchover.cli.lag import Question, thresholds_of
     from switchover.cli.lag_screen import show
-    from switchover.ports import Refused
+    from switchover.outside.ports import Refused
 
     with refusals():
         if once and watch:
@@ -251,11 +251,11 @@ def groups(
 
     Exit code: 0 all was seen; 2 Kafka cannot be reached, or refuses; 3 something could not be seen.
     """
-    from switchover.adapters.clock import WallClock
     from switchover.cli.groups import document, look, table
     from switchover.cli.kafka import access_to
     from switchover.cli.listing import document as written
     from switchover.cli.terminal import console
+    from switchover.outside.clock import WallClock
 
     with refusals():
         found = asyncio.run(look(access_to(bootstrap_server, command_config), group or (), to.value, WallClock()))

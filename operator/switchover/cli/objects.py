@@ -7,13 +7,13 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from switchover.adapters.api_server import ApiServer, NotFound
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import API_VERSION, GROUP, VERSION
 from switchover.cli.steps import Resource, plan_in
-from switchover.core.foreign_record import without_foreign_record
-from switchover.core.plan import Plan
-from switchover.ports import Migrations, Refused
+from switchover.engine.foreign_record import without_foreign_record
+from switchover.engine.plan import Plan
+from switchover.kubernetes.client.api_server import ApiServer, NotFound
+from switchover.outside.ports import Migrations, Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from switchover.adapters.api_server import ApiServer, Forbidden
 from switchover.cli.acting import Act
 from switchover.cli.objects import Found
 from switchover.cli.tree import seconds
+from switchover.kubernetes.client.api_server import ApiServer, Forbidden
 
 Resource = Mapping[str, Any]
 

@@ -11,35 +11,35 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
-from switchover.adapters.api_server import ApiServer
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
-from switchover.adapters.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.cli.connections import Connections, GroupConnections
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file, told
 from switchover.cli.operators import running
 from switchover.cli.place import Place
-from switchover.core.foreign_record import without_foreign_record
-from switchover.core.groups import preview as group_preview
-from switchover.core.groups.kind import ConsumerGroupMigrations
-from switchover.core.groups.picture import Picture as GroupPicture
-from switchover.core.groups.slots import moves_left, seconds_left
-from switchover.core.groups.status import BACK_SECONDS
-from switchover.core.intent import PREFLIGHT
-from switchover.core.kind import Kind, M, P
-from switchover.core.kraft.estimate import direction_seconds, rollback_seconds
-from switchover.core.kraft.kind import KafkaMigrations
-from switchover.core.kraft.picture import Picture
-from switchover.core.kraft.preview import changes, lines, preview, shown
-from switchover.core.observed import Known
-from switchover.core.plan import Decision, Plan, decide
-from switchover.core.policy import Policy
-from switchover.core.status import findings_of
-from switchover.ports import Clock, Refused
-from switchover.reconcile import Connect
+from switchover.cluster.estimate import direction_seconds, rollback_seconds
+from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.picture import Picture
+from switchover.cluster.preview import changes, lines, preview, shown
+from switchover.engine.foreign_record import without_foreign_record
+from switchover.engine.intent import PREFLIGHT
+from switchover.engine.kind import Kind, M, P
+from switchover.engine.plan import Decision, Plan, decide
+from switchover.engine.policy import Policy
+from switchover.engine.reconcile import Connect
+from switchover.engine.status import findings_of
+from switchover.groups import preview as group_preview
+from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.picture import Picture as GroupPicture
+from switchover.groups.slots import moves_left, seconds_left
+from switchover.groups.status import BACK_SECONDS
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.operator.connections import Connections, GroupConnections
+from switchover.outside.clock import WallClock
+from switchover.outside.observed import Known
+from switchover.outside.ports import Clock, Refused
 
 SECOND_LOOK = 1.0
 """Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""

@@ -7,24 +7,24 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from switchover.adapters.clock import WallClock
-from switchover.adapters.kubernetes import KubernetesWorkloads
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.ask import Answers
-from switchover.cli.connections import REAL, Credentialed
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, in_file
 from switchover.cli.objects import told as said
 from switchover.cli.place import Place
-from switchover.core.jobs import JobRun
-from switchover.core.kraft import rehearsal
-from switchover.core.kraft.door.brokers import upgraded
-from switchover.core.kraft.door.layout import ContainerMissing, container_of, layout_of
-from switchover.core.kraft.modes import METADATA_LEVELS
-from switchover.ports import Refused
-from switchover.rehearsal import report as reports
-from switchover.rehearsal.report import Report
-from switchover.rehearsals import handed_in
+from switchover.cluster.door.brokers import upgraded
+from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.modes import METADATA_LEVELS
+from switchover.cluster.observe.rehearsal import handed_in
+from switchover.cluster.rehearsal import replica_job
+from switchover.cluster.rehearsal import report as reports
+from switchover.cluster.rehearsal.report import Report
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.jobs import JobRun
+from switchover.operator.connections import REAL, Credentialed
+from switchover.outside.ask import Answers
+from switchover.outside.clock import WallClock
+from switchover.outside.ports import Refused
 
 POLL_SECONDS = 1.0
 
@@ -73,17 +73,17 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     tree = await found.tree.export()
     parts = handed_in(tree, found.encoder_secret).parts
     told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
-    name = rehearsal.job_name(f"{migration.metadata.name[:48]}-try")
-    await workloads.create(rehearsal.job(name, wanted, workload.template["spec"], container,
+    name = replica_job.job_name(f"{migration.metadata.name[:48]}-try")
+    await workloads.create(replica_job.job(name, wanted, workload.template["spec"], container,
                                          layout_of(container, own).script, release, own_image, len(parts)))
     try:
         job = await _there(workloads, name)
-        for part in rehearsal.config_maps(name, job.uid, parts):
+        for part in replica_job.config_maps(name, job.uid, parts):
             await workloads.create(part)
         return await _ended(workloads, name, told)
     finally:
         if keep:
-            told(f"kept for {rehearsal.KEPT_SECONDS // 60} minutes: kubectl logs job/{name} -c {rehearsal.CONDUCTOR}")
+            told(f"kept for {replica_job.KEPT_SECONDS // 60} minutes: kubectl logs job/{name} -c {replica_job.CONDUCTOR}")
         else:
             await workloads.delete_object("batch/v1", "Job", name)
 
@@ -100,7 +100,7 @@ async def _ended(workloads: KubernetesWorkloads, name: str, told: Callable[[str]
     while True:
         job = await _there(workloads, name)
         if job.message or job.ended:
-            found = rehearsal.told(job)
+            found = replica_job.told(job)
             if isinstance(found, str):
                 raise Refused(f"the rehearsal did not come to its end: {found}")
             return found

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from switchover.adapters.replica import SharedDirectory
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.wire_registration import register
-from switchover.adapters.znode_copy import KazooTree
+from switchover.cluster.rehearsal import report as reports
+from switchover.cluster.rehearsal.conductor import NoReplica, Parts, Rehearsal
+from switchover.cluster.rehearsal.pack import unpacked
+from switchover.cluster.rehearsal.processes import SharedDirectory
+from switchover.cluster.rehearsal.report import Report
+from switchover.cluster.rehearsal.settings import Place
 from switchover.job_message import LARGEST
-from switchover.ports import Access, Refused, Unreachable
-from switchover.rehearsal import report as reports
-from switchover.rehearsal.pack import unpacked
-from switchover.rehearsal.report import Report
-from switchover.rehearsal.settings import Place
-from switchover.rehearsal.tree import Tree
-from switchover.rehearse import NoReplica, Parts, Rehearsal
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.client.registration import register
+from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client.copying import KazooTree
+from switchover.zookeeper.tree import Tree
 
 MESSAGE = Path("/dev/termination-log")
 ANSWER_SECONDS = 30.0

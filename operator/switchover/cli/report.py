@@ -15,8 +15,8 @@ from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.terminal import clean
 from switchover.cli.timeline import Move, Stage, begins, stages_of
 from switchover.cli.tree import seconds
-from switchover.core.status import HISTORY_KEPT
-from switchover.ports import Refused
+from switchover.engine.status import HISTORY_KEPT
+from switchover.outside.ports import Refused
 
 LISTS = ("waitingFor", "approvals", "findings", "gates", "history", "evidence")
 """Lists of the status that a report shows."""

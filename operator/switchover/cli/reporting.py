@@ -7,7 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from switchover.adapters.api_server import ApiServer, Forbidden
 from switchover.cli.kube import connected
 from switchover.cli.objects import find
 from switchover.cli.operators import operator_deployments, release
@@ -15,7 +14,8 @@ from switchover.cli.place import Place
 from switchover.cli.report import Report, report_of
 from switchover.cli.report_page import html, json_of, markdown
 from switchover.cli.talking import events_of
-from switchover.ports import Refused
+from switchover.kubernetes.client.api_server import ApiServer, Forbidden
+from switchover.outside.ports import Refused
 
 WRITERS = {"html": html, "json": json_of, "md": markdown}
 

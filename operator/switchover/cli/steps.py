@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigrationStep
-from switchover.core.groups.plan import plan_of
-from switchover.core.kraft.plan import PLAN
-from switchover.core.plan import Plan
+from switchover.cluster.plan import PLAN
+from switchover.engine.plan import Plan
+from switchover.groups.plan import plan_of
 
 Resource = Mapping[str, Any]
 

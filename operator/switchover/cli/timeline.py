@@ -6,7 +6,7 @@ from typing import Any
 
 from switchover.cli.loose import mapping, mappings, text, time
 from switchover.cli.tree import seconds
-from switchover.core.status import HISTORY_KEPT
+from switchover.engine.status import HISTORY_KEPT
 
 ENDS = ("Completed", "RolledBack")
 """Places in the history that are no steps: the ends of the plan."""

@@ -8,12 +8,12 @@ from enum import StrEnum
 from rich.console import Console
 from rich.live import Live
 
-from switchover.adapters.api_server import ApiServer
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, again, find
 from switchover.cli.place import Place
 from switchover.cli.tree import changes, condition, is_current, tree
-from switchover.ports import Refused, Unreachable
+from switchover.kubernetes.client.api_server import ApiServer
+from switchover.outside.ports import Refused, Unreachable
 from switchover.visible import printable
 
 EVERY_SECONDS = 2.0

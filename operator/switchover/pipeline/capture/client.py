@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switchover.adapters import librdkafka
+from switchover.kafka.client import librdkafka
+from switchover.outside.ports import Refused
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.job import BadConfig
-from switchover.ports import Refused
 
 QUIET = 2
 """librdkafka's level "critical": below it, a line on standard error for each attempt to connect. What failed is raised."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from switchover.adapters.consumer_tree import ConsumerTree
+from switchover.outside.ports import Access, Refused, Unreachable
 from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
 from switchover.pipeline.client_properties import properties
@@ -19,7 +19,7 @@ from switchover.pipeline.job import BadConfig, JobFailed
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import File
 from switchover.pipeline.tables import TRANSACTIONS, ZNODES
-from switchover.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client.consumer_tree import ConsumerTree
 
 INPUT = "zxid"
 """The key in a manifest's inputs: the last zxid that was filed."""

@@ -7,16 +7,16 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from switchover.adapters.wire import KafkaWire
-from switchover.adapters.zookeeper import KazooZooKeeper
-from switchover.core.kraft.facts import Address
+from switchover.cluster.facts import Address
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
+from switchover.outside.ports import Access, Refused, Unreachable
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config
 from switchover.pipeline.drift.unread import Unread
 from switchover.pipeline.job import BadConfig
-from switchover.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 _VOTER = re.compile(r"(\d{1,9})@\[?([^\s@,]+?)\]?:(\d{1,5})")
 

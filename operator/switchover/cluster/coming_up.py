@@ -1,0 +1,61 @@
+"""How far a node has come on its way up: what its pod is at, since when, and whether that takes longer than is usual."""
+
+from collections.abc import Mapping
+
+from switchover.cluster.facts import Pod, Stage
+from switchover.cluster.picture import Picture
+from switchover.engine.rollout import Phase
+from switchover.engine.times import utc
+from switchover.outside.observed import Known
+
+STOPPED = "Stopped"
+"""The mode of a controller that stands still: it answers nobody."""
+USUAL_SECONDS: Mapping[Stage, float] = {
+    Stage.PENDING: 60.0, Stage.PREPARING: 300.0, Stage.INITIALIZING: 120.0, Stage.ENDED: 0.0, Stage.RUNNING: 300.0}
+"""How long a pod may be at one stage before that is called too long (docs/runbooks/PodInTrouble.md): an image may be large,
+and a broker that was not stopped in order reads its logs before it listens."""
+
+
+def phase_of(picture: Picture, name: str, pod: Pod) -> Phase | None:
+    """Where a node on record is that does not run in its assigned mode yet; None for one that does, and is Ready."""
+    record, (stage, container, since) = picture.position.nodes[name], pod.reached
+    mode = picture.mode(record.node_id)
+    arrived = mode.value == record.assigned if isinstance(mode, Known) else record.assigned == STOPPED
+    if arrived and pod.ready:
+        return None
+    if pod.terminating:
+        return Phase(f"pod {name} is ending", False, "")
+    of = f"container {container}" if container else "container"
+    then = f" since {utc(since)}" if since is not None else ""
+    match stage:
+        case Stage.PENDING:
+            words = f"has no node{then}"
+        case Stage.PREPARING:
+            words = f"pulls the image of its {of}, or mounts its volumes{then}"
+        case Stage.INITIALIZING:
+            words = f"runs its init {of}{then}"
+        case Stage.ENDED:
+            words = f"starts its {of} again{then}"
+        case _ if arrived:
+            words = f"runs{then} and is in its mode, and its {of} is not Ready"
+        case _ if not isinstance(mode, Known):
+            words = f"runs{then}, and Kafka does not answer ({mode.why})"
+        case _:
+            words = f"runs{then}, and answers in mode {mode.value}, not in {record.assigned}"
+    usual = USUAL_SECONDS[stage]
+    late = since is not None and picture.now - since > usual
+    told = f"pod {name} {words}"
+    if late and usual:
+        told += f", longer than the usual {usual:.0f} s"
+    if pod.trouble:
+        told += f": {pod.trouble}"
+    return Phase(told, bool(pod.trouble) or late, _command(picture, name, stage, container))
+
+
+def _command(picture: Picture, name: str, stage: Stage, container: str) -> str:
+    """What shows more of it."""
+    kubectl = f"kubectl --namespace {picture.namespace}"
+    if stage in (Stage.PENDING, Stage.PREPARING):
+        return f"{kubectl} describe pod {name}"
+    named = f" --container {container}" if container else ""
+    return f"{kubectl} logs {name}{named}{' --previous' if stage is Stage.ENDED else ''}"

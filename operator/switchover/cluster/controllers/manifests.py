@@ -1,0 +1,211 @@
+"""The manifests of the controllers that Switchover creates: a copy of the brokers' pod, changed.
+
+Their configuration is the brokers' own with a controller's edits, so every path, class, login and variable that it names
+must be there: the pod is copied, and what is changed of it is named in `_pod`. Own labels only, stable names before
+readiness, volumes that outlive the StatefulSet, no owner: deleting the migration takes nothing away.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
+from switchover.cluster import names
+from switchover.cluster.controllers import listener
+from switchover.cluster.door import mount, reach
+from switchover.cluster.door.brokers import Brokers, upgraded
+from switchover.cluster.door.layout import SKIPS, Layout, layout_of
+from switchover.cluster.facts import Address
+from switchover.cluster.modes import ControllerListener, Voters
+from switchover.cluster.template import mount_below
+
+METADATA = "kraft-controller"
+"""The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""
+FALLBACK = "/var/lib/kafka-controller"
+"""Where that volume is mounted when the brokers' data lies on none."""
+GRACE_SECONDS = 60
+"""A leader that stops last has no quorum left to hand over to and takes about 5 s (docs/facts/kraft.md#rollback)."""
+
+READY = f"""[ -e {mount.RUN}/stopped ] || exec 3<>"/dev/tcp/127.0.0.1/$1"
+"""
+"""Ready is a controller that listens, or one that is stopped on purpose: the disruption budget lets the next one go then.
+A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there."""
+RESOURCES = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+"""For the heap that is the default; a namespace's own default may be too little for any."""
+NOT_COPIED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
+"""Of the container that runs Kafka: they ask for what a broker has."""
+PLACED = ("affinity", "topologySpreadConstraints", "hostname", "subdomain", "nodeName", "hostNetwork", "readinessGates")
+"""Of the pod: where brokers go, by their own labels and names, the ports of the node that they take, and what others
+must say of them."""
+
+
+def addresses(spec: KafkaMigrationSpec, namespace: str) -> dict[int, Address]:
+    """The controllers by the names of their pods; what these stand for changes with every restart."""
+    controllers = spec.controllers
+    return {
+        node_id: Address(f"{pod}.{controllers.name}.{namespace}.svc", controllers.listener.port)
+        for pod, node_id in names.controller_pods(spec).items()
+    }
+
+
+def voters(spec: KafkaMigrationSpec, namespace: str, credentials: Mapping[str, str]) -> Voters:
+    """The static quorum. Raises `credentials.Unusable` for credentials that do not fit its listener."""
+    own = spec.controllers.listener
+    settings = listener.node_settings(own, credentials)
+    return Voters(addresses(spec, namespace), ControllerListener(own.name, own.port, own.security_protocol, settings))
+
+
+def log_dir(original: Mapping[str, Any], brokers: Brokers) -> str:
+    """Where a controller keeps its metadata log, in a pod that is a copy of this template."""
+    below = mount_below(_kafka(original["template"], brokers), brokers.log_dir)
+    return f"{below['mountPath'].rstrip('/') if below is not None else FALLBACK}/{METADATA}"
+
+
+def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
+    """The container that runs Kafka."""
+    found: Mapping[str, Any] = next(each for each in template["spec"]["containers"] if each["name"] == brokers.container)
+    return found
+
+
+def manifests(migration: str, spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
+              claims: Sequence[str], brokers: Brokers, told: Sequence[str] = ()) -> tuple[dict[str, Any], ...]:
+    """Service, disruption budget and StatefulSet of the controllers.
+
+    `original` is the template of the brokers' StatefulSet `set_` before it was changed, `claims` are the names of its volume
+    claim templates, `told` where brokers listen for controllers, as `host:port`.
+    """
+    name = spec.controllers.name
+    selector = {names.CONTROLLERS_LABEL: name}
+    labels = names.controller_labels(name, migration)
+    volume, pod = _pod(spec, set_, original, claims, brokers, labels, told)
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {
+                "clusterIP": "None",
+                "publishNotReadyAddresses": True,
+                "selector": selector,
+                "ports": [{"name": "controller", "port": spec.controllers.listener.port, "protocol": "TCP"}],
+            },
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": selector}},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {
+                "serviceName": name,
+                "replicas": spec.controllers.replicas,
+                "podManagementPolicy": "Parallel",
+                "updateStrategy": {"type": "OnDelete"},
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+                "selector": {"matchLabels": selector},
+                "template": pod,
+                "volumeClaimTemplates": [_claim(spec, volume, labels)],
+            },
+        },
+    )
+
+
+def _claim(spec: KafkaMigrationSpec, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    storage = spec.controllers.storage
+    claim: dict[str, Any] = {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage.size}}}
+    if storage.storage_class_name is not None:
+        claim["storageClassName"] = storage.storage_class_name
+    return {"metadata": {"name": name, "labels": dict(labels)}, "spec": claim}
+
+
+def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any], claims: Sequence[str], brokers: Brokers,
+         labels: Mapping[str, str], told: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """The name of the volume with the metadata log, and the pod.
+
+    The brokers' other claims become empty directories: their paths exist, and nothing of a broker is on them.
+    """
+    template = spec.controllers.template
+    source = deepcopy(dict(original["template"]))
+    pod = source["spec"]
+    container = dict(upgraded(_kafka(source, brokers), brokers.image))
+    below = mount_below(container, brokers.log_dir)
+    volume = below["name"] if below is not None else METADATA
+    if below is None:
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), {"name": volume, "mountPath": FALLBACK}]
+    layout = layout_of(container, set_)
+
+    for key in PLACED:
+        pod.pop(key, None)
+    omitted = {*template.omit, mount.KEEPER}
+    sidecars = [_without_host_ports(each) for each in pod["containers"] if each["name"] not in {brokers.container, *omitted}]
+    pod["containers"] = [_controller(spec, container, layout, brokers), *sidecars]
+    alike = {**pod["containers"][0], "volumeMounts": container.get("volumeMounts") or ()}
+    brokers_place = re.sub(rf"{re.escape(set_.name)}-\d+(?![\w.])", f"$({mount.POD_NAME})", brokers.log_dir)
+    pod["initContainers"] = [
+        mount.init_container(layout.script, alike),
+        *(_without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
+        *([reach.init_container(told, alike)] if told else []),
+        *([mount.guard(brokers_place, alike)] if below is not None else [])]
+    pod["volumes"] = mount.volumes(names.node_files(spec.controllers.name), [
+        *(each for each in pod.get("volumes") or () if each["name"] != volume),
+        *({"name": claim, "emptyDir": {}} for claim in claims if claim != volume)])
+    pod |= {
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "automountServiceAccountToken": template.automount_service_account_token,
+        **_placement(spec, (original["template"]["spec"].get("affinity") or {}).get("nodeAffinity")),
+    }
+    annotations = {**((source.get("metadata") or {}).get("annotations") or {}), **template.annotations}
+    return volume, {"metadata": {"labels": {**template.labels, **labels}, "annotations": annotations}, "spec": pod}
+
+
+def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Layout, brokers: Brokers) -> dict[str, Any]:
+    """The container that runs Kafka."""
+    template, port = spec.controllers.template, spec.controllers.listener.port
+    return {
+        **{key: value for key, value in broker.items() if key not in NOT_COPIED},
+        "image": template.image or broker["image"],
+        "env": mount.environment(layout, broker.get("env") or (), {
+            "KAFKA_HEAP_OPTS": template.heap_options,
+            "SWITCHOVER_HEAP_OPTS": template.heap_options,      # the door's word against a command that sets its own
+            "LOG_DIR": f"{mount.RUN}/logs",         # of Kafka's own scripts: on the metadata's volume they would fill it
+            "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
+            **({SKIPS: "true"} if brokers.waits else {}),       # they start without ZooKeeper, too, once it is gone
+        }),
+        "ports": [{"name": "controller", "containerPort": port, "protocol": "TCP"}],
+        "readinessProbe": {"exec": {"command": ["bash", "-c", READY, "ready", str(port)]}, "periodSeconds": 2,
+                           "timeoutSeconds": 5, "failureThreshold": 3},
+        "resources": {kind: given for kind, given in template.resources.manifest().items() if given} or RESOURCES,
+        "volumeMounts": mount.mounts(layout.script, broker),
+    }
+
+
+def _without_host_ports(container: dict[str, Any]) -> dict[str, Any]:
+    ports = [{key: value for key, value in port.items() if key != "hostPort"} for port in container.get("ports") or ()]
+    return container | ({"ports": ports} if ports else {})
+
+
+def _placement(spec: KafkaMigrationSpec, node_affinity: Mapping[str, Any] | None) -> dict[str, Any]:
+    """On the brokers' kind of nodes, but apart from one another."""
+    template = spec.controllers.template
+    own = {"matchLabels": {names.CONTROLLERS_LABEL: spec.controllers.name}}
+    placed: dict[str, Any] = {}
+    if template.node_selector:
+        placed["nodeSelector"] = dict(template.node_selector)
+    if template.tolerations:
+        placed["tolerations"] = [toleration.manifest() for toleration in template.tolerations]
+    if template.affinity is not None:
+        return placed | {"affinity": template.affinity.manifest()}
+    apart = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": own}}]}}
+    return placed | {
+        "affinity": apart | ({"nodeAffinity": dict(node_affinity)} if node_affinity else {}),
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway",
+             "labelSelector": own}],
+    }

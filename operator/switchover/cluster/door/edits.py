@@ -1,0 +1,149 @@
+"""What the door changes of the file that Kafka would get, as its directives: the modes without the user's file.
+
+The modes are those of docs/facts/kraft.md#configurations. Nothing of the user's file need be
+known here, since the door reads it in the pod, passwords included.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from javaproperties import escape, unescape
+
+from switchover.cluster import modes
+from switchover.cluster.door.brokers import PROTOCOL_MAP, Brokers
+from switchover.cluster.door.layout import SKIPPED
+from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.modes import Voters
+from switchover.metadata.names import STANDARD_AUTHORIZER
+
+MARKER = "switchover."
+"""What the name of the key begins with by which a process tells the edits that it was started with."""
+
+
+def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[str, ...]:
+    """Of a broker in mode A, U, R, B or C; without the quorum only A, U and R can be told. Raises ValueError for another.
+
+    A newer Kafka takes its own protocol version for the one that is not set, so that of an upgraded broker is.
+    """
+    version = modes.RAISED if brokers.raised else brokers.version if brokers.image else ""
+    held = [_set(modes.PROTOCOL_VERSION, version)] if version else []
+    match mode, voters:
+        case "A", _:
+            return ("mode A",)
+        case "U", _:
+            return ("mode U", _set(modes.PROTOCOL_VERSION, brokers.version))
+        case "R", _:
+            return ("mode R", *held)
+        case "B", Voters():
+            return ("mode B", *_quorum(voters, brokers), *held, _set(modes.MIGRATION_FLAG, "true"))
+        case "C", Voters():
+            return ("mode C", *_drop(modes.ZOOKEEPER_ONLY), *_quorum(voters, brokers), _AUTHORIZER,
+                    _set("process.roles", "broker"), _set("node.id", str(node_id)))
+    raise ValueError(f"a broker has no mode {mode!r}")
+
+
+def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluster_id: str,
+               log_dir: str) -> tuple[str, ...]:
+    """Of a controller in mode P or F, whose pod starts as a copy of a broker's. Raises ValueError for another one.
+
+    A KRaft controller decides with its own copy of settings such as default.replication.factor and min.insync.replicas, so
+    everything that is not a broker's alone stays.
+    """
+    own = (*_quorum(voters, brokers), _AUTHORIZER, _set("process.roles", "controller"), _set("node.id", str(node_id)),
+           _set("listeners", f"{voters.listener.name}://:{voters.listener.port}"), _set("log.dirs", log_dir))
+    begun = (f"format {cluster_id} {brokers.release} {log_dir}",
+             f"names {' '.join(address.host for _, address in sorted(voters.addresses.items()))}")
+    match mode:
+        case "P":
+            # Controllers connect to ZooKeeper-mode brokers there; registration wants it named (KAFKA-16468).
+            named = "copy inter.broker.listener.name security.inter.broker.protocol PLAINTEXT"
+            made = (SKIPPED,) if brokers.waits else ()                 # of the variable that the controllers' pod has for it
+            return ("mode P", *begun, named, *_drop((*modes.BROKER_ONLY, "security.inter.broker.protocol", *made)), *own,
+                    _set(modes.MIGRATION_FLAG, "true"))
+        case "F":
+            return ("mode F", *begun, *_drop((*modes.BROKER_ONLY, *modes.MIGRATION_ONLY)), *own)
+    raise ValueError(f"a controller has no mode {mode!r}")
+
+
+STOPPED = ("mode Stopped",)
+_AUTHORIZER = f"swap authorizer.class.name {modes.ACL_AUTHORIZER} {STANDARD_AUTHORIZER}"
+
+
+def _quorum(voters: Voters, brokers: Brokers) -> Iterator[str]:
+    listener = voters.listener
+    if moved := modes.moved_stores(voters):
+        for name in brokers.encrypted:
+            if name == listener.name:                  # theirs may name it already; it has its own stores
+                continue
+            yield from (f"copy listener.name.{name.lower()}.{key} {key}" for key in moved)
+        yield from _drop(moved)
+    yield _set("controller.quorum.voters", str(voters))
+    yield _set("controller.listener.names", listener.name)
+    yield f"join {PROTOCOL_MAP} {listener.name}:{listener.security_protocol} {modes.DEFAULT_PROTOCOL_MAP}"
+    yield from (_set(key, value) for key, value in sorted(listener.settings.items()))
+
+
+def _drop(keys: Iterable[str]) -> Iterator[str]:
+    return (f"drop {key}" for key in keys)
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def _set(key: str, value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\f", "\\f")
+    return f"set {key}={_NOT_ASCII.sub(lambda found: escape(found[0]), escaped)}"
+
+
+# --- the file of a pod ------------------------------------------------------------------------------------------------
+
+
+def written(directives: Sequence[str]) -> str:
+    """The file with these directives, and a marker that no other edits and no other script have."""
+    mode, *others = directives
+    digest = hashlib.sha256("\n".join((DOOR, *directives)).encode()).hexdigest()[:8]
+    return "\n".join((mode, f"marker {mode.partition(' ')[2]}.{digest}", *others, ""))
+
+
+def marker_of(file: str) -> str:
+    """The marker that a process shows which was started with this file; "" when there is none."""
+    return next((MARKER + line.partition(" ")[2] for line in file.splitlines() if line.startswith("marker ")), "")
+
+
+def settings_of(file: str) -> Mapping[str, str]:
+    """What the file sets."""
+    pairs = (line.removeprefix("set ").partition("=") for line in file.splitlines() if line.startswith("set "))
+    return {key: unescape(value) for key, _, value in pairs}
+
+
+# --- what comes of it -------------------------------------------------------------------------------------------------
+
+
+def applied(directives: Iterable[str], properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that the door makes of `properties`, those of the file and the command line together."""
+    found = dict(properties)
+    for directive in directives:
+        operation, _, rest = directive.partition(" ")
+        words = rest.split(" ")
+        match operation:
+            case "drop":
+                for key in [key for key in found if key == rest or (rest.endswith(".") and key.startswith(rest))]:
+                    del found[key]
+            case "set":
+                key, _, value = rest.partition("=")
+                found[key] = unescape(value)
+            case "join":
+                found[words[0]] = _joined(found.get(words[0]) or " ".join(words[2:]), words[1])
+            case "swap" if "".join(found.get(words[0], "").split()) == words[1]:
+                found[words[0]] = words[2]
+            case "copy" if words[0] not in found:
+                if (value := found.get(words[1], " ".join(words[2:]))) or words[1] in found:
+                    found[words[0]] = value
+    return found
+
+
+def _joined(listed: str, item: str) -> str:
+    name = item.partition(":")[0]
+    kept = [each for each in listed.removesuffix(",").split(",") if each.partition(":")[0].strip() != name] if listed else []
+    return ",".join([*kept, item])

@@ -1,0 +1,111 @@
+"""How the door gets into a pod: over the image's own start script, with the pod's edits beside it.
+
+One Secret holds the script and the edits of every pod, under its name; no password of the user's is in it. An init container
+keeps the original script, which the door goes on by.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from switchover.cluster.door import name_cache
+from switchover.cluster.door.layout import SCRIPTS, Layout
+from switchover.cluster.door.scripts import GUARD, KEEP
+
+VOLUME, RUN_VOLUME = "switchover-node-files", "switchover-run"
+SCRIPT_KEY = "door.sh"
+"""The script's key in the Secret; every other key is the name of a pod, with its edits."""
+EDITS = "/etc/switchover/edits"
+RUN = "/run/switchover"
+POD_NAME = "SWITCHOVER_POD_NAME"
+KEEPER, GUARDIAN = "switchover-original", "switchover-guard"
+EXECUTABLE = 0o555
+
+_POD_NAME = {"name": POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
+
+
+def volumes(secret: str, others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A pod's volumes with ours in place of those that may be there already."""
+    return [
+        *volumes_of_the_user(others),
+        {"name": VOLUME, "secret": {"secretName": secret, "defaultMode": EXECUTABLE}},
+        {"name": RUN_VOLUME, "emptyDir": {}},
+    ]
+
+
+def volumes_of_the_user(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A pod's volumes without ours."""
+    return [each for each in found if each["name"] not in (VOLUME, RUN_VOLUME)]
+
+
+def environment_of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A container's `env` without the pod's name, and with the name cache that it had."""
+    return name_cache.as_before([item for item in container.get("env") or () if item["name"] != POD_NAME])
+
+
+def of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A container's mounts without ours."""
+    return [each for each in container.get("volumeMounts") or () if each["name"] not in (VOLUME, RUN_VOLUME)]
+
+
+def mounts(script: str, container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A container's mounts with the door over `script`."""
+    return [
+        *(mount for mount in of_the_user(container) if mount["mountPath"] != script),
+        {"name": VOLUME, "mountPath": script, "subPath": SCRIPT_KEY, "readOnly": True},
+        {"name": VOLUME, "mountPath": EDITS, "subPathExpr": f"$({POD_NAME})", "readOnly": True},
+        {"name": RUN_VOLUME, "mountPath": RUN},
+    ]
+
+
+def environment(layout: Layout, others: Sequence[Mapping[str, Any]],
+                more: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
+    """A container's `env` with the pod's name, what the layout and `more` set, and a name cache of a second."""
+    ours = {**layout.environment, **(more or {})}
+    kept = [item for item in others if item["name"] not in (POD_NAME, *ours)]
+    # A variable must stand before those that use it, and ours use no other: first is always right.
+    return name_cache.short([_POD_NAME, *({"name": name, "value": value} for name, value in ours.items()), *kept])
+
+
+def init_container(script: str, container: Mapping[str, Any]) -> dict[str, Any]:
+    """What keeps the start script that `container` would run: its image's or, where the user mounts one there, theirs."""
+    known = [each for each in SCRIPTS if each != script]
+    return beside(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, *known], [
+        *_below(container, script), {"name": RUN_VOLUME, "mountPath": RUN}])
+
+
+def guard(log_dir: str, container: Mapping[str, Any]) -> dict[str, Any]:
+    """What keeps Kafka from being a broker in this pod, whatever its container starts: `log_dir` is where it would be one.
+
+    It may name the pod as $(SWITCHOVER_POD_NAME).
+    """
+    found = beside(container, GUARDIAN, ["bash", "-c", GUARD, GUARDIAN, log_dir], _below(container, log_dir))
+    return found | {"env": [_POD_NAME, *(item for item in found.get("env") or () if item["name"] != POD_NAME)]}
+
+
+def _below(container: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
+    """The container's own mounts that a path lies on."""
+    return [mount for mount in of_the_user(container) if f"{path}/".startswith(f"{mount['mountPath'].rstrip('/')}/")]
+
+
+def beside(container: Mapping[str, Any], name: str, command: Sequence[str],
+            mounted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """An init container with the image, resources and security of `container`: what admits that one admits this."""
+    kept = ["imagePullPolicy", "securityContext", "resources"]
+    if any("subPathExpr" in mount for mount in mounted):
+        kept += ["env", "envFrom"]                     # the expression may name any variable of the container's
+    found: dict[str, Any] = {
+        "name": name, "image": container["image"], "command": list(command), "volumeMounts": list(mounted)}
+    return found | {key: container[key] for key in kept if key in container}
+
+
+def passes(container: Mapping[str, Any]) -> bool:
+    """Whether a container has its edits and the door over its start script."""
+    own = {mount["mountPath"]: mount for mount in container.get("volumeMounts") or () if mount["name"] == VOLUME}
+    return POD_NAME in own.get(EDITS, {}).get("subPathExpr", "") and any(
+        mount.get("subPath") == SCRIPT_KEY for mount in own.values())
+
+
+def is_mounted(pod: Mapping[str, Any], secret: str) -> bool:
+    """Whether a pod's spec has the volume with the script and the edits."""
+    volume: Mapping[str, Any] = next((each for each in pod.get("volumes") or () if each["name"] == VOLUME), {})
+    return bool(volume.get("secret", {}).get("secretName") == secret)

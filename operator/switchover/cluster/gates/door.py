@@ -1,0 +1,63 @@
+"""Which edits a broker was started with, as its own process tells it: the marker among its settings."""
+
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.cluster import names, template
+from switchover.cluster.door import edits
+from switchover.cluster.facts import Workload
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+
+OWN = ("A", "K")
+"""The modes in which brokers run by their own template."""
+
+
+def check_started_by_its_edits(picture: Picture) -> Verdict:
+    """Each broker of the batch runs with the edits that are written for it or, by its own template alone, with none."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name in picture.batch:
+        record, workload = picture.position.nodes[name], name.rpartition("-")[0]
+        shown = picture.facts.markers.get(record.node_id, Unknown(f"broker {record.node_id} was not asked"))
+        if not isinstance(shown, Known):
+            return unknown(BROKER_SILENT, shown.why, subject=name)
+        written = edits.marker_of(state.value.node_files.get(workload, {}).get(name, ""))
+        if not written and record.assigned not in OWN:
+            return unknown(NOT_OBSERVED, f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
+        wanted = "" if record.assigned in OWN or _went_its_own_way(picture, state.value.brokers.get(workload)) else written
+        if shown.value == wanted:
+            continue
+        if not wanted:
+            return wait(DOOR_STILL_THERE, f"{name} was started through Switchover's door, not by its own template alone",
+                        subject=name, observed=shown.value, threshold="no marker",
+                        unblocks=f"its template is restored; then kubectl --namespace {picture.namespace} delete pod {name}")
+        if not shown.value:
+            return fail(DOOR_NOT_PASSED, not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
+                        unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script that the"
+                        " container really starts Kafka by, and try again")
+        return wait(STARTED_BY_OTHER_EDITS, f"{name} was started with other edits than Secret {names.node_files(workload)}"
+                    " has for it", subject=name, observed=shown.value, threshold=wanted,
+                    unblocks=f"kubectl --namespace {picture.namespace} delete pod {name}")
+    return passed(f"{', '.join(picture.batch)} started as written")
+
+
+def _went_its_own_way(picture: Picture, workload: Workload | None) -> bool:
+    """After HandOver the template is the user's: one without the door starts brokers without a marker."""
+    if picture.position.step != Step.RELEASE_ZOOKEEPER or workload is None:
+        return False
+    return bool({"volumes", "mounts"} & {*template.changed_back(workload, picture.broker_sets[workload.name])})
+
+
+def not_passed(picture: Picture, name: str) -> str:
+    """What it means that a process has no marker."""
+    brokers, where = picture.brokers_of(name.rpartition("-")[0]), "its start script"
+    if isinstance(brokers, Known):
+        where = f"{brokers.value.script} of container {brokers.value.container}"
+    return f"{name} runs Kafka, but was not started by {where}: the edits of its mode did not reach it"
+
+
+STARTED_BY_ITS_EDITS: Gate[Picture] = Gate("StartedByItsEdits", check_started_by_its_edits)

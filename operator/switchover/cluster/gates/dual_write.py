@@ -1,0 +1,251 @@
+"""The claim, the copy, and the dual write that follows."""
+
+from switchover.cluster import partition_states, quotas
+from switchover.cluster.facts import MigrationState, ZooKeeperState
+from switchover.cluster.gates.read import (
+    hand_on_command,
+    is_claimed,
+    log_of,
+    quorum_of,
+    samples,
+    silence,
+    stands_still,
+    zookeeper_of,
+)
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.dual_write import (
+    CLAIMED_NOT_COPIED,
+    DUAL_WRITE_BEHIND,
+    DUAL_WRITE_STANDS_STILL,
+    DUAL_WRITE_STUCK,
+    MIGRATION_NODE_GONE,
+    NOT_CLAIMED,
+    NOT_COPIED,
+    PARTITIONS_WITHOUT_STATE,
+    QUOTA_STOPS_DUAL_WRITE,
+    STALE_MIGRATION_NODE,
+)
+from switchover.reasons.rollback import NO_CONTROLLER
+
+CLAIM_SECONDS = 120.0
+"""The driver waits for up to a minute between two looks; twice that is too long."""
+SLOWER = 4
+"""How many times slower than on the replica the copy may be: a replica's ZooKeeper is on loopback, without a disk."""
+RESCUE_SECONDS = 60.0
+"""How long controllers that were restarted may take to come back before the copy's time counts anew."""
+
+
+def check_claimed(picture: Picture) -> Verdict:
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller")
+    if state.controller.ephemeral or state.controller.node_id not in picture.controllers.values():
+        return wait(NOT_CLAIMED, "the KRaft controllers have not taken over /controller", subject="/controller",
+                    observed=f"node {state.controller.node_id}", threshold=f"one of {sorted(picture.controllers.values())}",
+                    unblocks=_who_is_missing(picture, state))
+    return passed(f"/controller belongs to KRaft controller {state.controller.node_id}")
+
+
+def _who_is_missing(picture: Picture, state: ZooKeeperState) -> str:
+    """What the migration driver waits for: every broker of /brokers/ids registered as migrating."""
+    log = picture.facts.log
+    if isinstance(log, Known):
+        registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk}
+        if missing := sorted(set(state.brokers) - registered):
+            return f"brokers {missing} register with the controllers"
+    return "the controllers claim it by themselves; after a repair inside ZooKeeper that can take a minute"
+
+
+def check_claim_follows_registration(picture: Picture) -> Verdict:
+    """With every broker registered the claim follows at once, or after a repair in ZooKeeper within a minute.
+
+    A migration driver that lost its ZooKeeper session at the wrong moment never goes on (seen on 3.9.2 after controllers had
+    stood still for longer than their session); the cure is to restart the controllers.
+    """
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    registered = {node_id for node_id, item in log.brokers.items() if item.migrating_zk and not item.fenced}
+    settled = log.migration_state is not MigrationState.PRE_MIGRATION
+    if settled or not picture.brokers or not set(picture.brokers.values()) <= registered:
+        return passed()
+    return check_claimed(picture)
+
+
+def check_copied(picture: Picture) -> Verdict:
+    state, log = zookeeper_of(picture), log_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    # Told even when the log cannot be read: a quorum that died in the middle of the copy is what the watchdog is for.
+    if state.migration is None or state.migration.offset <= 0:
+        return wait(NOT_COPIED, "the metadata is not copied yet", subject="/migration",
+                    observed="absent" if state.migration is None else f"offset {state.migration.offset}",
+                    threshold="offset > 0", unblocks="the controllers finish the copy")
+    if isinstance(log, Verdict):
+        return log
+    if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
+        told = log.migration_state.name if log.migration_state is not None else "none"
+        return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
+                    threshold="MIGRATION, no open transaction")
+    return passed(f"copied up to offset {state.migration.offset}")
+
+
+def check_copy_follows_claim(picture: Picture) -> Verdict:
+    """The watchdog of the claimed-but-not-copied window, in which the cluster has no working controller (1.5)."""
+    claimed, copied = check_claimed(picture), check_copied(picture)
+    if claimed.outcome == "Unknown":
+        return claimed
+    if claimed.outcome != "Pass" or copied.outcome == "Pass":
+        return passed()
+    if copied.outcome == "Unknown":
+        return copied
+    return wait(CLAIMED_NOT_COPIED,
+                "the KRaft controllers claimed the cluster and have not copied its metadata: no controller works now, so"
+                " no leader can be elected. Restart no broker", subject="/migration",
+                unblocks="look at the controllers' logs for the record that cannot be copied; if they merely died, start"
+                         " them again and the copy is repeated")
+
+
+def copy_timeout(picture: Picture) -> float:
+    """Seconds between claim and copy before the watchdog speaks: the limit, and as much as the copy itself may take.
+
+    That is SLOWER times what the rehearsal took, and where there was none a second for every 1,000 partitions.
+    """
+    limit = picture.spec.gates.copy_timeout_seconds
+    if picture.rehearsed is not None:
+        return limit + SLOWER * picture.rehearsed
+    partitions = max(
+        (len(view.value.partitions) for view in picture.facts.views.values() if isinstance(view, Known)), default=0)
+    return limit + partitions / 1000
+
+
+def check_no_phantom_copy(picture: Picture) -> Verdict:
+    """offset > 0 while the log says neither MIGRATION nor POST_MIGRATION: a stale /migration; topics would be deleted."""
+    state, log = zookeeper_of(picture), log_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(log, Verdict):
+        return log
+    node = state.migration
+    settled = log.migration_state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
+    if node is not None and node.offset > log.offset + 1 and not settled:
+        # The log may have been read a moment before ZooKeeper: only what stays so is true.
+        return wait(STALE_MIGRATION_NODE,
+                    "/migration says that metadata was copied, but the metadata log says that it was not: the controllers"
+                    " would delete every topic from ZooKeeper", subject="/migration", observed=f"offset {node.offset}",
+                    unblocks="stop all controllers now, then delete /controller and /migration")
+    return passed()
+
+
+def check_dual_write(picture: Picture) -> Verdict:
+    """`/migration` is rewritten twice a second, and its offset stands at the high watermark."""
+    state, quorum = zookeeper_of(picture), quorum_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(quorum, Verdict):
+        return quorum
+    if state.migration is None:
+        return fail(MIGRATION_NODE_GONE, "/migration does not exist any more", subject="/migration",
+                    unblocks="find out who deleted it; no step goes on without dual write")
+    limits = picture.spec.gates
+    age = silence(picture)
+    if isinstance(age, Verdict):
+        return age
+    lag = quorum.high_watermark - 1 - state.migration.offset
+    if lag > limits.dual_write_max_lag or age > limits.dual_write_max_age_seconds:
+        return wait(DUAL_WRITE_BEHIND, "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
+                    observed=f"{lag} records, {age:.1f} s old",
+                    threshold=f"{limits.dual_write_max_lag} records, {limits.dual_write_max_age_seconds} s",
+                    unblocks="the leading controller reaches ZooKeeper again")
+    return passed(f"lag {lag}, {age:.1f} s old")
+
+
+def check_driver_alive(picture: Picture) -> Verdict:
+    """The leader's migration driver writes `/migration` twice a second, and tells brokers in ZooKeeper mode who leads what.
+
+    One that lost the answer to a write of that node takes it for somebody else's and repeats itself for ever ("Conditional
+    update on KRaft Migration ZNode failed", `KafkaZkClient.retryMigrationRequestsUntilConnected` of 3.9.2): seen after
+    ZooKeeper had answered nothing for 20 s. Only another leader claims anew.
+    """
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+        return passed("no driver has to write")
+    age, limit = silence(picture), picture.spec.gates.dual_write_max_age_seconds
+    if isinstance(age, Verdict):
+        return age
+    if age > limit:
+        return wait(DUAL_WRITE_STUCK, "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
+                    " mode what changes", subject="/migration", observed=f"{age:.0f} s old", threshold=f"{limit} s",
+                    unblocks=f"it reaches ZooKeeper again; {_another_leads(picture)}")
+    return passed(f"/migration is {age:.1f} s old")
+
+
+def _another_leads(picture: Picture) -> str:
+    if picture.position.opened is not None:
+        return "after a minute Switchover restarts it, so that another one leads"
+    return f"if ZooKeeper is well, let another one lead: {hand_on_command(picture)}"
+
+
+def check_partition_states(picture: Picture) -> Verdict:
+    """A new leader writes all of KRaft's metadata to ZooKeeper, and stands for ever before partitions without a state there
+    (docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes). They are looked for while dual write stands still."""
+    seen = picture.facts.stateless
+    if isinstance(seen, Unknown):
+        return unknown(ZOOKEEPER_UNKNOWN, seen.why, subject="/brokers/topics")
+    if not seen.value:
+        return passed("dual write stands before no partition")
+    log, stood = log_of(picture), stands_still(picture)
+    if isinstance(log, Verdict):
+        return log
+    if isinstance(stood, Verdict):
+        return stood
+    found = partition_states.in_the_way(picture)
+    if not found:
+        return passed("dual write stands before no partition")
+    words = partition_states.named(found)
+    return wait(PARTITIONS_WITHOUT_STATE, f"no metadata reaches ZooKeeper: it has no state of {words}, and the leading"
+                " controller creates none", subject=words.partition(",")[0], observed=len(found),
+                unblocks="Switchover creates what is missing; the controller tries again within a minute")
+
+
+def check_dual_write_begins(picture: Picture) -> Verdict:
+    """Dual write begins with all of KRaft's metadata, and repeats itself at a record that ZooKeeper's side of Kafka refuses:
+    `/migration` is touched, and its offset stays (docs/facts/rehearsal.md)."""
+    log, stood = log_of(picture), stands_still(picture)
+    if isinstance(log, Verdict):
+        return log
+    if isinstance(stood, Verdict):
+        return stood
+    if found := quotas.in_the_way(picture):
+        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        return wait(QUOTA_STOPS_DUAL_WRITE, f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
+                    subject=str(found[0]), observed=f"{found[0].value!r}",
+                    unblocks=f"Switchover changes it through the controllers: {quotas.told(found[0])}")
+    if stood > (limit := picture.spec.gates.dual_write_max_age_seconds):
+        return wait(DUAL_WRITE_STANDS_STILL, "the leading controller does not get KRaft's metadata into ZooKeeper",
+                    subject="/migration", observed=f"{stood:.0f} s", threshold=f"{limit} s",
+                    unblocks="it writes all of it once; where that does not end, its log names the record that is refused")
+    return passed("nothing stands in the way of dual write")
+
+
+CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
+COPIED: Gate[Picture] = Gate("Copied", check_copied)
+CLAIM_FOLLOWS_REGISTRATION: Gate[Picture] = Gate(
+    "ClaimFollowsRegistration", check_claim_follows_registration, patience=lambda _: CLAIM_SECONDS)
+COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
+    "CopyFollowsClaim", check_copy_follows_claim, patience=copy_timeout,
+    undo=lambda p: 2 * copy_timeout(p) + RESCUE_SECONDS)
+NO_PHANTOM_COPY: Gate[Picture] = Gate(
+    "NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0, undo=lambda _: 3.0)
+DRIVER_ALIVE: Gate[Picture] = Gate("DriverAlive", check_driver_alive, patience=lambda _: RESCUE_SECONDS)
+PARTITION_STATES: Gate[Picture] = Gate("PartitionStates", check_partition_states)
+DUAL_WRITE_BEGINS: Gate[Picture] = Gate("DualWriteBegins", check_dual_write_begins, patience=copy_timeout)
+DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
+DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

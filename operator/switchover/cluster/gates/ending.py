@@ -1,0 +1,172 @@
+"""The soak, the finalized log, and ZooKeeper without clients."""
+
+from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.gates.read import log_of, samples, silence, zookeeper_of
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.outside.observed import Known
+from switchover.reasons.ending import (
+    CONTROLLER_FLAGGED,
+    NOT_BACK_WITHOUT_ZOOKEEPER,
+    NOT_FINALIZED,
+    PODS_NEED_ZOOKEEPER,
+    RETAINING,
+    SOAKING,
+    STILL_DUAL_WRITING,
+    ZOOKEEPER_IN_USE,
+    ZOOKEEPER_RUNS,
+    ZOOKEEPER_UNVERIFIED,
+)
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+
+
+def _stood(picture: Picture) -> float:
+    """Seconds since the step was opened."""
+    since = picture.position.opened
+    return picture.now - since if since is not None else 0.0
+
+
+def check_soaked(picture: Picture) -> Verdict:
+    stood = _stood(picture)
+    if stood < picture.spec.soak_seconds:
+        return wait(SOAKING, "all brokers run on KRaft, dual write goes on", observed=f"{stood:.0f} s",
+                    threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing: the soak ends by itself")
+    return passed("soaked")
+
+
+def check_finalized(picture: Picture) -> Verdict:
+    """POST_MIGRATION is in the log, and no controller is registered with the flag."""
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    if log.migration_state is not MigrationState.POST_MIGRATION:
+        told = log.migration_state.name if log.migration_state is not None else "none"
+        return wait(NOT_FINALIZED, "the metadata log does not say POST_MIGRATION", subject="metadata log", observed=told,
+                    threshold="POST_MIGRATION", unblocks="a controller without the flag becomes leader")
+    flagged = sorted(node_id for node_id, ready in log.controllers.items() if ready)
+    if flagged:
+        return wait(CONTROLLER_FLAGGED, f"controllers {flagged} are registered with the migration flag",
+                    subject=f"controller {flagged[0]}")
+    return passed("POST_MIGRATION, no controller has the flag")
+
+
+def check_dual_write_ended(picture: Picture) -> Verdict:
+    """`/migration` is not written any more. It stays behind for ever and is evidence of nothing else."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.migration is None:
+        return passed("there is no /migration")
+    age = silence(picture)
+    if isinstance(age, Verdict):
+        return age
+    if age <= picture.spec.gates.dual_write_max_age_seconds:
+        return wait(STILL_DUAL_WRITING, "/migration was written a moment ago", subject="/migration",
+                    observed=f"{age:.1f} s", threshold=f"> {picture.spec.gates.dual_write_max_age_seconds} s")
+    return passed("/migration is frozen")
+
+
+def check_retained(picture: Picture) -> Verdict:
+    stood = _stood(picture)
+    if stood < picture.spec.zookeeper_retention_seconds:
+        return wait(RETAINING, "ZooKeeper is kept", observed=f"{stood:.0f} s",
+                    threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing: this wait ends by itself")
+    return passed("retention is over")
+
+
+def check_zookeeper_unused(picture: Picture) -> Verdict:
+    """No client is connected to any ZooKeeper server, ourselves not counted, and no node's pod asks for one."""
+    for server, connections in sorted(picture.facts.zookeeper_connections.items()):
+        if not isinstance(connections, Known):
+            return unknown(ZOOKEEPER_UNVERIFIED, connections.why, subject=server)
+        if connections.value:
+            return wait(ZOOKEEPER_IN_USE, f"{connections.value} clients are connected to {server}", subject=server,
+                        observed=connections.value, threshold=0,
+                        unblocks="stop whatever still uses this ZooKeeper; the commands of Kafka's tools count too."
+                                 " Where it is others' too, and stays: spec.zookeeper.shared: true")
+    if not picture.facts.zookeeper_connections:
+        return unknown(ZOOKEEPER_UNVERIFIED, "no ZooKeeper server was asked")
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    connect = picture.spec.zookeeper.connect
+    controllers = picture.spec.controllers.name
+    for name, workload in {**state.value.brokers, controllers: state.value.controllers}.items():
+        if workload is not None and (asking := ", ".join(needs_zookeeper.users(workload.template, connect))):
+            cure = "apply a template without it, and let the pods restart while ZooKeeper is still there"
+            if name == controllers:
+                cure = (f"take it out of the template: kubectl --namespace {picture.namespace} edit statefulset {name}; then"
+                        " delete its pods one at a time, the quorum's leader last, while ZooKeeper is still there")
+            return wait(PODS_NEED_ZOOKEEPER, f"{asking} of StatefulSet {name} asks for ZooKeeper: without it no pod of it"
+                        " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
+                        unblocks=cure)
+    return passed("no client is connected to ZooKeeper")
+
+
+def check_zookeeper_released(picture: Picture) -> Verdict:
+    """As above; an ensemble that is shared has other clients, and stays where pods ask for it."""
+    if picture.spec.zookeeper.shared:
+        return passed("others use this ZooKeeper too")
+    return check_zookeeper_unused(picture)
+
+
+def check_zookeeper_stopped(picture: Picture) -> Verdict:
+    """No server accepts a connection: refused, or its name is gone. No answer tells nothing."""
+    asked = picture.facts.zookeeper_connections
+    up = sorted(server for server, clients in asked.items() if isinstance(clients, Known) and clients.value is not None)
+    if up:
+        return _not_back(picture) or wait(
+            ZOOKEEPER_RUNS, "nothing seems to use ZooKeeper any more; that is proved by a broker and a controller that"
+            " start while it is stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
+            threshold="none",
+            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_servers.stop(picture)}; then one broker and one"
+                     " controller are restarted. Where others use it too: spec.zookeeper.shared: true")
+    for server, clients in sorted(asked.items()):
+        if not isinstance(clients, Known):
+            return unknown(ZOOKEEPER_UNVERIFIED, clients.why, subject=server,
+                           unblocks="it refuses connections or its name is gone; no answer does not tell that it is stopped")
+    return passed("no server of ZooKeeper accepts a connection") if asked else unknown(
+        ZOOKEEPER_UNVERIFIED, "no ZooKeeper server was asked")
+
+
+def _not_back(picture: Picture) -> Verdict | None:
+    """A broker that is down; with one of them ZooKeeper is not asked away."""
+    for name, node_id in sorted(picture.brokers.items()):
+        workload, answers = picture.workload_of(name), isinstance(picture.facts.answers.get(node_id), Known)
+        pod = workload.pods.get(name) if workload is not None else None
+        if pod is None or not pod.ready or not answers:
+            why = pod.trouble if pod is not None and pod.trouble else f"{name} is not Ready, or does not answer"
+            return wait(BROKER_SILENT, why, subject=name, unblocks="the broker is back")
+    return None
+
+
+def check_back_without_zookeeper(picture: Picture) -> Verdict:
+    """The node that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is put back first."""
+    if not isinstance(picture.facts.kubernetes, Known):
+        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
+    for name in picture.batch:
+        record, workload = picture.position.nodes[name], picture.workload_of(name)
+        pod, mode = workload.pods.get(name) if workload is not None else None, picture.mode(record.node_id)
+        if pod is not None and (pod.uid == record.evicting or (pod.ready and isinstance(mode, Known))):
+            continue
+        trouble = f": {pod.trouble}" if pod is not None and pod.trouble else ""
+        return wait(NOT_BACK_WITHOUT_ZOOKEEPER, f"{name} was restarted while ZooKeeper is stopped, and does not answer yet"
+                    f"{trouble}", subject=name, observed=mode.value if isinstance(mode, Known) else "no answer",
+                    threshold=record.assigned, unblocks="it starts and answers. If it does not, put ZooKeeper back:"
+                    f" {zookeeper_servers.start(picture)}")
+    return passed("nothing waits for ZooKeeper")
+
+
+def _patience(picture: Picture) -> float:
+    return float(picture.spec.gates.step_patience_seconds)
+
+
+SOAKED: Gate[Picture] = Gate("Soaked", check_soaked)
+FINALIZED: Gate[Picture] = Gate("Finalized", check_finalized)
+DUAL_WRITE_ENDED: Gate[Picture] = Gate("DualWriteEnded", check_dual_write_ended)
+RETAINED: Gate[Picture] = Gate("Retained", check_retained)
+ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_released, samples=samples)
+ZOOKEEPER_STOPPED: Gate[Picture] = Gate("ZooKeeperStopped", check_zookeeper_stopped, samples=samples)
+BACK_WITHOUT_ZOOKEEPER: Gate[Picture] = Gate("BackWithoutZooKeeper", check_back_without_zookeeper, patience=_patience)

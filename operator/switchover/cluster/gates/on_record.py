@@ -1,0 +1,187 @@
+"""The step on record against what is seen: a status is a record, not an order, and anybody may have written it.
+
+What the steps walked before this one have left behind, forward and back: the claims, the modes that nodes can have, and
+what the metadata log says.
+"""
+
+from collections.abc import Callable, Mapping
+
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.status import Direction
+from switchover.api.status import Verdict as Outcome
+from switchover.cluster import modes, template
+from switchover.cluster.door import edits
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.gates.ending import check_zookeeper_released
+from switchover.cluster.picture import Picture
+from switchover.engine.approvals import PREFLIGHT
+from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
+from switchover.engine.record import RECORD
+from switchover.kubernetes import names
+from switchover.outside.observed import Known
+from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
+from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED, RECORD_CONTRADICTED
+
+PRE, MIGRATION, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
+LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
+    Step.ENABLE_MIGRATION: (PRE,), Step.COPY_METADATA: (PRE, MIGRATION), Step.DUAL_WRITE: (MIGRATION,),
+    Step.MOVE_BROKERS: (MIGRATION,), Step.SOAK: (MIGRATION,), Step.FINALIZE: (MIGRATION,),
+    Step.HAND_OVER: (POST,), Step.RELEASE_ZOOKEEPER: (POST,)}
+"""What the metadata log says in each step, by what the steps before it do; in Finalize POST_MIGRATION once it has begun."""
+MODES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    step: (frozenset(brokers), frozenset(controllers)) for step, brokers, controllers in (
+        (Step.UPGRADE_BROKERS, "AU", ("P", "Stopped")), (Step.RAISE_PROTOCOL_VERSION, "AUR", ("P", "Stopped")),
+        (Step.PROVISION_CONTROLLERS, "AUR", ("P", "Stopped")), (Step.ENABLE_MIGRATION, "AURB", ("P", "Stopped")),
+        (Step.COPY_METADATA, "AURB", "P"), (Step.DUAL_WRITE, "B", "P"),
+        (Step.MOVE_BROKERS, "BC", "P"), (Step.SOAK, "C", "P"), (Step.FINALIZE, "C", "PF"), (Step.HAND_OVER, "CK", "F"),
+        (Step.RELEASE_ZOOKEEPER, "CK", "F"))}
+"""The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
+CLAIMED = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
+"""The steps that are not reached without a claim; on the way back its loss is no reason to stand still."""
+RELEASED = (Step.HAND_OVER, Step.RELEASE_ZOOKEEPER)
+PUT_BACK = "put back the step that was on record (status.history has the moves)"
+
+
+def _contradicted(picture: Picture, seen: str, subject: str, observed: object, threshold: str,
+                  cure: str = PUT_BACK) -> Verdict:
+    told = f"the status says {picture.position.step} and {seen}: something else wrote that status"
+    return fail(RECORD_CONTRADICTED, told, subject=subject, observed=observed, threshold=threshold, unblocks=cure)
+
+
+def find_claims(picture: Picture) -> Verdict:
+    """The brokers' StatefulSets are this migration's, or nobody's where it may not have claimed them."""
+    at = picture.position
+    if at.step in RELEASED:
+        return passed("released")
+    if not isinstance(state := picture.facts.kubernetes, Known):
+        return passed("not read")                               # nothing is done without it
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            continue                                            # told by Preflight and by the gates of each step
+        holder, subject = workload.claimed_by, f"StatefulSet {name}"
+        if at.step == PREFLIGHT:
+            if holder == picture.uid:
+                return _contradicted(picture, f"{subject} is claimed by this migration", subject, holder, "nobody")
+        elif holder not in ("", picture.uid):
+            return _contradicted(
+                picture, f"{subject} is claimed by the migration with uid {holder}", subject, holder, picture.uid,
+                f"let that migration end; if it is gone, see the runbook; {PUT_BACK}")
+        elif not holder and at.step in CLAIMED and at.direction is Direction.FORWARD:
+            return _contradicted(
+                picture, f"{subject} is not claimed by this migration", subject, "nobody", picture.uid,
+                f"if somebody took its annotation off: kubectl --namespace {picture.namespace} annotate statefulset {name}"
+                f" {names.CLAIM}={picture.uid}; else {PUT_BACK}")
+    return passed("the claims are as the record has them")
+
+
+def find_assigned(picture: Picture) -> Verdict:
+    """No node is assigned a mode to which this step, and those before it, bring none."""
+    at = picture.position
+    if at.step not in MODES:
+        return passed("no node is on record yet")
+    allowed = MODES[at.step]
+    if not picture.brokers and at.step in CLAIMED:
+        return _contradicted(picture, "has no broker on record", "status.nodes", "none", "every broker")
+    for name, record in sorted(at.nodes.items()):
+        can = allowed[name in picture.controllers]
+        if record.assigned not in can:
+            return _contradicted(picture, f"has {name} assigned to mode {record.assigned}, which this step gives to none",
+                                 name, record.assigned or "none", " or ".join(sorted(can)))
+    return passed("every node is assigned a mode of this step")
+
+
+def find_log(picture: Picture) -> Verdict:
+    """After Finalize the log must say so; before it, a log that cannot be read is for the gates that read it."""
+    at, log = picture.position, picture.facts.log
+    if at.direction is Direction.BACKWARD:
+        return _find_way_back(picture)
+    wanted = LEFT_BEHIND.get(at.step)
+    if wanted is None:
+        return passed("there need be none yet")
+    if not isinstance(log, Known):
+        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if wanted == (POST,) else passed("not read")
+    found = log.value.migration_state
+    if at.step == Step.FINALIZE and at.opened is not None:
+        wanted = (MIGRATION, POST)
+    if found is None or found in wanted:
+        return passed("the metadata log says so too")
+    return _contradicted(picture, f"the metadata log {found.name}", at.step, found.name,
+                         " or ".join(each.name for each in wanted))
+
+
+KRAFT_GONE = (Step.DUAL_WRITE, Step.COPY_METADATA, Step.ENABLE_MIGRATION, Step.PROVISION_CONTROLLERS,
+              Step.RAISE_PROTOCOL_VERSION, Step.UPGRADE_BROKERS)
+"""The steps that are taken back only when no broker runs on KRaft any more: their controllers are about to stop."""
+
+
+def _find_way_back(picture: Picture) -> Verdict:
+    """Nothing is taken back after Finalize, and no controller stops under a broker on KRaft."""
+    at, log = picture.position, picture.facts.log
+    if at.step == PREFLIGHT:
+        return passed("it is back: what others do to the cluster since is theirs")
+    if isinstance(log, Known) and log.value.migration_state is POST:
+        return _contradicted(picture, "is in a rollback, where the metadata log says POST_MIGRATION", at.step, POST.name,
+                             "another state")
+    if at.step not in KRAFT_GONE:
+        return passed("brokers may run on KRaft still")
+    registered = log.value.brokers.items() if isinstance(log, Known) else ()
+    on_kraft = {node_id for node_id, item in registered if not item.migrating_zk and not item.fenced}
+    answered = {node_id: picture.mode(node_id) for node_id in picture.facts.views}
+    on_kraft |= {node_id for node_id, mode in answered.items() if isinstance(mode, Known) and mode.value == "C"}
+    if on_kraft:
+        return _contradicted(picture, f"is in a rollback, where broker {min(on_kraft)} runs on KRaft still",
+                             f"broker {min(on_kraft)}", f"brokers {sorted(on_kraft)}", "none")
+    return passed("no broker runs on KRaft")
+
+
+def find_users_of_zookeeper(picture: Picture) -> Verdict:
+    """At the end of the plan ZooKeeper is still unused; one that is gone cannot be asked."""
+    if not picture.position.finished or picture.position.step not in RELEASED:
+        return passed("the end is not on record")
+    found = check_zookeeper_released(picture)
+    return passed(found.message) if found.outcome is Outcome.UNKNOWN else found
+
+
+FINDERS: tuple[Callable[[Picture], Verdict], ...] = (find_log, find_claims, find_assigned, find_users_of_zookeeper)
+
+
+def check_record_holds(picture: Picture) -> Verdict:
+    """The step on record is where the cluster is."""
+    found = (find(picture) for find in FINDERS)
+    return gravest((each for each in found if each.outcome is not Outcome.PASS), "what is seen says so too")
+
+
+def check_finalize_begun(picture: Picture) -> Verdict:
+    """The first effect of Finalize is seen: a controller's edits without the migration flag, or what follows from it."""
+    log, state = picture.facts.log, picture.facts.kubernetes
+    if isinstance(log, Known) and log.value.migration_state is POST:
+        return passed("the metadata log says POST_MIGRATION")
+    seen = [picture.mode(node_id) for node_id in picture.controllers.values()]
+    if any(isinstance(mode, Known) and mode.value == "F" for mode in seen):
+        return passed("a controller has finalized")
+    files = state.value.node_files.get(picture.spec.controllers.name, {}) if isinstance(state, Known) else {}
+    if not files:
+        return unknown(NOT_OBSERVED, "the controllers' edits were not read")
+    if any(edits.settings_of(files[pod]).get(modes.MIGRATION_FLAG) != "true" for pod in picture.controllers if pod in files):
+        return passed("a controller's file is the finalized one")
+    return wait(AWAITING_APPROVAL, "every controller's file has the migration flag: Finalize has not begun")
+
+
+def check_hand_over_begun(picture: Picture) -> Verdict:
+    """The first effect of HandOver is seen: an update strategy as it was, a claim that is taken off, or a broker that runs
+    by a template of the user's own."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, workload in state.value.brokers.items():
+        original = state.value.originals.get(name)
+        if workload is not None and (workload.claimed_by != picture.uid or (
+                original is not None and workload.update_strategy == original["updateStrategy"])):
+            return passed(f"StatefulSet {name} is handed over")
+        if workload is not None and template.is_users_new(workload, picture.broker_sets[name], original) and any(
+                pod.revision == workload.update_revision for pod in workload.pods.values()):
+            return passed(f"a broker of StatefulSet {name} runs by its new template")
+    return wait(AWAITING_APPROVAL, "every StatefulSet is held and claimed still: HandOver has not begun")
+
+
+RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

@@ -1,0 +1,165 @@
+"""The quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
+
+from switchover.cluster.facts import NOT_LISTENING, LogImage, MigrationState, Quorum
+from switchover.cluster.gates.read import (
+    controllers_coming_up,
+    log_of,
+    phases_of_controllers,
+    quorum_of,
+    samples,
+    was_restarted,
+)
+from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.reasons.controllers import (
+    CONTROLLER_NOT_READY,
+    CONTROLLER_SILENT,
+    CONTROLLER_STARTING,
+    METADATA_VERSION_MISMATCH,
+    NO_MIGRATION_STATE,
+    QUORUM_CANNOT_MIGRATE,
+    QUORUM_STARTING,
+    SETTINGS_UNKNOWN,
+    VOTER_BEHIND,
+    WRONG_VOTERS,
+)
+from switchover.reasons.rollback import CONTROLLER_UNKNOWN, WRONG_MODE
+
+CAUGHT_UP_RECORDS = 5
+"""How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""
+REGISTRATION_SECONDS = 120.0
+"""A controller registers within seconds of its start, or never (docs/facts/kraft.md#a-controller-that-never-registers)."""
+FETCHED_SECONDS = 3.0
+"""How old the last fetch of a follower may be; it fetches every half second."""
+
+
+def check_quorum_up(picture: Picture) -> Verdict:
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    expected = set(picture.controllers.values())
+    if set(quorum.voters) != expected:
+        return fail(WRONG_VOTERS, "the quorum's voters are not the controllers of this migration",
+                    observed=sorted(quorum.voters), threshold=sorted(expected),
+                    unblocks="wipe the volumes of a controller that belongs to another quorum")
+    if quorum.high_watermark < 1:
+        return wait(QUORUM_STARTING, "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}")
+    return _voters_caught_up(picture, quorum)
+
+
+def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] = frozenset()) -> Verdict:
+    """By when the leader was asked: what else is looked at in a pass may take longer than a follower may be silent."""
+    asked = picture.facts.quorum.at if isinstance(picture.facts.quorum, Known) else picture.now
+    for node_id, voter in sorted(quorum.voters.items()):
+        if node_id == quorum.leader_id or node_id in spared:
+            continue
+        age = asked - voter.last_fetch_ms / 1000
+        behind = quorum.high_watermark - voter.log_end_offset
+        if behind > CAUGHT_UP_RECORDS or age > FETCHED_SECONDS:
+            phase = phases_of_controllers(picture).get(node_id)
+            return wait(VOTER_BEHIND, f"controller {node_id} does not follow the leader"
+                        + (f": {phase.words}" if phase is not None else ""), subject=f"controller {node_id}",
+                        observed=f"{behind} records behind, last fetch {age:.1f} s ago",
+                        threshold=f"{CAUGHT_UP_RECORDS} records, {FETCHED_SECONDS:.0f} s",
+                        unblocks=f"{phase.look} says more" if phase is not None and phase.in_trouble else "it catches up")
+    return passed(f"leader {quorum.leader_id}, epoch {quorum.leader_epoch}, all voters at the high watermark")
+
+
+def check_controllers_ready(picture: Picture) -> Verdict:
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    for name, node_id in sorted(picture.controllers.items(), key=lambda each: each[1]):
+        answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
+        if not isinstance(answer, Known):
+            return controllers_coming_up(picture) or unknown(
+                CONTROLLER_UNKNOWN, answer.why, subject=f"controller {node_id}")
+        if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
+            return found
+        if not (log.controllers.get(node_id, False) if _registers(log) else answer.value.zk_migration_ready):
+            again = was_restarted(picture, name)
+            return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate"
+                        + (", nor when it was restarted" if again else ""), subject=f"controller {node_id}",
+                        unblocks=f"look at the log of {name}; delete the pod once it can reach the leader" if again else
+                        f"it registers; one that does not within {REGISTRATION_SECONDS:.0f} s is restarted, once")
+        if answer.value.features_epoch < 0:
+            return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",
+                        subject=f"controller {node_id}")
+    return passed("every controller registered as ready")
+
+
+def _registers(log: LogImage) -> bool:
+    """Whether controllers register at all, at the metadata.version of this log."""
+    return log.metadata_version is None or log.metadata_version >= CONTROLLERS_REGISTER
+
+
+def unregistered(picture: Picture) -> Observed[list[str]]:
+    """The controllers' pods that answer, and of which the log has no registration as ready to migrate."""
+    log = picture.facts.log
+    if not isinstance(log, Known):
+        return log
+    return Known([name for name, node_id in picture.controllers.items()
+                  if _registers(log.value) and not log.value.controllers.get(node_id, False)
+                  and isinstance(answer := picture.facts.answers.get(node_id), Known) and answer.value != NOT_LISTENING],
+                 log.at)
+
+
+def check_pre_migration(picture: Picture) -> Verdict:
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    if log.migration_state is MigrationState.NONE:
+        return fail(QUORUM_CANNOT_MIGRATE, "this quorum was first started without the migration flag and can never migrate",
+                    observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
+                    unblocks="wipe the controllers' volumes and start again")
+    if log.migration_state is None:
+        return wait(NO_MIGRATION_STATE, "the metadata log holds no migration state yet", subject="metadata log")
+    protocol = protocol_version(picture)
+    if protocol is None:
+        return unknown(SETTINGS_UNKNOWN, "the brokers' inter.broker.protocol.version is not known")
+    level = METADATA_LEVELS.get(protocol)
+    if log.metadata_version != level:
+        return fail(METADATA_VERSION_MISMATCH, "the quorum's metadata.version is not the brokers' protocol version",
+                    observed=log.metadata_version, threshold=level,
+                    unblocks="wipe the controllers' volumes: they were formatted for another release")
+    return passed(f"state {log.migration_state.name}, metadata.version {log.metadata_version}")
+
+
+def protocol_version(picture: Picture) -> str | None:
+    """inter.broker.protocol.version as all brokers' live settings have it (without the -IV suffix); None if unknown."""
+    versions = set()
+    for settings in picture.facts.broker_settings.values():
+        if isinstance(settings, Known):
+            versions.add(settings.value.get("inter.broker.protocol.version", "").split("-")[0])
+    return versions.pop() if len(versions) == 1 else None
+
+
+def check_majority_without_batch(picture: Picture) -> Verdict:
+    """The other voters are caught up before a controller stops."""
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    leaving = frozenset(picture.position.nodes[name].node_id for name in picture.batch)
+    return _voters_caught_up(picture, quorum, spared=leaving)
+
+
+def check_controller_finalized(picture: Picture) -> Verdict:
+    """Each controller of the batch answers without the migration flag."""
+    for name in picture.batch:
+        mode = picture.mode(picture.position.nodes[name].node_id)
+        if not isinstance(mode, Known):
+            return wait(CONTROLLER_SILENT, mode.why, subject=name, unblocks="the controller answers")
+        if mode.value != "F":
+            return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
+                        threshold="F")
+    return passed(f"{', '.join(picture.batch)} without the flag")
+
+
+QUORUM_UP: Gate[Picture] = Gate("QuorumUp", check_quorum_up, hold=lambda p: float(p.spec.gates.quorum_stable_seconds))
+CONTROLLERS_READY: Gate[Picture] = Gate(
+    "ControllersReady", check_controllers_ready, samples=samples, patience=lambda _: REGISTRATION_SECONDS)
+PRE_MIGRATION: Gate[Picture] = Gate("PreMigration", check_pre_migration)
+MAJORITY_WITHOUT_BATCH: Gate[Picture] = Gate("MajorityWithoutBatch", check_majority_without_batch, samples=samples)
+CONTROLLER_FINALIZED: Gate[Picture] = Gate("ControllerFinalized", check_controller_finalized)

@@ -1,0 +1,127 @@
+"""How gates read a picture: the value, or the verdict that it is unknown."""
+
+from collections.abc import Mapping
+
+from switchover.cluster import coming_up
+from switchover.cluster.facts import Address, LogImage, Pod, Quorum, ZooKeeperState
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Verdict, unknown
+from switchover.engine.rollout import Phase
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
+
+
+def samples(picture: Picture) -> int:
+    return picture.spec.gates.stable_samples
+
+
+def log_of(picture: Picture) -> LogImage | Verdict:
+    log = picture.facts.log
+    if isinstance(log, Known):
+        return log.value
+    return controllers_coming_up(picture) or unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
+
+
+def quorum_of(picture: Picture) -> Quorum | Verdict:
+    quorum = picture.facts.quorum
+    if isinstance(quorum, Known):
+        return quorum.value
+    return controllers_coming_up(picture) or unknown(QUORUM_UNKNOWN, quorum.why, subject="quorum")
+
+
+def pods_of_controllers(picture: Picture) -> Mapping[str, Pod]:
+    """By name; none while they cannot be seen."""
+    state = picture.facts.kubernetes
+    return state.value.controllers.pods if isinstance(state, Known) and state.value.controllers is not None else {}
+
+
+def phases_of_controllers(picture: Picture) -> Mapping[int, Phase]:
+    """How far the controllers have come that are not up, by node.id."""
+    return {picture.controllers[name]: phase for name, pod in sorted(pods_of_controllers(picture).items())
+            if name in picture.controllers and name in picture.position.nodes
+            and (phase := coming_up.phase_of(picture, name, pod)) is not None}
+
+
+def controllers_coming_up(picture: Picture) -> Verdict | None:
+    """Where a controller cannot be asked since its pod is not up: how far that is, one in trouble first."""
+    phases = phases_of_controllers(picture)
+    if not phases:
+        return None
+    node_id = min(phases, key=lambda each: (not phases[each].in_trouble, each))
+    name = next(name for name, known in picture.controllers.items() if known == node_id)
+    phase, others = phases[node_id], len(phases) - 1
+    told = phase.words + (f"; {others} more {'does' if others == 1 else 'do'} not come up" if others else "")
+    if not phase.in_trouble:
+        return unknown(CONTROLLER_COMING_UP, told, subject=f"pod {name}", unblocks="the pods start and answer")
+    return unknown(CONTROLLER_IN_TROUBLE, told, subject=f"pod {name}", unblocks=f"{phase.look} says more")
+
+
+def leading_controller(picture: Picture) -> str:
+    """The pod of the controller that leads the quorum; "" while that is not known."""
+    quorum = picture.facts.quorum
+    leader = quorum.value.leader_id if isinstance(quorum, Known) else None
+    return next((name for name, node_id in picture.controllers.items() if node_id == leader), "")
+
+
+def hand_on_command(picture: Picture) -> str:
+    """What lets another controller lead."""
+    leader = leading_controller(picture)
+    return f"kubectl --namespace {picture.namespace} delete pod {leader}" if leader else (
+        "delete the pod of the leading controller, once one leads")
+
+
+def leading_address(picture: Picture) -> Address | None:
+    """Where that controller listens."""
+    return picture.voter_addresses.get(picture.controllers.get(leading_controller(picture), -1))
+
+
+def was_restarted(picture: Picture, name: str) -> bool:
+    """Whether a controller was restarted for the step that is open. An eviction stays on record when its step has ended."""
+    pods, opened = pods_of_controllers(picture), picture.position.opened
+    started = pods[name].started_at if name in pods else None
+    return bool(picture.position.nodes[name].evictions) and (started is None or opened is None or started > opened)
+
+
+def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
+    state = picture.facts.zookeeper
+    return state.value if isinstance(state, Known) else unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper")
+
+
+def silence(picture: Picture) -> float | Verdict:
+    """Seconds in which nobody has written `/migration`.
+
+    Unknown until that was seen to happen, or is longer than the limit of dual write: differences to ZooKeeper's clock would
+    make a dead driver look alive, or a live one dead.
+    """
+    written = picture.facts.migration_written
+    if not isinstance(written, Known):
+        return unknown(ZOOKEEPER_UNKNOWN, written.why, subject="/migration")
+    stood = max(0.0, picture.now - written.value.since)
+    if not written.value.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
+        return unknown(ZOOKEEPER_UNKNOWN, "/migration has not been looked at for long enough to tell whether it is written",
+                       subject="/migration")
+    return stood
+
+
+def stands_still(picture: Picture) -> float | Verdict:
+    """Seconds for which dual write has not come on: the offset of `/migration` stood, and KRaft's metadata went on.
+
+    In dual write it follows the log, in which the leading controller writes twice a second.
+    """
+    state, quorum, written = zookeeper_of(picture), quorum_of(picture), picture.facts.migration_written
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(quorum, Verdict):
+        return quorum
+    if not isinstance(written, Known) or state.migration is None:
+        why = written.why if isinstance(written, Unknown) else "it does not exist"
+        return unknown(ZOOKEEPER_UNKNOWN, why, subject="/migration")
+    if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
+        return 0.0
+    return max(0.0, picture.now - written.value.offset_since)
+
+
+def is_claimed(state: ZooKeeperState) -> bool:
+    """KRaft holds `/controller`: no broker can become the ZooKeeper controller."""
+    return state.controller is not None and not state.controller.ephemeral

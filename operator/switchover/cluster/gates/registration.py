@@ -1,0 +1,136 @@
+"""Brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
+
+from switchover.cluster.facts import ZooKeeperState
+from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
+from switchover.cluster.gates.read import log_of, quorum_of, samples, zookeeper_of
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.outside.observed import Known
+from switchover.reasons.brokers import BROKER_FENCED, BROKER_ON_ZOOKEEPER, NOT_REGISTERED, OBSERVER_BEHIND, UNKNOWN_BROKER
+from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
+
+KRAFT = ("C", "K")
+"""The modes of a broker on KRaft: by its edits, and by the user's own configuration."""
+
+
+def check_moved_broker(picture: Picture) -> Verdict:
+    """Each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    return _registered(picture, state)
+
+
+def check_started_broker(picture: Picture) -> Verdict:
+    """The same without ZooKeeper, which may be gone."""
+    return _registered(picture, None)
+
+
+def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    for name in picture.batch:
+        record = picture.position.nodes[name]
+        node_id, zookeeper_mode = record.node_id, record.assigned not in KRAFT
+        mode = picture.mode(node_id)
+        if not isinstance(mode, Known):
+            return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
+        if mode.value != record.assigned:
+            return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
+                        threshold=record.assigned)
+        if state is not None and (node_id in state.brokers) != zookeeper_mode:
+            told = "is missing from" if zookeeper_mode else "is still in"
+            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {told} /brokers/ids", subject=name)
+        registration = log.brokers.get(node_id)
+        if registration is None or registration.migrating_zk != zookeeper_mode:
+            return wait(NOT_REGISTERED, f"the metadata log has no registration of broker {node_id} in mode"
+                        f" {record.assigned}", subject=name,
+                        unblocks="the broker registers with the controllers; look at its log for the refusal")
+        if registration.fenced:
+            return wait(BROKER_FENCED, f"the controllers fence broker {node_id}", subject=name,
+                        unblocks="its heartbeats reach the controllers")
+    return passed(f"{', '.join(picture.batch)} registered")
+
+
+def check_modes_on_record(picture: Picture) -> Verdict:
+    """Each broker that has settled, by the record, runs in that mode: the next batch writes the files of all."""
+    for name, node_id in sorted(picture.brokers.items()):
+        record, mode = picture.position.nodes[name], picture.mode(node_id)
+        if not record.settled:
+            continue
+        if not isinstance(mode, Known):
+            return unknown(BROKER_SILENT, mode.why, subject=name)
+        if mode.value != record.assigned:
+            return wait(WRONG_MODE, f"{name} does not run in the mode that the status has for it", subject=name,
+                        observed=mode.value, threshold=record.assigned,
+                        unblocks="it is restarted with its own file; or put status.nodes back as it was")
+    return passed("every broker runs in the mode on record")
+
+
+def check_observers_caught_up(picture: Picture) -> Verdict:
+    """Each broker of the batch follows the metadata log."""
+    quorum = quorum_of(picture)
+    if isinstance(quorum, Verdict):
+        return quorum
+    for name in picture.batch:
+        node_id = picture.position.nodes[name].node_id
+        observer = quorum.observers.get(node_id)
+        behind = quorum.high_watermark - observer.log_end_offset if observer is not None else None
+        if behind is None or behind > CAUGHT_UP_RECORDS:
+            return wait(OBSERVER_BEHIND, f"broker {node_id} does not follow the metadata log", subject=name,
+                        observed="not an observer" if behind is None else f"{behind} records behind",
+                        threshold=f"{CAUGHT_UP_RECORDS} records")
+    return passed("the metadata log is followed")
+
+
+def check_nobody_fenced(picture: Picture) -> Verdict:
+    """The controllers fence no broker of this cluster."""
+    log = log_of(picture)
+    if isinstance(log, Verdict):
+        return log
+    for name, node_id in sorted(picture.brokers.items()):
+        registration = log.brokers.get(node_id)
+        if registration is None or registration.fenced:
+            told = "is not registered" if registration is None else "is fenced"
+            return wait(BROKER_FENCED, f"broker {node_id} {told}", subject=name,
+                        unblocks="its heartbeats reach the controllers")
+    return passed("no broker is fenced")
+
+
+def check_all_kraft(picture: Picture) -> Verdict:
+    """No broker runs on ZooKeeper, by ZooKeeper, by ApiVersions and by the metadata log."""
+    state, log = zookeeper_of(picture), log_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if isinstance(log, Verdict):
+        return log
+    if state.brokers:
+        return wait(BROKER_ON_ZOOKEEPER, f"brokers {sorted(state.brokers)} are still registered in ZooKeeper",
+                    subject=f"broker {min(state.brokers)}", unblocks="they run in KRaft mode")
+    for name, node_id in sorted(picture.brokers.items()):
+        mode = picture.mode(node_id)
+        if not isinstance(mode, Known):
+            return unknown(BROKER_SILENT, mode.why, subject=name)
+        registration = log.brokers.get(node_id)
+        if mode.value not in KRAFT or registration is None or registration.migrating_zk:
+            return wait(BROKER_ON_ZOOKEEPER, f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
+                        observed=mode.value, threshold="C", unblocks="it runs in KRaft mode")
+    strangers = sorted(
+        node_id for node_id, item in log.brokers.items() if item.migrating_zk and node_id not in picture.brokers.values())
+    if strangers:
+        return fail(UNKNOWN_BROKER, f"broker {strangers[0]} is registered in ZooKeeper mode and is none of this migration",
+                    subject=f"broker {strangers[0]}",
+                    unblocks="move or remove it: finalizing would cut it off (KAFKA-20960)")
+    return passed("every broker runs in KRaft mode")
+
+
+MOVED_BROKER: Gate[Picture] = Gate("MovedBroker", check_moved_broker, samples=samples)
+STARTED_BROKER: Gate[Picture] = Gate("StartedBroker", check_started_broker, samples=samples)
+MODES_ON_RECORD: Gate[Picture] = Gate("ModesOnRecord", check_modes_on_record)
+OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
+NOBODY_FENCED: Gate[Picture] = Gate("NobodyFenced", check_nobody_fenced, samples=samples)
+NOBODY_FENCED_FOR_LONG: Gate[Picture] = Gate(
+    "NobodyFencedForLong", check_nobody_fenced, samples=samples,
+    hold=lambda p: float(p.spec.gates.broker_session_timeout_seconds + 1))
+ALL_KRAFT: Gate[Picture] = Gate("AllKRaft", check_all_kraft, samples=samples)

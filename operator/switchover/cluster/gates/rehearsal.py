@@ -1,0 +1,80 @@
+"""What the rehearsal of claim and copy found, before anything of the user's is touched (docs/rehearsal.md)."""
+
+from collections.abc import Iterator
+
+from switchover.api.status import Severity
+from switchover.api.status import Verdict as Outcome
+from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal import replica_job
+from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
+from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
+from switchover.outside.observed import Known
+from switchover.reasons.rehearsal import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
+
+AGAIN = "kubectl delete job"
+
+
+def check_rehearsed(picture: Picture) -> Verdict:
+    """A rehearsal has come to its end and found nothing that stands in the way."""
+    found = _found(picture)
+    if isinstance(found, Verdict):
+        return found
+    seconds = found.seconds.get(TO_DUAL_WRITE, 0.0)
+    told = f"claim, copy and dual write of {found.topics} topics took {seconds:.1f} s on a replica"
+    return gravest(_findings(picture, found), told)
+
+
+def check_rehearsed_again(picture: Picture) -> Verdict:
+    """The same, of the tree as it is right before the copy."""
+    found = _found(picture)
+    if isinstance(found, Verdict):
+        return found
+    tree = picture.facts.exported
+    if not isinstance(tree, Known):
+        return unknown(REHEARSAL_UNKNOWN, tree.why, subject="ZooKeeper's metadata")
+    if not replica_job.stands(picture, found, tree.value.digest):
+        return wait(REHEARSAL_RUNNING, "the metadata has changed since it was rehearsed", subject=_job(picture),
+                    unblocks="nothing to do: it is rehearsed again")
+    return check_rehearsed(picture)
+
+
+def _found(picture: Picture) -> Report | Verdict:
+    if not picture.spec.rehearsal.enabled:
+        return passed("left out: spec.rehearsal.enabled is false")
+    if not picture.operator_image:
+        return unknown(REHEARSAL_UNKNOWN, "the operator does not know its own image, which the replica's pod needs",
+                       subject="IMAGE", unblocks="set IMAGE in the operator's environment, as the chart does")
+    job = picture.facts.rehearsal
+    if not isinstance(job, Known):
+        return unknown(REHEARSAL_UNKNOWN, job.why, subject=_job(picture))
+    if job.value is None:
+        if not isinstance(tree := picture.facts.exported, Known):
+            return unknown(REHEARSAL_UNKNOWN, tree.why, subject="ZooKeeper's metadata")
+        return wait(REHEARSAL_RUNNING, "the replica's Job is not there yet", subject=_job(picture),
+                    unblocks="nothing to do: it is created")
+    if not job.value.message and not job.value.ended:
+        return wait(REHEARSAL_RUNNING, job.value.words or "the rehearsal runs", subject=_job(picture),
+                    unblocks="it ends by itself")
+    found = replica_job.told(job.value)
+    if isinstance(found, str):
+        return fail(REHEARSAL_FAILED, f"the rehearsal did not come to its end: {found}", subject=_job(picture),
+                    unblocks=f"mend what it names; then {AGAIN} {replica_job.job_name(picture.name)}, and it is made anew;"
+                             " or set spec.rehearsal.enabled to false")
+    return found.at(picture.spec.zookeeper.connect)
+
+
+def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
+    for each in found.findings:
+        outcome = Outcome.FAIL if each.severity is Severity.BLOCKER else Outcome.PASS
+        yield Verdict(outcome, each.reason, each.message, each.subject, unblocks=each.cure, severity=each.severity)
+    if found.more:
+        yield fail(REHEARSAL_INCOMPLETE, f"{found.more} more findings had no room in the report", subject=_job(picture),
+                   unblocks=f"kubectl logs job/{replica_job.job_name(picture.name)} -c {replica_job.CONDUCTOR} has them all")
+
+
+def _job(picture: Picture) -> str:
+    return f"Job {replica_job.job_name(picture.name)}"
+
+
+REHEARSED: Gate[Picture] = Gate("Rehearsed", check_rehearsed)
+REHEARSED_AGAIN: Gate[Picture] = Gate("RehearsedAgain", check_rehearsed_again)

@@ -1,0 +1,114 @@
+"""Replicas and restarts: what other brokers say, since a restarted broker is no witness for itself."""
+
+from collections.abc import Iterable
+
+from switchover.cluster.facts import BrokerView, Partition
+from switchover.cluster.gates.read import samples
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import BROKER_DEAF, BROKER_FENCED, NO_WITNESS, OUT_OF_SYNC, WOULD_LOSE_IN_SYNC_REPLICAS
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+
+
+def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, BrokerView]] | Verdict:
+    """What brokers outside the batch see; Unknown unless at least one answers and every one that answers not is named."""
+    moved = {picture.position.nodes[name].node_id for name in nodes if name in picture.position.nodes}
+    views: list[tuple[int, BrokerView]] = []
+    unreachable: list[str] = []
+    for broker_id in sorted(set(picture.brokers.values()) - moved):
+        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if isinstance(view, Known):
+            views.append((broker_id, view.value))
+        else:
+            unreachable.append(view.why)
+    if unreachable or not views:
+        why = "; ".join(unreachable) or "there is no other broker to ask"
+        return unknown(NO_WITNESS, f"no other broker can tell whether replicas are in sync: {why}")
+    return views
+
+
+def check_restart_is_safe(picture: Picture) -> Verdict:
+    """Every partition keeps min.insync.replicas without the whole batch, by a reading of other brokers."""
+    views = _others_views(picture, picture.batch)
+    if isinstance(views, Verdict):
+        return views
+    minima = picture.facts.min_insync
+    if not isinstance(minima, Known):
+        return unknown(NOT_OBSERVED, minima.why)
+    leaving = {picture.position.nodes[name].node_id for name in picture.batch}
+    accepted = set(picture.spec.gates.accepted_topics)
+    for witness, view in views:
+        for partition in view.partitions:
+            carried = leaving & set(partition.replicas)
+            if not carried or partition.topic in accepted:
+                continue
+            rest = set(partition.isr) - leaving
+            needed = minima.value.get(partition.topic)
+            if needed is None:
+                return unknown(NOT_OBSERVED, f"min.insync.replicas of {partition.topic} is not known yet")
+            needed = min(needed, len(partition.replicas))
+            if len(rest) < max(needed, 1):
+                name = f"{partition.topic}-{partition.index}"
+                return wait(WOULD_LOSE_IN_SYNC_REPLICAS,
+                            f"{name} would have too few replicas in sync without {', '.join(picture.batch)}",
+                            subject=name, observed=f"{len(rest)} left in sync, seen by broker {witness}",
+                            threshold=f"min.insync.replicas {needed}", unblocks="its other replicas come back in sync")
+    return passed("every partition keeps its minimum without the batch")
+
+
+def _out_of_sync(partitions: Iterable[Partition]) -> list[Partition]:
+    return [p for p in partitions if set(p.isr) != set(p.replicas) or p.leader < 0]
+
+
+def check_all_in_sync(picture: Picture) -> Verdict:
+    """No broker outside the batch sees a partition without its leader or with a replica out of sync."""
+    views = _others_views(picture, picture.batch)
+    if isinstance(views, Verdict):
+        return views
+    for witness, view in views:
+        if lagging := _out_of_sync(view.partitions):
+            first = lagging[0]
+            missing = sorted(set(first.replicas) - set(first.isr))
+            name = f"{first.topic}-{first.index}"
+            leaders = ", ".join(map(str, sorted({each.leader for each in lagging if each.leader >= 0}))) or "none"
+            return wait(OUT_OF_SYNC, f"{name}: replicas {missing} are out of sync, as broker {witness} sees it",
+                        subject=name, observed=f"{len(lagging)} partitions, leaders {leaders}", threshold="0 partitions",
+                        unblocks="the replicas catch up (one that has, and is not taken back: see the runbook)")
+    return passed("all replicas in sync, as seen by the other brokers")
+
+
+DEAF_SECONDS = 60.0
+"""A controller tells a broker that has started of the others within seconds (docs/runbooks/brokers.md#brokerdeaf)."""
+
+
+def _up_for(picture: Picture, broker_id: int) -> float:
+    """Seconds since the broker's pod has started; 0 while that is not known."""
+    name = next((name for name, known in picture.brokers.items() if known == broker_id), "")
+    workload = picture.workload_of(name) if name else None
+    pod = workload.pods.get(name) if workload is not None else None
+    return picture.now - pod.started_at if pod is not None and pod.started_at is not None else 0.0
+
+
+def check_brokers_see_each_other(picture: Picture) -> Verdict:
+    """Every broker lists every broker as alive: in KRaft this is the view of who is unfenced."""
+    expected = set(picture.brokers.values())
+    for broker_id in sorted(expected):
+        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(view, Known) and view.untold and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
+            return wait(BROKER_DEAF, f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
+                        " reaches it at its listener between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
+                        threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a login, a store, a name"
+                        " that they lack); it can all be taken back: desiredState: RolledBack")
+        if not isinstance(view, Known):
+            return wait(BROKER_SILENT, view.why, subject=f"broker {broker_id}", unblocks="the broker answers")
+        if missing := expected - set(view.value.brokers):
+            return wait(BROKER_FENCED, f"broker {broker_id} does not list brokers {sorted(missing)} as alive",
+                        subject=f"broker {min(missing)}", unblocks="they are alive again for every broker")
+    return passed("every broker lists every broker")
+
+
+RESTART_IS_SAFE: Gate[Picture] = Gate("RestartIsSafe", check_restart_is_safe)
+ALL_IN_SYNC: Gate[Picture] = Gate("AllInSync", check_all_in_sync, samples=samples)
+BROKERS_SEE_EACH_OTHER: Gate[Picture] = Gate("BrokersSeeEachOther", check_brokers_see_each_other, samples=samples)

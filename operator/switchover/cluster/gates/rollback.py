@@ -1,0 +1,241 @@
+"""What must hold on the way back from a claim (docs/facts/kraft.md#rollback)."""
+
+from collections.abc import Sequence
+
+from switchover.cluster import names, template
+from switchover.cluster.facts import NOT_LISTENING, MigrationState, ZooKeeperState
+from switchover.cluster.gates.dual_write import check_dual_write
+from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
+from switchover.cluster.gates.read import is_claimed, samples, zookeeper_of
+from switchover.cluster.gates.workloads import original_missing
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
+from switchover.reasons.rollback import (
+    BROKER_SILENT,
+    CONTROLLER_NOT_KNOWN,
+    CONTROLLER_RUNS,
+    CONTROLLER_UNKNOWN,
+    LEFTOVER,
+    METADATA_NOT_IN_ZOOKEEPER,
+    NO_CONTROLLER,
+    PARTITION_EPOCH_UNKNOWN,
+    PARTITION_VERSIONS_BEHIND,
+    PARTITION_VERSIONS_UNKNOWN,
+    STILL_CLAIMED,
+    TEMPLATE_NOT_RESTORED,
+    WRONG_MODE,
+    ZOOKEEPER_REGISTRATION,
+)
+from switchover.reasons.walk import NOT_OBSERVED
+
+NAMED_SAMPLES = 6
+"""A broker that still believes in KRaft names a random live broker as controller: six right answers are no accident."""
+
+
+def is_behind(picture: Picture, state: ZooKeeperState) -> bool:
+    """Whether metadata that KRaft accepted in dual write is missing in ZooKeeper: the last that was seen of it is newer.
+
+    Without `/migration` it is not: that is deleted when everything was there.
+    """
+    if state.migration is None:
+        return False
+    return picture.high_watermark - 1 - state.migration.offset > picture.spec.gates.dual_write_max_lag
+
+
+def check_written_back(picture: Picture) -> Verdict:
+    """ZooKeeper has all that KRaft accepted. Without a finished copy KRaft never accepted anything."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
+                    unblocks="a broker becomes the controller")
+    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+        return passed("KRaft has no metadata that ZooKeeper has not")
+    log = picture.facts.log
+    if isinstance(log, Known):
+        if log.value.migration_state is MigrationState.PRE_MIGRATION:
+            return passed("/migration is stale: nothing was copied")
+        written = check_dual_write(picture)
+        return check_parity(picture) if written.outcome == "Pass" else written
+    if not _are_down(picture):
+        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
+    if is_behind(picture, state):
+        return wait(METADATA_NOT_IN_ZOOKEEPER, "the controllers are down, and the last metadata that was seen has not"
+                    " reached ZooKeeper", subject="/migration", observed=f"offset {state.migration.offset}",
+                    threshold=f"offset {picture.high_watermark - 1}", unblocks="start the controllers again")
+    return passed("the controllers are down, and ZooKeeper has all that was seen of their metadata")
+
+
+def _are_down(picture: Picture) -> bool:
+    """A majority of the controllers refuses connections: nobody can ask the quorum anything."""
+    answers = [picture.facts.answers.get(node_id) for node_id in picture.controllers.values()]
+    silent = sum(isinstance(answer, Known) and answer.value == NOT_LISTENING for answer in answers)
+    return silent * 2 > len(answers)
+
+
+def check_partition_versions(picture: Picture) -> Verdict:
+    """No leader knows a newer version of its partition's state than the ZooKeeper controller will (`cluster.behind`)."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+        return passed("KRaft changed no partition")
+    if picture.is_stopping:
+        return passed("the controllers are stopping")
+    log, parity = picture.facts.log, picture.facts.parity
+    if not isinstance(log, Known):
+        return passed("the controllers are down: nobody can tell") if _are_down(picture) else unknown(
+            METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
+    if log.value.migration_state is MigrationState.PRE_MIGRATION:
+        return passed("/migration is stale: KRaft changed no partition")
+    if not isinstance(parity, Known) or parity.value.behind is None:
+        why = parity.why if not isinstance(parity, Known) else "the states of the partitions were not read yet"
+        return unknown(PARTITION_VERSIONS_UNKNOWN, why, subject="/brokers/topics")
+    if parity.value.behind:
+        first = next((f" ({topic}-{index} first)" for topic, index in parity.value.overdue), "")
+        return wait(PARTITION_VERSIONS_BEHIND, f"{parity.value.behind} partition states have a lower version in ZooKeeper"
+                    f" than their leaders know{first}: a ZooKeeper controller would refuse these for ever",
+                    subject="/brokers/topics", observed=parity.value.behind, threshold=0,
+                    unblocks="Switchover raises them within seconds")
+    return passed("ZooKeeper has every partition's state in the version that its leader knows")
+
+
+def check_controllers_stopped(picture: Picture) -> Verdict:
+    """Each controller of the batch is Ready and refuses connections: it waits instead of running Kafka."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    if state.value.controllers is None:
+        return passed("there are no controllers")
+    for name in picture.batch:
+        answer = picture.facts.answers.get(picture.controllers[name], Unknown(f"{name} was not asked"))
+        if not isinstance(answer, Known):
+            return unknown(CONTROLLER_UNKNOWN, answer.why, subject=name)
+        if answer.value != NOT_LISTENING:
+            return wait(CONTROLLER_RUNS, f"{name} still runs Kafka", subject=name, unblocks="it stops")
+    return passed(f"{', '.join(picture.batch)} stopped")
+
+
+def check_zookeeper_rules(picture: Picture) -> Verdict:
+    """Every broker names the ZooKeeper controller. One that still believes in KRaft takes five minutes to stop."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
+                    unblocks="a broker becomes the controller within a second; if none does, restart one broker")
+    if is_claimed(state):
+        epoch = picture.facts.partition_epoch
+        if not isinstance(epoch, Known):
+            return unknown(PARTITION_EPOCH_UNKNOWN, f"the states of the partitions cannot be read: {epoch.why}",
+                           subject="/brokers/topics")
+        return wait(STILL_CLAIMED, "KRaft still holds /controller", subject="/controller",
+                    observed=f"node {state.controller.node_id}", threshold="a broker, ephemeral",
+                    unblocks="the controllers are stopped and the node is deleted")
+    for name, node_id in sorted(picture.brokers.items()):
+        view = picture.facts.views.get(node_id, Unknown(f"broker {node_id} was not asked"))
+        if isinstance(view, Known):
+            if view.value.controller_id != state.controller.node_id:
+                return wait(CONTROLLER_NOT_KNOWN, f"broker {node_id} does not know the ZooKeeper controller yet",
+                            subject=name, observed=f"controller {view.value.controller_id}",
+                            threshold=f"controller {state.controller.node_id}",
+                            unblocks="it hears of it within a second; stopped before, it would take five minutes")
+            continue
+        workload = picture.workload_of(name)
+        pod = workload.pods.get(name) if workload is not None else None
+        down = workload is not None and (pod is None or not pod.ready)
+        if not (down and name in picture.batch):                  # one that is down cannot hang when it is replaced
+            return unknown(BROKER_SILENT, view.why, subject=name)
+    return passed(f"every broker names controller {state.controller.node_id}")
+
+
+def check_plain_broker(picture: Picture) -> Verdict:
+    """Each broker of the batch runs on plain ZooKeeper again."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name in picture.batch:
+        node_id = picture.position.nodes[name].node_id
+        mode = picture.mode(node_id)
+        if not isinstance(mode, Known):
+            return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
+        if mode.value != picture.position.nodes[name].assigned:
+            return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
+                        threshold=picture.position.nodes[name].assigned)
+        if node_id not in state.brokers:
+            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} is missing from /brokers/ids", subject=name)
+    return passed(f"{', '.join(picture.batch)} on ZooKeeper")
+
+
+def check_template_is_original(picture: Picture) -> Verdict:
+    """Before each eviction on the last way back: the pod must come up by what the user wrote, replaced by us alone."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, workload in state.value.brokers.items():
+        original = state.value.originals.get(name)
+        if workload is None:
+            continue
+        if original is None:
+            if template.is_ours(workload, picture.broker_sets[name]):
+                return original_missing(picture, name)
+            continue
+        if workload.template != original["template"] or workload.update_strategy.get("type") != "OnDelete":
+            return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} has not its original template under OnDelete",
+                        subject=name, unblocks="Switchover restores it; stop whatever changes it meanwhile")
+    return passed("the brokers' templates are the user's own")
+
+
+def check_controllers_gone(picture: Picture) -> Verdict:
+    """Nothing of the controllers is left that a next attempt could trip over (Strimzi #11262)."""
+    state, zookeeper = picture.facts.kubernetes, zookeeper_of(picture)
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    if isinstance(zookeeper, Verdict):
+        return zookeeper
+    if zookeeper.migration is not None:
+        return wait(LEFTOVER, "/migration still exists", subject="/migration", unblocks="Switchover deletes it")
+    name = picture.spec.controllers.name
+    left = [f"StatefulSet {name}"] if state.value.controllers is not None else [
+        *(f"claim {claim}" for claim in state.value.controller_claims),
+        *([f"Secret {names.node_files(name)}"] if state.value.node_files.get(name) else [])]
+    return _left(left) or passed("nothing is left of the controllers")
+
+
+def _left(left: Sequence[str]) -> Verdict | None:
+    if not left:
+        return None
+    return wait(LEFTOVER, f"{left[0]} still exists", subject=left[0], observed=len(left), threshold=0,
+                unblocks="Kubernetes removes it; a pod that still mounts a claim keeps it")
+
+
+def check_brokers_released(picture: Picture) -> Verdict:
+    """The brokers' StatefulSets are the user's again, without our files, our copy of the original and our claim."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is not None and not template.is_restored(workload, state.value.originals.get(name)):
+            return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} has not its own template and update strategy back",
+                        subject=name, unblocks="every pod of it runs by its own template; Switchover restores the rest")
+    return _left([
+        *(f"Secret {names.node_files(name)}" for name in picture.broker_sets if state.value.node_files.get(name)),
+        *(f"the original of StatefulSet {name}" for name in picture.broker_sets
+          if state.value.originals.get(name) is not None),
+        *(f"the claim on StatefulSet {name}" for name, workload in state.value.brokers.items()
+          if workload is not None and workload.claimed_by == picture.uid),
+    ]) or passed("the brokers' StatefulSets are the user's own")
+
+
+WRITTEN_BACK: Gate[Picture] = Gate(
+    "WrittenBack", check_written_back, samples=samples, patience=lambda _: PATIENCE_SECONDS)
+PARTITION_VERSIONS: Gate[Picture] = Gate("PartitionVersions", check_partition_versions, samples=samples)
+CONTROLLERS_STOPPED: Gate[Picture] = Gate("ControllersStopped", check_controllers_stopped, samples=samples)
+ZOOKEEPER_RULES: Gate[Picture] = Gate("ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES)
+PLAIN_BROKER: Gate[Picture] = Gate("PlainBroker", check_plain_broker, samples=samples)
+TEMPLATE_IS_ORIGINAL: Gate[Picture] = Gate("TemplateIsOriginal", check_template_is_original)
+BROKERS_RELEASED: Gate[Picture] = Gate("BrokersReleased", check_brokers_released)
+CONTROLLERS_GONE: Gate[Picture] = Gate("ControllersGone", check_controllers_gone)

@@ -1,0 +1,283 @@
+"""What must hold of StatefulSets, pods and nodes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from switchover.api.kafka_migration import BrokerSet
+from switchover.cluster import names, template
+from switchover.cluster.controllers import borrowed
+from switchover.cluster.door.layout import ContainerMissing, container_of
+from switchover.cluster.facts import KubernetesState, Workload
+from switchover.cluster.gates.read import samples
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.kubernetes import gitops
+from switchover.outside.observed import Known
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.workloads import (
+    CONTAINER_MISSING,
+    NODE_CORDONED,
+    NOT_IN_GIT,
+    OLD_IMAGE,
+    ORIGINAL_MISSING,
+    OWN_TEMPLATE,
+    REPLICAS_CHANGED,
+    REVERTED_BY_GITOPS,
+    STATEFUL_SET_MISSING,
+    TEMPLATE_NOT_BROUGHT,
+    TEMPLATE_NOT_HELD,
+    WOULD_RESTART,
+)
+
+
+def check_template_is_ours(picture: Picture) -> Verdict:
+    """Before each eviction the template is read again: not ours, no eviction
+    (docs/facts/kubernetes.md#an-unchanged-apply-makes-a-hybrid)."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, brokers in picture.broker_sets.items():
+        workload = state.value.brokers.get(name)
+        if workload is None:
+            return _missing(name)
+        if changed := template.changed_back(workload, brokers, _new_image(picture, name)):
+            return _reverted(picture, workload, changed)
+        if state.value.originals.get(name) is None:
+            return original_missing(picture, name)
+    return passed("the brokers' templates are ours")
+
+
+def _new_image(picture: Picture, name: str) -> str:
+    """The image that the brokers of a StatefulSet were upgraded to, "" for none."""
+    found = picture.brokers_of(name)
+    return found.value.image if isinstance(found, Known) else ""
+
+
+def _missing(name: str) -> Verdict:
+    return fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist", subject=name,
+                unblocks="create it again as it was")
+
+
+def original_missing(picture: Picture, name: str) -> Verdict:
+    """Without what the StatefulSet was before, neither the way back nor HandOver can give it back."""
+    kept = names.original(name, picture.position.attempt)
+    subject = f"ControllerRevision {kept}"
+    return fail(ORIGINAL_MISSING, f"{subject} is gone, which kept StatefulSet {name} as it was before the"
+                " migration: nothing more is moved, since it could not be given back", subject=subject,
+                unblocks="make it again from a backup, or from the StatefulSet's own history as the runbook shows")
+
+
+def check_originals_kept(picture: Picture) -> Verdict:
+    """Before the update strategies are given back: what they were is known."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is not None and workload.claimed_by == picture.uid and state.value.originals.get(name) is None:
+            return original_missing(picture, name)
+    return passed("what the StatefulSets were is kept")
+
+
+def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> Verdict:
+    """Who did it, what it means, and what to do: keep them off, then give back what they took."""
+    name, brokers = workload.name, picture.brokers_of(workload.name)
+    container = brokers.value.container if isinstance(brokers, Known) else ""
+    parts = [f"image of {container}" if part == "image" else part for part in changed]
+    writer, tool = gitops.last_writer(workload, parts), gitops.tool_of(workload, picture.namespace)
+    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
+    if tool is not None:
+        who += f" for {tool}"
+    meaning = "a pod that starts now would start without the edits of its mode, so no pod is evicted"
+    if "strategy" in changed:
+        meaning = "Kubernetes itself may restart its pods now, one after the other, ungated"
+    stop = tool.suspend if tool is not None else "stop whatever applies the old manifest"
+    kubectl, cure = f"kubectl --namespace {picture.namespace}", [stop]
+    if "strategy" in changed:
+        cure.append(f"{kubectl} patch statefulset {name} --type merge --patch"
+                    """ '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'""")
+    if {"volumes", "mounts", "image"} & {*changed}:
+        cure.append(f"{kubectl} rollout undo statefulset {name}")
+    return fail(REVERTED_BY_GITOPS, f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
+                subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
+                unblocks="; then ".join(cure))
+
+
+def check_replicas_unchanged(picture: Picture) -> Verdict:
+    """The nodes are the ones on record: a pod that came since has no file, one that went takes its replicas or vote away."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    sets = {name: (workload, len(picture.pods_of(name))) for name, workload in state.value.brokers.items()}
+    sets[picture.spec.controllers.name] = state.value.controllers, len(picture.controllers)
+    for name, (workload, expected) in sets.items():
+        if workload is not None and workload.replicas != expected:
+            return fail(REPLICAS_CHANGED, f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
+                        observed=workload.replicas, threshold=expected,
+                        unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {expected}")
+    return passed("the number of nodes is as on record")
+
+
+def check_nodes_schedulable(picture: Picture) -> Verdict:
+    """No batch starts while a node that carries a broker is cordoned."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for workload in state.value.brokers.values():
+        for pod in workload.pods.values() if workload is not None else ():
+            if pod.cordoned:
+                return wait(NODE_CORDONED, f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
+                            unblocks=f"kubectl uncordon {pod.node}")
+    unseen = any(pod.cordoned is None for each in state.value.brokers.values() if each for pod in each.pods.values())
+    return passed("we may not read nodes" if unseen else "no node of a broker is cordoned")
+
+
+def check_no_pod_would_restart(picture: Picture) -> Verdict:
+    """The update strategy may only come back while every pod has the update revision
+    (docs/facts/kubernetes.md#the-update-strategy)."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            return _missing(name)
+        for pod in workload.pods.values():
+            if pod.revision != workload.update_revision:
+                return wait(WOULD_RESTART, f"{pod.name} does not have the update revision: Kubernetes would restart it"
+                            f"{_who_wrote(workload)}", subject=pod.name, observed=pod.revision,
+                            threshold=workload.update_revision, unblocks=_back_to(picture, workload, pod.revision))
+    return passed("no pod would restart")
+
+
+TEMPLATE = ("volumes", "mounts", "command", "annotations")
+"""Parts of a template in the words of `Manager.parts`, beside those that name a container."""
+
+
+def _who_wrote(workload: Workload) -> str:
+    parts = {part for manager in workload.managers for part in manager.parts if part in TEMPLATE or " of " in part}
+    writer = gitops.last_writer(workload, parts)
+    if writer is None:
+        return ""
+    return f"; {writer.name} wrote {', '.join(sorted(writer.parts & parts))} of its template last"
+
+
+def _back_to(picture: Picture, workload: Workload, revision: str) -> str:
+    """A ControllerRevision has the name that the pods have as their revision, and a number that `undo` wants."""
+    kubectl = f"kubectl --namespace {picture.namespace}"
+    number = f"$({kubectl} get controllerrevision {revision} --output jsonpath={{.revision}})"
+    return ("stop what writes the template, then give it back what the pods run:"
+            f" {kubectl} rollout undo statefulset {workload.name} --to-revision={number}")
+
+
+def check_users_template_can_be(picture: Picture) -> Verdict:
+    """What brokers on KRaft would start with is not what they had on ZooKeeper, and no pod is replaced but by us."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            return _missing(name)
+        brokers = picture.broker_sets[name]
+        changed = template.changed_back(workload, brokers)
+        if {"volumes", "mounts"} & {*changed} and not template.is_users_new(
+                workload, brokers, state.value.originals.get(name)):
+            return _reverted(picture, workload, changed)
+        if _new_image(picture, name) and _has_the_image_of(workload, brokers, state.value.originals.get(name)):
+            return wait(OLD_IMAGE, f"the template of StatefulSet {name} has the image of before the upgrade: its brokers"
+                        " would start an older Kafka", subject=f"StatefulSet {name}", threshold=_new_image(picture, name),
+                        unblocks="apply it with an image of Kafka 3.9")
+        if workload.update_strategy.get("type") != "OnDelete":
+            return wait(TEMPLATE_NOT_HELD, f"StatefulSet {name} replaces pods by itself", subject=name,
+                        unblocks="Switchover sets OnDelete again within seconds")
+    return passed("each template is ours, or one of the user's own")
+
+
+def _has_the_image_of(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any] | None) -> bool:
+    try:
+        present = container_of(workload.template, brokers).get("image")
+        return original is not None and present == container_of(original["template"], brokers).get("image")
+    except ContainerMissing:
+        return False
+
+
+def check_only_ours_would_restart(picture: Picture) -> Verdict:
+    """Every pod has the update revision; or each template is one that the user has brought, to which they are rolled."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    if picture.own_configuration:
+        return _missing_template(picture, state.value) or passed("the brokers are rolled to their new templates")
+    found = check_no_pod_would_restart(picture)
+    if found.reason != "WouldRestart":
+        return found
+    return replace(found, unblocks=f"{found.unblocks}; or, where it is a template with KRaft settings of your own:"
+                                   f" {_to_own_configuration(picture)}")
+
+
+def _to_own_configuration(picture: Picture) -> str:
+    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name} --type merge --patch"
+            """ '{"spec":{"handOver":"OwnConfiguration"}}'""")
+
+
+def _and_keep(picture: Picture, state: KubernetesState) -> str:
+    """The controllers' pods are a copy of the brokers', and use what the brokers' chart or manifests made."""
+    own = state.controllers
+    told = borrowed.keep(own.template, own.name, picture.namespace) if own is not None else ""
+    return f". {told}" if told else ""
+
+
+def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | None:
+    """The StatefulSet that has no new template of the user's yet; None where all have."""
+    for name, workload in state.brokers.items():
+        if workload is None:
+            return _missing(name)
+        brokers = picture.broker_sets[name]
+        if not template.is_brought(workload, brokers, state.originals.get(name)):
+            return wait(TEMPLATE_NOT_BROUGHT, f"the template of StatefulSet {name} is the one of before the migration, which"
+                        " says ZooKeeper: it has nothing yet to which its brokers could be rolled", subject=name,
+                        unblocks="give the chart's values or the manifest what `switchover export` prints, and apply it;"
+                                 " where the configuration is a file of its own, change an annotation of the template, too"
+                        f"{_and_keep(picture, state)}")
+        try:
+            container_of(workload.template, brokers)
+        except ContainerMissing as why:
+            return fail(CONTAINER_MISSING, f"StatefulSet {name}: {why}", subject=name, unblocks="correct the template")
+    return None
+
+
+def check_git_has_the_template(picture: Picture) -> Verdict:
+    """Somebody's manifest has what runs: the next apply of it takes no file away from a broker."""
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return unknown(NOT_OBSERVED, state.why)
+    if picture.own_configuration:
+        return _missing_template(picture, state.value) or wait(
+            OWN_TEMPLATE, f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
+            " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
+            " canary first, and must come back on KRaft", subject=next(iter(state.value.brokers)),
+            unblocks="see that its configuration says what `switchover export` prints, then approve HandOver"
+                     f"{_and_keep(picture, state.value)}")
+    for name, workload in state.value.brokers.items():
+        if workload is None:
+            return _missing(name)
+        if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
+            return wait(OWN_TEMPLATE, f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
+                        " was replaced yet", subject=name,
+                        unblocks="where its configuration says what `switchover export` prints:"
+                                 f" {_to_own_configuration(picture)}{_and_keep(picture, state.value)}")
+        if not workload.applied_by:
+            return wait(NOT_IN_GIT, f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
+                        " the next apply of the old one would take the brokers' edits away", subject=name,
+                        unblocks="put what `switchover export` prints into Git and apply it; where no tool applies this"
+                                 " StatefulSet, or one that leaves no trace (Helm 3), approve HandOver instead")
+    return passed("Git has the template that runs")
+
+
+TEMPLATE_IS_OURS: Gate[Picture] = Gate("TemplateIsOurs", check_template_is_ours)
+REPLICAS_UNCHANGED: Gate[Picture] = Gate("ReplicasUnchanged", check_replicas_unchanged)
+NODES_SCHEDULABLE: Gate[Picture] = Gate("NodesSchedulable", check_nodes_schedulable)
+GIT_HAS_THE_TEMPLATE: Gate[Picture] = Gate("GitHasTheTemplate", check_git_has_the_template, samples=samples)
+ORIGINALS_KEPT: Gate[Picture] = Gate("OriginalsKept", check_originals_kept)
+USERS_TEMPLATE_CAN_BE: Gate[Picture] = Gate("UsersTemplateCanBe", check_users_template_can_be)
+ONLY_OURS_WOULD_RESTART: Gate[Picture] = Gate("OnlyOursWouldRestart", check_only_ours_would_restart, samples=samples)
+NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_would_restart, samples=samples)

@@ -1,0 +1,115 @@
+"""Which pod is which broker.
+
+Two things prove it. A registration in ZooKeeper that advertises a host name that begins with the pod's: such a name leads
+to the pod, whatever address it has. And the broker itself, asked at the pod's own address. That a registration advertises
+the pod's address proves nothing: it outlives its broker by a session, in which the address may be another pod's already.
+It is a place to ask at.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from switchover.cluster import names
+from switchover.cluster.facts import Address, Pod, Workload
+from switchover.outside.addresses import canonical
+from switchover.outside.observed import Known, Observed
+
+Registered = Mapping[int, Mapping[str, Address]]
+"""/brokers/ids: broker id -> listener name -> address."""
+SHOWN = 5
+
+
+def pods_of(workload: Workload) -> tuple[str, ...]:
+    """The names of its pods, also of one that does not exist at this moment."""
+    return tuple(names.pod(workload.name, ordinal) for ordinal in range(workload.replicas))
+
+
+def identified(pods: Sequence[str], registered: Registered,
+               told: Mapping[str, Observed[frozenset[int]]]) -> Mapping[str, int] | str:
+    """Pod -> broker id: each pod is exactly one, and each broker one pod; else which pod it is that is not known, and why.
+
+    `told` has what pods answered; it outweighs names.
+    """
+    found: dict[str, int] = {}
+    for pod in pods:
+        answer = told.get(pod)
+        ids = answer.value if isinstance(answer, Known) else _named(pod, registered)
+        if len(ids) != 1:
+            return f"{_why(pod, ids, answer)}. Registered: {_shown(registered)}"
+        [broker_id] = ids
+        if (other := next((name for name, taken in found.items() if taken == broker_id), None)) is not None:
+            return f"pods {other} and {pod} both seem to be broker {broker_id}. Registered: {_shown(registered)}"
+        found[pod] = broker_id
+    return found
+
+
+def places(workloads: Iterable[Workload], registered: Registered, bootstrap: Mapping[int, Address],
+           settings: Mapping[int, Observed[Mapping[str, str]]]) -> Mapping[str, tuple[Address, ...] | str]:
+    """Where each pod is to be asked which broker it is, or why it cannot be asked; nothing where host names tell all.
+
+    It is asked at its own addresses, on the listener that we have the credentials for: the one at which `bootstrap`, the
+    brokers' addresses as Metadata tells them, is registered. Its port in the pod is known by the registrations that have
+    an address of the pod, and by the brokers' own setting `listeners`.
+    """
+    sets = tuple(workloads)
+    if not isinstance(identified([pod for workload in sets for pod in pods_of(workload)], registered, {}), str):
+        return {}
+    spoken = {name for broker_id, listeners in registered.items() for name, address in listeners.items()
+              if _same(address, bootstrap.get(broker_id))}
+    ports = {port for answer in settings.values() if isinstance(answer, Known)
+             for port in _ports(answer.value.get("listeners", ""), spoken)}
+    advertised = [address for listeners in registered.values() for name, address in listeners.items() if name in spoken]
+    return {name: _place(name, workload.pods.get(name), advertised, ports)
+            for workload in sets for name in pods_of(workload)}
+
+
+def _place(name: str, pod: Pod | None, advertised: Sequence[Address], ports: set[int]) -> tuple[Address, ...] | str:
+    if pod is None or not pod.ips:
+        return f"pod {name} has no address at this moment"
+    own = {Address(ip, port) for ip in pod.ips for port in ports}
+    own |= {Address(canonical(address.host), address.port) for address in advertised if canonical(address.host) in pod.ips}
+    if not own:
+        return "no broker tells the port of its listener"
+    reserved = [place for place in own if pod.host_ports is None or place.port in pod.host_ports]
+    if not reserved:
+        return (f"it is on its node's network, and the template's containerPorts do not name port"
+                f" {min(place.port for place in own)}: whatever listens there may be another pod")
+    return tuple(sorted(reserved, key=str))
+
+
+def _ports(listeners: str, wanted: set[str]) -> set[int]:
+    """The ports of these listeners in a broker's setting `listeners`; Kafka has their names in capitals."""
+    found = (item.strip().rpartition(":") for item in listeners.split(","))
+    ports = (int(port) for where, _, port in found
+             if where.partition("://")[0].upper() in wanted and port.isascii() and port.isdigit())
+    return {port for port in ports if 0 < port < 65536}
+
+
+def _same(one: Address, other: Address | None) -> bool:
+    return other is not None and (canonical(one.host).lower(), one.port) == (canonical(other.host).lower(), other.port)
+
+
+def _named(pod: str, registered: Registered) -> frozenset[int]:
+    """The brokers that advertise a host name which begins with the pod's."""
+    return frozenset(broker_id for broker_id, listeners in registered.items()
+                     if any(address.host.split(".")[0] == pod for address in listeners.values()))
+
+
+def _why(pod: str, ids: frozenset[int], answer: Observed[frozenset[int]] | None) -> str:
+    if isinstance(answer, Known):
+        return f"pod {pod} answers as brokers {_listed(ids)}" if ids else (
+            f"the broker in pod {pod} says that it is none of those that are registered")
+    name = f"brokers {_listed(ids)} advertise host names that begin with {pod}" if ids else (
+        f"no broker advertises a host name that begins with {pod}")
+    return f"{name}, and the pod does not tell which broker it is: {answer.why}" if answer is not None else name
+
+
+def _listed(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(ids)))
+
+
+def _shown(registered: Registered) -> str:
+    """What each broker advertises."""
+    each = [f"{broker_id} at {' and '.join(sorted({str(address) for address in listeners.values()}))}"
+            for broker_id, listeners in sorted(registered.items())]
+    more = f" and {len(each) - SHOWN} more" if len(each) > SHOWN else ""
+    return "; ".join(each[:SHOWN]) + more if each else "none"

@@ -1,0 +1,239 @@
+"""Nodes in a rollout: how each is seen and replaced, how many go together, and in which order."""
+
+import math
+from collections.abc import Callable, Mapping
+
+from switchover.cluster import coming_up, template
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.facts import NOT_LISTENING
+from switchover.cluster.gates.door import OWN, not_passed
+from switchover.cluster.gates.quorum import unregistered
+from switchover.cluster.gates.read import was_restarted
+from switchover.cluster.picture import Picture
+from switchover.engine.effects import DeletePod, Effect, Evict
+from switchover.engine.position import NodeRecord
+from switchover.engine.rollout import BatchSize, Sight
+from switchover.outside.observed import Known, Observed, Unknown
+
+NOBODY_TELLS = "no broker tells who leads what"
+
+
+def sight(picture: Picture, name: str) -> Observed[Sight]:
+    """The pod of a node and the mode it answers in."""
+    if not isinstance(picture.facts.kubernetes, Known):
+        return picture.facts.kubernetes
+    at = picture.facts.kubernetes.at
+    workload = picture.workload_of(name)
+    if workload is None and name in picture.controllers:
+        return Known(Sight("", True, False, None, "Stopped"), at)      # it is deleted only after its pods
+    if workload is None:
+        return Unknown(f"the StatefulSet of pod {name} does not exist")
+    record = picture.position.nodes[name]
+    mode = picture.mode(node_id := record.node_id)
+    told = mode.value if isinstance(mode, Known) else ""
+    pod = workload.pods.get(name)
+    answer = picture.facts.answers.get(node_id)
+    if record.assigned == "Stopped" and pod is not None and pod.ready and isinstance(answer, Known) and (
+            answer.value == NOT_LISTENING):
+        told = "Stopped"                                # any other node listens later: not every pod has a readiness probe
+    if pod is None:
+        return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
+    trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
+    phase = coming_up.phase_of(picture, name, pod)
+    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble, phase), at)
+
+
+def _door(picture: Picture, name: str, told: str) -> str:
+    """Why a broker answers in another mode than its own: the edits did not reach its process."""
+    record = picture.position.nodes[name]
+    marker = picture.facts.markers.get(record.node_id)
+    if told in ("", record.assigned) or record.assigned in OWN or not isinstance(marker, Known) or marker.value:
+        return ""
+    return not_passed(picture, name)
+
+
+def _release(picture: Picture, name: str, told: str) -> str:
+    """Why a broker answers as one that was not upgraded: it runs by its edits, and an older Kafka."""
+    record, brokers = picture.position.nodes[name], picture.brokers_of(name.rpartition("-")[0])
+    marker = picture.facts.markers.get(record.node_id)
+    if told != "A" or record.assigned in OWN or not isinstance(marker, Known) or not isinstance(brokers, Known):
+        return ""
+    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release" if brokers.value.image else ""
+
+
+def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:
+    """Evict a pod; one that is not Ready is deleted, since the budget would protect it from its own repair."""
+    return Evict(name, seen.uid) if seen.ready else DeletePod(name, seen.uid)
+
+
+def sizes(picture: Picture) -> tuple[BatchSize, ...]:
+    """The batches of brokers as the spec asks; a share of the brokers is rounded up."""
+    brokers = len(picture.brokers)
+    return tuple(
+        BatchSize(batch.pods or math.ceil(brokers * (batch.percent or 0) / 100), float(batch.bake_seconds))
+        for batch in picture.spec.rollout.steps
+    )
+
+
+def one_by_one(_: Picture) -> tuple[BatchSize, ...]:
+    """Controllers go one at a time; their gates hold for longer than a broker's session, which is their bake."""
+    return (BatchSize(1, 0.0),)
+
+
+def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
+    """Brokers not assigned to `mode` yet: those that lead least first, the ZooKeeper controller's last."""
+    zookeeper = picture.facts.zookeeper
+    if not isinstance(zookeeper, Known):
+        return zookeeper
+    controller, leads = zookeeper.value.controller, _leads(picture)
+    if leads is None or (controller is None and mode == "B"):
+        return Unknown(NOBODY_TELLS if leads is None else "/controller does not exist at this moment")
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        broker_id = picture.brokers[name]
+        return controller is not None and broker_id == controller.node_id, leads[broker_id], name
+
+    left = picture.position.left(picture.brokers, mode)
+    return Known(sorted(left, key=rank), zookeeper.at)
+
+
+def _leads(picture: Picture) -> Mapping[int, int] | None:
+    """How many partitions each broker leads; None while no broker tells."""
+    view = next((view.value for view in picture.facts.views.values() if isinstance(view, Known)), None)
+    if view is None:
+        return None
+    leads = dict.fromkeys(picture.brokers.values(), 0)
+    for partition in view.partitions:
+        leads[partition.leader] = leads.get(partition.leader, 0) + 1
+    return leads
+
+
+def to_start_without_zookeeper(picture: Picture, mode: str) -> Observed[list[str]]:
+    """The broker that leads least, once in the step and where it runs in this mode; none where ZooKeeper is others' too."""
+    if picture.position.batches_done or picture.spec.zookeeper.shared:
+        return Known([], picture.now)
+    if (leads := _leads(picture)) is None:
+        return Unknown(NOBODY_TELLS)
+    least = min(picture.brokers, key=lambda name: (leads[picture.brokers[name]], name))
+    return Known([least] if picture.position.nodes[least].assigned == mode else [], picture.now)
+
+
+def controller_to_start_without_zookeeper(picture: Picture) -> Observed[list[str]]:
+    """A follower, after the broker."""
+    if picture.position.batches_done != 1 or picture.spec.zookeeper.shared:
+        return Known([], picture.now)
+    return _follower(picture)
+
+
+def controller_to_start_anew(picture: Picture) -> Observed[list[str]]:
+    """A follower, where the brokers have gone over to the user's own configuration: the controllers' pods are a copy of what
+    the brokers' were, and name the ConfigMaps and Secrets that were changed for it. One that started since proves it."""
+    state, opened = picture.facts.kubernetes, picture.position.opened
+    if not picture.own_configuration or opened is None:
+        return Known([], picture.now)
+    if not isinstance(state, Known):
+        return state
+    pods = state.value.controllers.pods.values() if state.value.controllers is not None else ()
+    if any(pod.started_at is not None and pod.started_at > opened for pod in pods):
+        return Known([], state.at)
+    return _follower(picture)
+
+
+def _follower(picture: Picture) -> Observed[list[str]]:
+    """The first controller that does not lead; the leader where it is alone."""
+    quorum = picture.facts.quorum
+    if not isinstance(quorum, Known):
+        return quorum
+    ranked = sorted(picture.controllers, key=lambda name: (picture.controllers[name] == quorum.value.leader_id, name))
+    return Known(ranked[:1], quorum.at)
+
+
+def brokers_to_u(picture: Picture) -> Observed[list[str]]:
+    """Brokers that run a Kafka older than 3.9."""
+    return _those_that_must("U", picture, lambda brokers: brokers.image != "")
+
+
+def brokers_to_r(picture: Picture) -> Observed[list[str]]:
+    """Brokers whose protocol version is too old for a migration."""
+    return _those_that_must("R", picture, lambda brokers: brokers.raised)
+
+
+def _those_that_must(mode: str, picture: Picture, must: Callable[[Brokers], bool]) -> Observed[list[str]]:
+    pods: set[str] = set()
+    for name in picture.broker_sets:
+        found = picture.brokers_of(name)
+        if not isinstance(found, Known):
+            return found
+        pods |= set(picture.pods_of(name)) if must(found.value) else set()
+    if not pods:
+        return Known([], picture.now)
+    left = brokers_to(mode, picture)
+    return Known([name for name in left.value if name in pods], left.at) if isinstance(left, Known) else left
+
+
+def all_but_the_last_to_b(picture: Picture) -> Observed[list[str]]:
+    """EnableMigration leaves one broker, the ZooKeeper controller's, to CopyMetadata."""
+    left = brokers_to("B", picture)
+    return Known(left.value[:-1], left.at) if isinstance(left, Known) else left
+
+
+def the_last_to_b(picture: Picture) -> Observed[list[str]]:
+    return brokers_to("B", picture)
+
+
+def brokers_to_c(picture: Picture) -> Observed[list[str]]:
+    return brokers_to("C", picture)
+
+
+def brokers_to_k(picture: Picture) -> Observed[list[str]]:
+    """Brokers of which the user has brought a template of their own."""
+    left, state = brokers_to("K", picture), picture.facts.kubernetes
+    if not isinstance(left, Known):
+        return left
+    if not isinstance(state, Known):
+        return state
+    if not picture.own_configuration:
+        return Known([], left.at)
+    theirs = {name for name, workload in state.value.brokers.items() if workload is not None and template.is_users_new(
+        workload, picture.broker_sets[name], state.value.originals.get(name))}
+    return Known([name for name in left.value if name.rpartition("-")[0] in theirs], left.at)
+
+
+def controllers_to_f(picture: Picture) -> Observed[list[str]]:
+    """Followers first, the leader of this moment last.
+
+    Should leadership move to a controller that was chosen already, it goes all the same: every broker is on KRaft and the
+    approval is given, so whoever wins the election may finalize.
+    """
+    seen = picture.facts.quorum
+    if not isinstance(seen, Known):
+        return seen
+    leader = seen.value.leader_id
+    left = picture.position.left(picture.controllers, "F")
+    return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
+
+
+def to_register_again(picture: Picture) -> Observed[list[str]]:
+    """Controllers that do not register, each once, the leader last."""
+    quorum, missing = picture.facts.quorum, unregistered(picture)
+    if not isinstance(quorum, Known) or not isinstance(missing, Known):
+        return missing if isinstance(quorum, Known) else quorum
+    left = [name for name in missing.value if not was_restarted(picture, name)]
+    return Known(sorted(left, key=lambda name: picture.controllers[name] == quorum.value.leader_id), missing.at)
+
+
+def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
+    """The brokers as they are, which UpgradeBrokers puts on record."""
+    pods = picture.broker_pods()
+    assert isinstance(pods, Known), "the gate BrokersIdentified has passed"
+    return {name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()}
+
+
+def assign_missing_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
+    """The same of brokers that a release without UpgradeBrokers has not put on record."""
+    return {} if picture.brokers else assign_brokers(picture)
+
+
+def assign_controllers(picture: Picture) -> Mapping[str, NodeRecord]:
+    """The controllers to start in mode P, which ProvisionControllers puts on record."""
+    return {name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()}

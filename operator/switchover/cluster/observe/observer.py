@@ -1,0 +1,452 @@
+"""Observe: fill the facts of one KafkaMigration for one pass, concurrently, every failure becoming Unknown."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.status import Direction
+from switchover.cluster import names, own_addresses
+from switchover.cluster.door import brokers as door_brokers
+from switchover.cluster.examination import Examination
+from switchover.cluster.facts import (
+    NOT_LISTENING,
+    Address,
+    Facts,
+    KubernetesState,
+    MigrationNode,
+    NodeAnswer,
+    Written,
+    ZooKeeperState,
+)
+from switchover.cluster.observe.groups import WatchedGroups
+from switchover.cluster.observe.identity import identities
+from switchover.cluster.observe.leftovers import leftovers
+from switchover.cluster.observe.parity import ParityWatch
+from switchover.cluster.observe.preflight import Examiner
+from switchover.cluster.observe.rehearsal import Rehearsals
+from switchover.cluster.picture import Picture
+from switchover.engine.effects import CreateStates, DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
+from switchover.metadata.parity import TreeReading
+from switchover.outside.ask import READ_SECONDS, Answers, known
+from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.outside.ports import (
+    Access,
+    Clock,
+    GroupOffsets,
+    KafkaAdmin,
+    KafkaNodes,
+    NotListening,
+    Refused,
+    Survey,
+    Unreachable,
+    Workloads,
+    ZooKeeper,
+    ZooKeeperTree,
+)
+from switchover.zookeeper.groups import GroupMigration
+
+T = TypeVar("T")
+
+NODE_SECONDS = 3.0
+"""How long one node may take to answer; a pod that is gone answers not at all."""
+MINIMA_SECONDS = 15.0
+"""How old min.insync.replicas may be while no topic came or went."""
+GROUPS_SECONDS = 60.0
+"""How old the list of groups' migrations may be where nothing is done upon it."""
+EPOCH_SECONDS = 120.0
+"""How long the states of all partitions may take; nothing else goes on meanwhile."""
+GONE_SECONDS = 20.0
+"""How long it holds that nobody is at a server's address. The network says so only as often as its rate limit allows."""
+BROKER_SETTINGS_IN = (Step.PREFLIGHT, Step.UPGRADE_BROKERS, Step.RAISE_PROTOCOL_VERSION, Step.PROVISION_CONTROLLERS,
+                      Step.ENABLE_MIGRATION)
+CHANGED_BROKERS_IN = (Step.COPY_METADATA,)
+"""Steps in which a broker may still run upgraded or with a raised protocol version, which its settings alone tell."""
+EXAMINED_IN = (Step.PREFLIGHT,)
+TOPIC_TREE_IN = (Step.PREFLIGHT,)
+WITHOUT_ZOOKEEPER_IN = (Step.RELEASE_ZOOKEEPER,)
+"""Where ZooKeeper may be gone: nothing is read in it, and its servers are asked for their clients alone."""
+ZOOKEEPER_GROUPS_IN = (Step.PREFLIGHT, Step.MOVE_BROKERS)
+PARITY_IN = (Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
+PARITY_BACK_IN = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """What is asked, with the credentials of this moment."""
+
+    brokers: KafkaNodes
+    controllers: KafkaNodes
+    admin: KafkaAdmin
+    zookeeper: ZooKeeper
+    offsets: GroupOffsets
+    tree: ZooKeeperTree
+    encoder_secret: str | None = field(default=None, repr=False)
+    """The brokers' `password.encoder.secret`, without which passwords in ZooKeeper cannot be compared."""
+    unchecked: tuple[str, ...] = ()
+    """The Secrets among their credentials with which servers may have certificates for any name."""
+
+
+class Connected(Protocol):
+    """Gives the clients for a pass; they are others once credentials have changed."""
+
+    async def clients(self, *, controllers: bool) -> Clients:
+        """Without `controllers` nobody asks these. Raises Refused and Unreachable: then nothing can be asked."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Observer:
+    """Everything of one migration that is looked at. Addresses of brokers and samples of groups are kept in memory."""
+
+    _brokers_client: KafkaNodes
+    _controllers_client: KafkaNodes
+    _admin: KafkaAdmin
+    zookeeper: ZooKeeper
+    """The client of the last pass, for what is done in it."""
+    _examiner: Examiner
+
+    def __init__(self, namespace: str, workloads: Workloads, survey: Survey, connected: Connected,
+                 clock: Clock, watched: Workloads | None = None) -> None:
+        self._namespace = namespace
+        self._workloads = workloads
+        self._watched = workloads if watched is None else watched
+        self._survey = survey
+        self._connected = connected
+        self._clients: Clients | None = None
+        self._clock = clock
+        self._addresses: dict[int, Address] = {}
+        self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers are told at their pods' addresses
+        self._migration: MigrationNode | None = None
+        self._written: Observed[Written] = NOT_ASKED
+        self._gone: dict[Address, float] = {}
+        self._parity = ParityWatch(self._metadata, clock)
+        self._groups = WatchedGroups(clock)
+        self._rehearsals = Rehearsals(workloads, clock)
+        self._answers = Answers(clock)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._parity.forget()
+        await self._connected.close()
+
+    async def see(self, picture: Picture, lease_holder: str, *, fresh: bool = True) -> Picture:
+        """The picture with the facts of this pass. Never raises."""
+        return replace(picture, facts=await self._facts(
+            picture, lease_holder, self._workloads if fresh else self._watched, fresh))
+
+    async def perform(self, effect: Effect) -> None:
+        """An effect on ZooKeeper or Kafka, through the clients that this pass has looked with."""
+        match effect:
+            case RaiseEpoch(epoch, expected):
+                await self.zookeeper.raise_epoch(epoch, expected)
+            case RaiseVersions(epochs, controller_epoch):
+                await self.zookeeper.raise_versions(epochs, controller_epoch)
+            case CreateStates(replicas, controller_epoch):
+                await self.zookeeper.create_states(replicas, controller_epoch)
+            case DeleteZNode(path, version, controller_epoch):
+                await self.zookeeper.delete(path, version, controller_epoch)
+            case SetQuota(controller, entity, key, value):
+                await self._controllers_client.set_quota(controller, entity, key, value)
+            case _:
+                raise AssertionError(f"not an effect on ZooKeeper or Kafka: {effect}")
+
+    async def leftovers(self, migration: KafkaMigration) -> list[str]:
+        """All that the migration made or changed and that is still there. Raises Unreachable."""
+        return await leftovers(self._workloads, migration)
+
+    async def _facts(self, picture: Picture, lease_holder: str, workloads: Workloads, fresh: bool) -> Facts:
+        """The facts of this pass for the step on record. Never raises."""
+        spec, step = picture.spec, picture.position.step
+        clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)
+        if not isinstance(clients, Known):
+            return await self._blind(picture, lease_holder, workloads, clients)
+        self._take(clients.value)
+        async with asyncio.TaskGroup() as first:
+            kubernetes = first.create_task(
+                self._known(self._kubernetes(picture, lease_holder, workloads), READ_SECONDS))
+            zookeeper = first.create_task(self._if(step not in WITHOUT_ZOOKEEPER_IN, self.zookeeper.state))
+            first.create_task(self._find_brokers(picture))
+        brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
+        voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
+        parity_wanted, written = _parity_wanted(picture), self._watch_migration(zookeeper.result())
+        if parity_wanted:
+            self._parity.begin(clients.value.encoder_secret, picture.position.direction is Direction.BACKWARD)
+        async with asyncio.TaskGroup() as then:
+            answers = then.create_task(self._each(brokers, self._brokers_client.api_versions))
+            controllers = then.create_task(self._each(voters, self._controller))
+            views = then.create_task(self._each(brokers, self._brokers_client.metadata))
+            quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
+            log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
+            topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
+            partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
+            stateless = then.create_task(self._stateless(picture, written if parity_wanted else NOT_ASKED))
+            connections = then.create_task(self._connections(step in WITHOUT_ZOOKEEPER_IN))
+            settings = then.create_task(self._settings(
+                brokers if _tell_more(step, kubernetes.result()) else (),
+                NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
+            groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
+            old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
+            zookeeper_groups = then.create_task(self._if(old_groups, self.zookeeper.groups))
+            group_migrations = then.create_task(self._moving_groups(old_groups, fresh))
+            examination = then.create_task(
+                self._examination(picture, kubernetes.result(), brokers, clients.value.encoder_secret, fresh))
+            markers = then.create_task(self._markers(picture, brokers))
+            rehearsal = then.create_task(
+                self._rehearsals.seen(picture, clients.value.tree, clients.value.encoder_secret))
+        seen = views.result()
+        told = [view.value for view in seen.values() if isinstance(view, Known)]
+        topics = {partition.topic for view in told for partition in view.partitions} if told else None
+        identified = {} if picture.brokers and step not in EXAMINED_IN else await identities(
+            self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result())
+        return Facts(
+            kubernetes=kubernetes.result(),
+            zookeeper=zookeeper.result(),
+            unchecked=Known(clients.value.unchecked, clients.at),
+            migration_written=written,
+            zookeeper_topics=topic_tree.result(),
+            partition_epoch=partition_epoch.result(),
+            stateless=stateless.result(),
+            zookeeper_connections=connections.result(),
+            answers=answers.result() | controllers.result(),
+            views=seen,
+            quorum=quorum.result(),
+            log=log.result(),
+            parity=self._parity.end(log.result()) if parity_wanted else self._parity.forget(),
+            min_insync=await self._min_insync(topics),
+            broker_settings=settings.result(),
+            identities=identified,
+            markers=markers.result(),
+            groups=groups.result(),
+            zookeeper_groups=zookeeper_groups.result(),
+            group_migrations=group_migrations.result(),
+            rehearsal=rehearsal.result()[0],
+            exported=rehearsal.result()[1],
+            examination=examination.result(),
+        )
+
+    async def _moving_groups(self, wanted: bool, fresh: bool) -> Observed[Mapping[str, tuple[GroupMigration, ...]]]:
+        if not wanted:
+            return NOT_ASKED
+        return await self._answers.observed(
+            "group migrations", self._survey.group_migrations, 0.0 if fresh else GROUPS_SECONDS)
+
+    async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
+                           brokers: Mapping[int, Address | None], encoder_secret: str | None, fresh: bool) -> Examination:
+        if picture.position.step not in EXAMINED_IN:
+            self._examiner.forget()
+            return Examination()
+        return await self._examiner.examine(picture, kubernetes, brokers, encoder_secret, fresh=fresh)
+
+    def _take(self, clients: Clients) -> None:
+        if clients == self._clients:
+            return
+        self._parity.forget()                               # they may read through a client that is closed soon
+        self._rehearsals.forget()
+        self._clients = clients
+        self._brokers_client, self._controllers_client = clients.brokers, clients.controllers
+        self._admin, self.zookeeper = clients.admin, clients.zookeeper
+        self._examiner = Examiner(self._survey, clients.brokers, clients.zookeeper, self._clock)
+
+    async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
+        return await self.zookeeper.metadata(secret, states=states)
+
+    async def _blind(self, picture: Picture, lease_holder: str, workloads: Workloads, why: Unknown) -> Facts:
+        """Without credentials only Kubernetes can be asked."""
+        kubernetes = self._kubernetes(picture, lease_holder, workloads)
+        nodes = [record.node_id for record in picture.position.nodes.values()]
+        return Facts(
+            kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
+            min_insync=why, zookeeper_groups=why,
+            answers=dict.fromkeys(nodes, why), views=dict.fromkeys(picture.brokers.values(), why),
+            groups={group.name: why for group in picture.spec.gates.groups})
+
+    # --- one reading --------------------------------------------------------------------------------------------------
+
+    async def _known(self, reading: Awaitable[T], seconds: float) -> Observed[T]:
+        return await known(reading, seconds, self._clock)
+
+    async def _if(self, wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        return await self._known(read(), READ_SECONDS) if wanted else NOT_ASKED
+
+    async def _each(
+        self, nodes: Mapping[int, Address | None], ask: Callable[[Address], Awaitable[T]]
+    ) -> dict[int, Observed[T]]:
+        async def one(node_id: int, address: Address | None) -> Observed[T]:
+            if address is None:
+                return Unknown(f"no broker tells the address of broker {node_id}")
+            answer = await self._known(ask(address), NODE_SECONDS)
+            return answer if isinstance(answer, Known) else replace(answer, why=f"node {node_id} at {address}: {answer.why}")
+
+        found = await asyncio.gather(*(one(node_id, address) for node_id, address in nodes.items()))
+        return dict(zip(nodes, found, strict=True))
+
+    # --- Kubernetes ---------------------------------------------------------------------------------------------------
+
+    async def _kubernetes(self, picture: Picture, lease_holder: str, workloads: Workloads) -> KubernetesState:
+        spec = picture.spec
+        sets = [brokers.name for brokers in spec.brokers]
+        controllers = spec.controllers.name
+        observed, files, originals, own, claims = await asyncio.gather(
+            asyncio.gather(*(workloads.stateful_set(name) for name in sets)),
+            asyncio.gather(*(workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
+            asyncio.gather(*(workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
+            workloads.stateful_set(controllers),
+            workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
+        )
+        return KubernetesState(
+            brokers=dict(zip(sets, observed, strict=True)),
+            node_files=dict(zip((*sets, controllers), files, strict=True)),
+            originals=dict(zip(sets, originals, strict=True)),
+            controllers=own,
+            controller_claims=tuple(claims),
+            lease_holder=lease_holder,
+            listener_credentials=await self._listener_credentials(spec),
+        )
+
+    async def _listener_credentials(self, spec: KafkaMigrationSpec) -> Mapping[str, str] | str:
+        reference = spec.controllers.listener.credentials_ref
+        try:
+            return await self._workloads.client_properties(reference.name) if reference is not None else {}
+        except Refused as error:
+            return str(error)
+
+    # --- Kafka --------------------------------------------------------------------------------------------------------
+
+    async def _find_brokers(self, picture: Picture) -> None:
+        """Learn the brokers' addresses on the bootstrap listener; one that is down keeps the address it had.
+
+        Host names are learned once. Addresses go from pod to pod, and are asked for in every pass.
+        """
+        own = set(picture.brokers.values())
+        complete = bool(picture.position.nodes) and own <= self._addresses.keys()
+        if complete and not any(own_addresses.is_an_ip(self._addresses[broker].host) for broker in own):
+            return
+        servers = Access(picture.spec.kafka.bootstrap_servers).addresses
+        by_name = (address for address in tuple(self._addresses.values()) if not own_addresses.is_an_ip(address.host))
+        for server in (*servers, *by_name):
+            view = await self._known(self._brokers_client.metadata(server), NODE_SECONDS)
+            if isinstance(view, Known):
+                self._addresses.update(view.value.brokers)
+                return
+
+    def _where(self, picture: Picture, kubernetes: Observed[KubernetesState],
+               brokers: Iterable[int]) -> Mapping[int, Address | None]:
+        """The addresses of these brokers."""
+        told = {broker: self._addresses.get(broker) for broker in brokers}
+        if not isinstance(kubernetes, Known):
+            return told
+        workloads = [workload for workload in kubernetes.value.brokers.values() if workload is not None]
+        before = self._at_pods if picture.brokers else frozenset()          # another attempt may begin with other listeners
+        self._at_pods = before | own_addresses.at_their_pods(self._addresses, picture.brokers, workloads)
+        return own_addresses.followed(told, picture.brokers, workloads, self._at_pods)
+
+    def _brokers(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> tuple[int, ...]:
+        if picture.position.nodes:
+            return tuple(picture.brokers.values())
+        registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
+        return tuple(sorted({*registered, *self._addresses}))
+
+    async def _settings(self, brokers: Iterable[int], seconds: float) -> dict[int, Observed[Mapping[str, str]]]:
+        asked = tuple(brokers)
+        found = await asyncio.gather(
+            *(self._known(self._admin.broker_settings(broker), seconds) for broker in asked))
+        return dict(zip(asked, found, strict=True))
+
+    async def _markers(self, picture: Picture, brokers: Mapping[int, Address | None]) -> dict[int, Observed[str]]:
+        """Of the brokers that are being moved, what each tells of the edits that started it."""
+        moving = {picture.brokers[name] for name in picture.batch if name in picture.brokers}
+        asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in moving}
+        ids = {address: broker_id for broker_id, address in asked.items() if address is not None}
+        return await self._each(asked, lambda address: self._brokers_client.marker(address, ids[address]))
+
+    async def _min_insync(self, topics: set[str] | None) -> Observed[Mapping[str, int]]:
+        if topics is None:
+            return Unknown("no broker tells which topics there are")
+        if not topics:
+            return Known({}, self._clock.now())
+        return await self._answers.observed(
+            "minima", lambda: self._admin.min_insync_replicas(topics), MINIMA_SECONDS, made_of=topics)
+
+    async def _controller(self, address: Address) -> NodeAnswer:
+        try:
+            return await self._controllers_client.api_versions(address)
+        except NotListening:
+            return NOT_LISTENING
+
+    # --- ZooKeeper ----------------------------------------------------------------------------------------------------
+
+    def _watch_migration(self, state: Observed[ZooKeeperState]) -> Observed[Written]:
+        """When `/migration` was seen to change last."""
+        if not isinstance(state, Known):
+            return state
+        if (node := state.value.migration) is None:
+            self._migration, self._written = None, Unknown("there is no /migration")
+        elif (old := self._migration) is None or (node.version, node.mtime) != (old.version, old.mtime):
+            before = self._written if old is not None and node.offset == old.offset else None
+            since = before.value.offset_since if isinstance(before, Known) else state.at
+            self._migration, self._written = node, Known(Written(state.at, old is not None, since), state.at)
+        return self._written
+
+    async def _connections(self, wanted: bool) -> dict[str, Observed[int | None]]:
+        servers = self.zookeeper.servers() if wanted else ()
+        found = await asyncio.gather(*(self._known(self._clients_of(server), READ_SECONDS) for server in servers))
+        return {str(server): connections for server, connections in zip(servers, found, strict=True)}
+
+    async def _clients_of(self, server: Address) -> int | None:
+        """None where nobody is there: it was said so in this pass or moments ago, and nobody has answered since."""
+        now = self._clock.now()
+        try:
+            clients = await self.zookeeper.connections(server)
+        except NotListening:
+            self._gone[server] = now
+            return None
+        except Unreachable:
+            if now - self._gone.get(server, -GONE_SECONDS) < GONE_SECONDS:
+                return None
+            raise
+        self._gone.pop(server, None)
+        return clients
+
+    async def _partition_epoch(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> Observed[int]:
+        """Asked on the way back, between the stop of the controllers and the end of their claim."""
+        if picture.position.direction is Direction.FORWARD or not isinstance(zookeeper, Known):
+            return NOT_ASKED
+        holder = zookeeper.value.controller
+        records = [picture.position.nodes[name] for name in picture.controllers if name in picture.position.nodes]
+        if holder is None or holder.ephemeral or any(record.assigned != "Stopped" for record in records):
+            return NOT_ASKED
+        return await self._known(self.zookeeper.partition_epoch(), EPOCH_SECONDS)
+
+    async def _stateless(self, picture: Picture,
+                         written: Observed[Written]) -> Observed[Mapping[tuple[str, int], tuple[int, ...]]]:
+        """Read while dual write does not come on: they are many nodes. Where it does, it stands before none."""
+        if not isinstance(written, Known):
+            return written
+        now = self._clock.now()
+        if now - written.value.offset_since <= picture.spec.gates.dual_write_max_age_seconds:
+            return Known({}, now)
+        return await self._known(self.zookeeper.stateless(), EPOCH_SECONDS)
+
+
+def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
+    """Whether controllers may be there to be asked; names of pods that are gone take time to be looked up in vain."""
+    return not isinstance(kubernetes, Known) or kubernetes.value.controllers is not None
+
+
+def _parity_wanted(picture: Picture) -> bool:
+    """While dual write lives: Finalize ends it, and on the way back EnableMigration, with the first controller's stop."""
+    at = picture.position
+    ending = (at.step == Step.FINALIZE and at.opened is not None) or picture.is_stopping
+    return at.step in (PARITY_BACK_IN if at.direction is Direction.BACKWARD else PARITY_IN) and not ending
+
+
+def _tell_more(step: str, kubernetes: Observed[KubernetesState]) -> bool:
+    """Whether the brokers' settings are asked for: in the middle only where brokers were upgraded or a version raised."""
+    if step in BROKER_SETTINGS_IN or step not in CHANGED_BROKERS_IN or not isinstance(kubernetes, Known):
+        return step in BROKER_SETTINGS_IN
+    kept = (door_brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
+    return any(brokers.raised or brokers.image for brokers in kept if brokers is not None)

@@ -1,0 +1,134 @@
+"""Examine: fill the facts that Preflight alone asks for."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from switchover.cluster import names, template
+from switchover.cluster.door.layout import ContainerMissing
+from switchover.cluster.examination import BrokerExamination, Examination, TemplateChange
+from switchover.cluster.facts import Address, KubernetesState
+from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal import replica_job
+from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.outside.ports import Clock, KafkaNodes, Survey, ZooKeeper
+from switchover.zookeeper.groups import IdleGroups
+
+T = TypeVar("T")
+
+NODE_SECONDS = 5.0
+"""How long one broker may take to tell its settings and log directories."""
+CLOCKS_SECONDS = 60.0
+"""How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
+TREE_SECONDS = 20.0
+"""How old the reading of the whole tree may be before the next one begins."""
+IDLE_GROUPS_SECONDS = 60.0
+"""The same of the sweep over groups without members."""
+
+
+class Examiner:
+    """Looks at what Preflight wants to know."""
+
+    def __init__(self, survey: Survey, nodes: KafkaNodes, zookeeper: ZooKeeper, clock: Clock) -> None:
+        self._survey = survey
+        self._nodes = nodes
+        self._zookeeper = zookeeper
+        self._clock = clock
+        self._answers = Answers(clock)
+        self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
+        self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
+
+    def forget(self) -> None:
+        """End what is read in the background: nobody asks any more."""
+        self._malformed.forget()
+        self._idle.forget()
+
+    async def examine(self, picture: Picture, kubernetes: Observed[KubernetesState],
+                      brokers: Mapping[int, Address | None], secret: str | None, *, fresh: bool = True) -> Examination:
+        """All of it, concurrently. `secret` is the brokers' `password.encoder.secret`. Never raises.
+
+        What takes requests to the API server of its own is asked for now and then, unless it must be `fresh`.
+        """
+        age = 0.0 if fresh else LOOKING_SECONDS
+        async with asyncio.TaskGroup() as group:
+            each = group.create_task(self._brokers(brokers))
+            modes = group.create_task(self._zookeeper_modes())
+            changes = group.create_task(self._template_changes(picture, kubernetes))
+            zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
+            objects = group.create_task(self._answers.observed(
+                "objects", lambda: self._survey.managers_of(_reserved(picture)), age))
+            classes = group.create_task(self._answers.observed("classes", self._survey.storage_classes, age))
+            in_use = group.create_task(self._answers.observed("in use", self._survey.classes_in_use, age))
+            rights = group.create_task(self._ask(self._survey.missing_rights(_own_secrets(picture))))
+            ahead = group.create_task(self._answers.observed("ahead", self._ahead, CLOCKS_SECONDS))
+            malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
+            idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
+        return Examination(
+            brokers=each.result(), zookeeper_rights=zookeeper_rights.result(), zookeeper_modes=modes.result(),
+            objects=objects.result(), missing_rights=rights.result(), storage_classes=classes.result(),
+            classes_in_use=in_use.result(), template_changes=changes.result(), malformed=malformed.result(),
+            ahead=ahead.result(), idle_groups=idle.result())
+
+    async def _malformed_nodes(self, secret: str | None) -> Mapping[str, str]:
+        return (await self._zookeeper.metadata(secret)).metadata.malformed
+
+    async def _ahead(self) -> float:
+        """Somewhere between question and answer the API server looked at its clock, which shows whole seconds."""
+        asked = self._clock.now()
+        told = await self._survey.time()
+        if told > (now := self._clock.now()):
+            return told - now
+        return min(0.0, told + 1.0 - asked)
+
+    async def _ask(self, reading: Awaitable[T], seconds: float = READ_SECONDS) -> Observed[T]:
+        return await known(reading, seconds, self._clock)
+
+    async def _brokers(self, brokers: Mapping[int, Address | None]) -> dict[int, Observed[BrokerExamination]]:
+        async def one(broker_id: int, address: Address | None) -> Observed[BrokerExamination]:
+            if address is None:
+                return Unknown(f"no broker tells the address of broker {broker_id}")
+            return await self._ask(self._nodes.examine(address, broker_id), NODE_SECONDS)
+
+        found = await asyncio.gather(*(one(broker_id, address) for broker_id, address in brokers.items()))
+        return dict(zip(brokers, found, strict=True))
+
+    async def _zookeeper_modes(self) -> dict[str, Observed[str]]:
+        servers = self._zookeeper.servers()
+        found = await asyncio.gather(*(self._ask(self._zookeeper.server_mode(server)) for server in servers))
+        return {str(server): mode for server, mode in zip(servers, found, strict=True)}
+
+    async def _template_changes(self, picture: Picture,
+                                kubernetes: Observed[KubernetesState]) -> dict[str, Observed[TemplateChange]]:
+        """The one change of each template, as the API server with its admission would make it."""
+        if not isinstance(kubernetes, Known):
+            return {}
+        found: dict[str, Observed[TemplateChange]] = {}
+        for name, brokers in picture.broker_sets.items():
+            workload = kubernetes.value.brokers.get(name)
+            if workload is None:
+                continue
+            try:
+                operations = template.patch(workload, brokers, picture.new_image)
+            except ContainerMissing:
+                continue                                             # a finding of its own
+            found[name] = await self._answers.observed(
+                ("change", name), partial(self._survey.try_patch, "StatefulSet", name, operations), LOOKING_SECONDS,
+                made_of=(workload.uid, workload.generation, operations))
+        return found
+
+
+def _own_secrets(picture: Picture) -> tuple[str, ...]:
+    return tuple(names.node_files(name) for name in (picture.spec.controllers.name, *picture.broker_sets))
+
+
+def _reserved(picture: Picture) -> tuple[tuple[str, str, str], ...]:
+    """API version, kind and name of what Switchover will create."""
+    controllers = picture.spec.controllers.name
+    return (
+        ("v1", "Service", controllers),
+        ("policy/v1", "PodDisruptionBudget", controllers),
+        *(("v1", "Secret", name) for name in _own_secrets(picture)),
+        *([("batch/v1", "Job", replica_job.job_name(picture.name))] if picture.spec.rehearsal.enabled else []),
+    )

@@ -1,0 +1,59 @@
+"""What is seen of a rehearsal in Kubernetes: its Job, and the tree of ZooKeeper that it is of."""
+
+import asyncio
+
+from switchover.api.status import Direction
+from switchover.cluster.facts import Export
+from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal.mask import masked
+from switchover.cluster.rehearsal.pack import packed
+from switchover.cluster.rehearsal.replica_job import BEFORE_THE_COPY, STEP, job_name
+from switchover.kubernetes.jobs import JobRun
+from switchover.outside.ask import READ_SECONDS, Background, known
+from switchover.outside.observed import NOT_ASKED, Observed
+from switchover.outside.ports import Clock, Workloads, ZooKeeperTree
+from switchover.zookeeper.tree import Tree
+
+TREE_SECONDS = 20.0
+"""How old the reading of the tree may be before the next one begins."""
+
+
+class Rehearsals:
+    """Reads the tree behind the passes, while a rehearsal is wanted."""
+
+    def __init__(self, workloads: Workloads, clock: Clock) -> None:
+        self._workloads = workloads
+        self._clock = clock
+        self._tree: Background[Export] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
+
+    def forget(self) -> None:
+        """End what is under way: nobody asks any more, or it is read through a client that is closed soon."""
+        self._tree.forget()
+
+    async def seen(self, picture: Picture, zookeeper: ZooKeeperTree, secret: str | None
+                   ) -> tuple[Observed[JobRun | None], Observed[Export]]:
+        """The Job and the tree. `secret` is the brokers' `password.encoder.secret`."""
+        if not _wanted(picture):
+            self.forget()
+            return NOT_ASKED, NOT_ASKED
+        return await asyncio.gather(
+            known(self._workloads.job(job_name(picture.name)), READ_SECONDS, self._clock),
+            self._tree.newest(lambda: _export(zookeeper, secret)))
+
+
+def _wanted(picture: Picture) -> bool:
+    at = picture.position
+    going = at.step == STEP or (at.step == BEFORE_THE_COPY and at.opened is None)
+    return going and at.direction is Direction.FORWARD and not at.finished and picture.spec.rehearsal.enabled
+
+
+async def _export(zookeeper: ZooKeeperTree, secret: str | None) -> Export:
+    """The digest is that of the masked tree, as the replica tells it: what is masked does not change it."""
+    tree = await zookeeper.export()
+    return await asyncio.to_thread(handed_in, tree, secret)
+
+
+def handed_in(tree: Tree, secret: str | None) -> Export:
+    """The tree as a replica is given it: without credentials, in parts. `secret` as for `masked`."""
+    shown = Tree(masked(tree.nodes, secret), tree.denied, tree.gone)
+    return Export(shown.digest, packed(shown))

@@ -1,0 +1,43 @@
+"""Partitions that ZooKeeper's topics list and that have no state there: a topic grew while the leading controller changed.
+
+Every new leader writes all of KRaft's metadata to ZooKeeper before dual write goes on. It adds the partitions to the topic,
+and then sets their states, which do not exist, again and again
+(docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.gates.read import log_of, stands_still, zookeeper_of
+from switchover.cluster.picture import Picture
+from switchover.engine.effects import CreateStates, Effect
+from switchover.engine.gate import Verdict
+from switchover.outside.observed import Known
+
+NAMED = 3
+"""How many partitions a message names."""
+
+
+def in_the_way(picture: Picture) -> Mapping[tuple[str, int], tuple[int, ...]]:
+    """Those that KRaft has too, while dual write does not come on: (topic, index) -> replicas. None where it does, or where
+    that cannot be seen."""
+    log, stood, found = log_of(picture), stands_still(picture), picture.facts.stateless
+    if isinstance(log, Verdict) or isinstance(stood, Verdict) or not isinstance(found, Known):
+        return {}
+    if log.migration_state is not MigrationState.MIGRATION or stood <= picture.spec.gates.dual_write_max_age_seconds:
+        return {}
+    topics = log.metadata.topics
+    return {(topic, index): replicas for (topic, index), replicas in sorted(found.value.items())
+            if topic in topics and index in topics[topic].partitions}
+
+
+def put_right(picture: Picture) -> tuple[Effect, ...]:
+    """They get the state that Kafka takes for a missing one; the leading controller writes KRaft's over it."""
+    zookeeper, found = zookeeper_of(picture), in_the_way(picture)
+    return () if isinstance(zookeeper, Verdict) or not found else (CreateStates(found, zookeeper.controller_epoch),)
+
+
+def named(found: Iterable[tuple[str, int]]) -> str:
+    """Some of them, in words."""
+    words = [f"{topic}-{index}" for topic, index in found]
+    return ", ".join(words[:NAMED]) + (f" and {len(words) - NAMED} more" if len(words) > NAMED else "")

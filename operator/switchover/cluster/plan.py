@@ -1,0 +1,245 @@
+"""The plan of a KafkaMigration: its steps as a table."""
+
+from collections.abc import Callable, Sequence
+
+from switchover.cluster import goals, nodes, preflight, rollback
+from switchover.cluster.gates import (
+    backups,
+    credentials,
+    disks,
+    door,
+    dual_write,
+    ending,
+    groups,
+    quorum,
+    reach,
+    registration,
+    replicas,
+    volumes,
+    workloads,
+    zookeeper_groups,
+)
+from switchover.cluster.gates import rollback as to_zookeeper
+from switchover.cluster.gates.on_record import RECORD_HOLDS, check_finalize_begun, check_hand_over_begun
+from switchover.cluster.gates.parity import PARITY
+from switchover.cluster.gates.rehearsal import REHEARSED, REHEARSED_AGAIN
+from switchover.cluster.gates.windows import WITHIN_WINDOW
+from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal import replica_job
+from switchover.engine.effects import Effect
+from switchover.engine.gate import Gate
+from switchover.engine.plan import Leg, Plan, Step
+from switchover.engine.rollout import BatchSize, Rollout, Sight
+from switchover.outside.observed import Observed
+
+Left = Callable[[Picture], Observed[Sequence[str]]]
+Sizes = Callable[[Picture], tuple[BatchSize, ...]]
+Goal = Callable[[Picture], tuple[Effect, ...]]
+Replace = Callable[[Picture, str, Sight], Effect]
+
+Gates = tuple[Gate[Picture], ...]
+BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
+BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
+KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
+BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
+TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
+DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
+WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
+RECORD: Gates = (RECORD_HOLDS,)
+AFTER_A_PLAIN_BROKER: Gates = (
+    door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
+AFTER_A_BROKER: Gates = (
+    door.STARTED_BY_ITS_EDITS, registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC,
+    replicas.BROKERS_SEE_EACH_OTHER)
+AFTER_A_KRAFT_BROKER: Gates = (*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE)
+AFTER_A_CONTROLLER: Gates = (
+    quorum.QUORUM_UP, registration.NOBODY_FENCED_FOR_LONG, replicas.BROKERS_SEE_EACH_OTHER, replicas.ALL_IN_SYNC)
+
+
+def brokers(mode: str, left: Left, before: Gates, after: Gates, sizes: Sizes = nodes.sizes,
+            assign: Goal = goals.broker_files) -> Rollout[Picture]:
+    """A rollout of brokers."""
+    return Rollout(mode=mode, left=left, sight=nodes.sight, assign=assign, replace=nodes.replace_pod, sizes=sizes,
+                   before=before, after=after)
+
+
+def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), sizes: Sizes = rollback.all_controllers,
+                replace: Replace = nodes.replace_pod, restart: bool = False) -> Rollout[Picture]:
+    """A rollout of controllers."""
+    return Rollout(mode=mode, left=left, sight=nodes.sight, assign=goals.controller_files, replace=replace, sizes=sizes,
+                   before=before, after=after, restart=restart)
+
+
+# --- The way forward ----------------------------------------------------------------------------------------------------
+
+TO_U = brokers("U", nodes.brokers_to_u, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+TO_R = brokers("R", nodes.brokers_to_r, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
+LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
+TO_C = brokers(
+    "C", nodes.brokers_to_c,
+    (*BEFORE_A_BROKER_MOVES, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
+    (*AFTER_A_KRAFT_BROKER, PARITY))
+REGISTERED_AGAIN = controllers("P", nodes.to_register_again, before=(quorum.MAJORITY_WITHOUT_BATCH,),
+                               after=(quorum.QUORUM_UP,), sizes=nodes.one_by_one, restart=True)
+RESTARTED = controllers("P", rollback.to_restart, restart=True)
+HANDED_ON = controllers("P", rollback.to_hand_on, before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,),
+                        sizes=nodes.one_by_one, restart=True)
+FAILED_OVER = controllers(
+    "P", rollback.to_fail_over, sizes=nodes.one_by_one, restart=True,
+    before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
+    after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
+TO_F = controllers(
+    "F", nodes.controllers_to_f, sizes=nodes.one_by_one,
+    before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
+    after=(quorum.CONTROLLER_FINALIZED, *AFTER_A_CONTROLLER))
+
+TO_K = brokers(
+    "K", nodes.brokers_to_k,
+    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE,
+     groups.GROUPS_HEALTHY),
+    (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=rollback.no_files)
+
+STARTED_ANEW = controllers(
+    "F", nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
+    before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED), after=AFTER_A_CONTROLLER)
+
+CONTROLLER_WITHOUT_ZOOKEEPER = controllers(
+    "F", nodes.controller_to_start_without_zookeeper, sizes=nodes.one_by_one, restart=True,
+    before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
+    after=(*AFTER_A_CONTROLLER, ending.ZOOKEEPER_STOPPED))
+
+
+def started_without_zookeeper(mode: str) -> Rollout[Picture]:
+    """The restart of one broker that proves that brokers need ZooKeeper no more."""
+    return Rollout(
+        mode=mode, left=lambda picture: nodes.to_start_without_zookeeper(picture, mode), sight=nodes.sight,
+        assign=rollback.no_files, replace=nodes.replace_pod, sizes=nodes.sizes, restart=True,
+        before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE),
+        after=(door.STARTED_BY_ITS_EDITS, registration.STARTED_BROKER, registration.OBSERVERS_CAUGHT_UP,
+               replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
+
+
+# --- The way back -------------------------------------------------------------------------------------------------------
+
+BACK_TO_B = brokers("B", rollback.to_b, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
+                    sizes=nodes.one_by_one)
+STARTED_AGAIN = controllers("P", rollback.to_start_again, before=(credentials.LISTENER_CREDENTIALS,),
+                            after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
+STOPPED = controllers("Stopped", rollback.to_stop, sizes=rollback.stop_sizes, replace=rollback.stop_pod,
+                      before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
+BACK_TO_A = brokers(
+    "A", rollback.to_a, sizes=nodes.one_by_one, assign=rollback.no_files,
+    before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
+            replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
+    after=AFTER_A_PLAIN_BROKER)
+
+GIVEN_BACK: Leg[Picture] = Leg(
+    goal=rollback.release_brokers, rollouts=(BACK_TO_A,),
+    done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART), one_way=True)
+
+# --- The table ----------------------------------------------------------------------------------------------------------
+
+PLAN: Plan[Picture] = Plan((
+    Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
+    Step("Rehearse", rests_on=RECORD,
+         forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,)), back=Leg(one_way=True)),
+    Step("UpgradeBrokers", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
+             assigns=nodes.assign_brokers,
+             watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             goal=goals.claim_to_upgrade,
+             keep=goals.keep_on_delete,
+             rollouts=(TO_U,)),
+         back=GIVEN_BACK),
+    Step("RaiseProtocolVersion", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
+             assigns=nodes.assign_missing_brokers,
+             watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             goal=goals.claim_to_raise,
+             keep=goals.keep_on_delete,
+             rollouts=(TO_R,)),
+         back=GIVEN_BACK),
+    Step("ProvisionControllers", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW,),
+             assigns=nodes.assign_controllers,
+             watch=(credentials.LISTENER_CREDENTIALS,),
+             goal=goals.claim_and_provision,
+             rescue_from=(quorum.CONTROLLERS_READY,), rescue=REGISTERED_AGAIN,
+             done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, reach.CONTROLLERS_REACH_BROKERS)),
+         back=Leg(
+             goal=rollback.remove_controllers, rollouts=(STOPPED,), done=(to_zookeeper.CONTROLLERS_GONE,),
+             one_way=True, critical=rollback.is_critical)),
+    Step("EnableMigration", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
+             keep=goals.keep_on_delete, rollouts=(TO_B_BUT_LAST,)),
+         back=Leg(
+             enter=(to_zookeeper.WRITTEN_BACK,),
+             goal=rollback.give_back,
+             keep=goals.keep_on_delete,
+             rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_A),
+             done=(workloads.NO_POD_WOULD_RESTART,),
+             one_way=True, critical=rollback.is_critical)),
+    Step("CopyMetadata", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
+             watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
+             keep=goals.keep_on_delete,
+             rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
+             rollouts=(LAST_TO_B,),
+             done=(dual_write.CLAIMED, dual_write.COPIED)),
+         back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
+                  keep=goals.keep_dual_write,
+                  done=(to_zookeeper.WRITTEN_BACK,))),
+    Step("DualWrite", rests_on=RECORD,
+         forward=Leg(
+             watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
+             keep=goals.keep_dual_write,
+             done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
+         back=Leg(
+             watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
+    Step("MoveBrokers", rests_on=RECORD,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
+             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
+             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_dual_write,
+             rollouts=(TO_C,),
+             done=(registration.ALL_KRAFT,)),
+         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
+                  keep=goals.keep_dual_write, rollouts=(BACK_TO_B,))),
+    Step("Soak", rests_on=RECORD,
+         forward=Leg(
+             enter=WRITES, ahead=goals.put_dual_write_right,
+             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
+             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
+             keep=goals.keep_dual_write,
+             rollouts=(FAILED_OVER,),
+             done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
+         back=Leg()),
+    Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
+         unbegun=nodes.assign_controllers,
+         forward=Leg(
+             enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
+                    registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
+                    backups.BACKUPS_TAKEN),
+             ahead=goals.put_dual_write_right,
+             watch=(groups.GROUPS_HEALTHY, *KEPT),
+             keep=goals.keep_on_delete,
+             rollouts=(TO_F,),
+             done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
+    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
+         begun=check_hand_over_begun,
+         forward=Leg(
+             enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
+             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_K, STARTED_ANEW),
+             done=(workloads.NO_POD_WOULD_RESTART,))),
+    Step("ReleaseZooKeeper", back=None, rests_on=RECORD,
+         forward=Leg(
+             watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
+             void=(ending.ZOOKEEPER_STOPPED,),
+             rollouts=(started_without_zookeeper("C"), started_without_zookeeper("K"), CONTROLLER_WITHOUT_ZOOKEEPER))),
+))

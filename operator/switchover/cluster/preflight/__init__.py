@@ -1,0 +1,40 @@
+"""What must hold before anything is touched; docs/preflight.md lists it.
+
+A chain of pure checks over facts that were gathered once. A check finds Blockers, which shut its gate, Warnings and Infos,
+which do not, each with its cure. docs/preflight.md lists them.
+"""
+
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight import (
+    clocks,
+    cluster,
+    configuration,
+    ensemble,
+    live,
+    objects,
+    ownership,
+    residue,
+    rights,
+    security,
+    windows,
+    zookeeper_groups,
+)
+from switchover.cluster.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
+from switchover.cluster.preflight.cluster import BROKERS_ON_RECORD as BROKERS_ON_RECORD
+from switchover.cluster.preflight.reading import broker_workloads as broker_workloads
+from switchover.engine.gate import Gate
+
+GATES: tuple[Gate[Picture], ...] = (
+    *configuration.CHECKS,
+    *security.CHECKS,
+    *rights.CHECKS,
+    *objects.CHECKS,
+    *ownership.CHECKS,
+    *residue.CHECKS,
+    *ensemble.CHECKS,
+    *zookeeper_groups.CHECKS,
+    *cluster.CHECKS,
+    *live.CHECKS,
+    *windows.CHECKS,
+    *clocks.CHECKS,
+)

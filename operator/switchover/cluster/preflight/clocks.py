@@ -1,0 +1,37 @@
+"""Clocks: windows open by ours, and who compares times in logs and status must know how far they are apart."""
+
+from collections.abc import Iterator
+
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import check, zookeeper
+from switchover.engine.gate import Unseen, Verdict, unknown, warn
+from switchover.outside.observed import Known
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
+
+APART_SECONDS = 5.0
+
+
+def find_clocks_apart(picture: Picture) -> Iterator[Verdict]:
+    """No gate compares clocks of two machines; a person who reads their times does."""
+    ahead = picture.facts.examination.ahead
+    if not isinstance(ahead, Known):
+        raise Unseen(unknown(KUBERNETES_UNKNOWN, ahead.why, subject="the API server's clock"))
+    if abs(ahead.value) > APART_SECONDS:
+        yield _apart("the operator's clock", ahead.value, f"the API server's clock is {_told(ahead.value)} the operator's:"
+                     " windows open, and the status tells times, by the operator's")
+    for broker_id, seconds in sorted(zookeeper(picture).ahead.items()):
+        if abs(seconds) > APART_SECONDS:
+            yield _apart(f"broker {broker_id}", seconds,
+                         f"when broker {broker_id} registered, its clock was {_told(seconds)} ZooKeeper's")
+
+
+def _apart(subject: str, seconds: float, message: str) -> Verdict:
+    return warn("ClocksApart", message, subject=subject, observed=f"{seconds:.0f} s", threshold=f"{APART_SECONDS:.0f} s",
+                cure="let every node take the time from the same source (NTP)")
+
+
+def _told(seconds: float) -> str:
+    return f"{abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'}"
+
+
+CHECKS = (check("Clocks", find_clocks_apart, "the clocks agree"),)

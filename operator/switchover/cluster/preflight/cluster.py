@@ -1,0 +1,197 @@
+"""The cluster as ZooKeeper and its brokers see it: who belongs to it, what is under way, and whether it is healthy."""
+
+from collections.abc import Iterator, Mapping
+
+from switchover.cluster.facts import BrokerView
+from switchover.cluster.own_addresses import at_their_pods
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import broker_workloads, check, kubernetes, pods, several, topics, zookeeper
+from switchover.engine.gate import Gate, Unseen, Verdict, fail, info, passed, unknown, wait, warn
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
+from switchover.reasons.preflight_cluster import (
+    ADDRESSES_CHANGE,
+    BROKERS_NOT_IDENTIFIED,
+    DEAD_BROKER_IN_ASSIGNMENT,
+    MALFORMED_NODE,
+    NODE_ID_TAKEN,
+    PENDING_DELETES,
+    REASSIGNING,
+    TOPIC_CANNOT_SPARE_A_BROKER,
+    TOPIC_WITHOUT_ID,
+    TOPICS_HIDDEN,
+    TOPICS_SHARE_AN_ID,
+)
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+
+
+def check_brokers_identified(picture: Picture) -> Verdict:
+    """Read again in the pass that puts every pod and its broker id on record."""
+    try:
+        kubernetes(picture), zookeeper(picture)
+    except Unseen as unseen:
+        return unseen.verdict
+    found = picture.broker_pods()
+    if not isinstance(found, Known):
+        return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids", unblocks="every broker is registered again")
+    return passed("every pod is known as a broker")
+
+
+def check_brokers_on_record(picture: Picture) -> Verdict:
+    """The same of a record by a release without UpgradeBrokers; else they are on record already, and are not asked again."""
+    return passed("every broker is on record") if picture.brokers else check_brokers_identified(picture)
+
+
+def find_strangers(picture: Picture) -> Iterator[Verdict]:
+    """Every broker is a pod of ours and alive, and no partition is assigned to a broker that is not."""
+    state = zookeeper(picture)
+    kubernetes(picture)
+    found = picture.broker_pods()
+    if not isinstance(found, Known):
+        yield wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids",
+                   unblocks="every pod advertises a listener under a host name that begins with its own name, or tells at"
+                            " its own address which broker it is")
+        return
+    known = set(found.value.values())
+    for stranger in sorted(set(state.brokers) - known):
+        yield fail(UNKNOWN_BROKER, f"broker {stranger} is registered but is no pod of spec.brokers",
+                   subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
+    for shared in sorted(known & set(picture.controllers.values())):
+        yield fail(NODE_ID_TAKEN, f"controller id {shared} is a broker's id", subject=f"broker {shared}",
+                   unblocks="choose another spec.controllers.firstNodeId")
+    dead = [
+        f"{name}-{partition} is assigned to broker {broker}"
+        for name, topic in sorted(topics(picture).topics.items())
+        for partition, replicas in sorted(topic.assignment.items())
+        for broker in sorted(set(replicas) - known)
+    ]
+    if dead:
+        yield fail(DEAD_BROKER_IN_ASSIGNMENT, f"{several(dead)}, which does not live: the migration would wait for it for"
+                   " ever", subject=dead[0].split()[0], observed=f"{len(dead)} replicas",
+                   threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to living brokers")
+
+
+def _views(picture: Picture) -> list[BrokerView]:
+    """What the brokers that answer tell of the cluster."""
+    views = [view.value for view in picture.facts.views.values() if isinstance(view, Known)]
+    if not views:
+        raise Unseen(unknown(BROKER_SILENT, "no broker tells where the brokers are, and what there is", subject="brokers"))
+    return views
+
+
+def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
+    """A Secret goes only to servers that it names, and nobody can name the address that a pod will have."""
+    secret = picture.spec.kafka.credentials_ref
+    if secret is None:
+        return
+    told = {broker_id: address for view in _views(picture) for broker_id, address in view.brokers.items()}
+    for name in sorted(at_their_pods(told, pods(picture), broker_workloads(kubernetes(picture)).values())):
+        yield fail(ADDRESSES_CHANGE, f"brokers of StatefulSet {name} advertise their pods' addresses at"
+                   f" {picture.spec.kafka.bootstrap_servers}: each new pod has another one, and Secret {secret.name} goes"
+                   " only to servers that it names", subject=f"StatefulSet {name}",
+                   unblocks="give in spec.kafka.bootstrapServers a listener that advertises host names")
+
+
+def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
+    found = topics(picture)
+    for malformed in found.malformed:
+        yield fail(MALFORMED_NODE, malformed, subject=malformed.split(":")[0],
+                   unblocks="repair or delete that node in ZooKeeper")
+    if nameless := sorted(name for name, topic in found.topics.items() if topic.topic_id is None):
+        yield fail(TOPIC_WITHOUT_ID, f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
+                   subject=several(nameless),
+                   unblocks="let the ZooKeeper controller move once (restart its broker): it writes ids")
+    named: dict[str, list[str]] = {}
+    for name, topic in sorted(found.topics.items()):
+        named.setdefault(topic.topic_id or "", []).append(name)
+    for topic_id, alike in sorted(named.items()):
+        if topic_id and len(alike) > 1:
+            yield fail(TOPICS_SHARE_AN_ID, f"topics {several(alike)} have the same topic_id in ZooKeeper: brokers on KRaft"
+                       " would know one of them, and set the data of the others aside", subject=several(alike),
+                       observed=topic_id, threshold="an id for each topic", unblocks="keep one of them, and make the others"
+                       " anew by Kafka's tools, as the runbook says")
+    if found.pending_deletes:
+        yield wait(PENDING_DELETES, f"topics are being deleted: {several(found.pending_deletes)}",
+                   subject="/admin/delete_topics", unblocks="the deletion ends")
+    if found.reassigning:
+        yield wait(REASSIGNING, "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
+                   unblocks="it ends")
+    partitions = sum(len(topic.assignment) for topic in found.topics.values())
+    yield info("MetadataSize", f"{len(found.topics)} topics with {partitions} partitions are to be copied",
+               observed=f"{partitions} partitions")
+
+
+def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
+    """A broker leaves out of its Metadata, without a word, what our user may not see."""
+    shown = {partition.topic for view in _views(picture) for partition in view.partitions}
+    found = topics(picture)
+    hidden = sorted(name for name, topic in found.topics.items()
+                    if name not in shown and topic.assignment and name not in found.pending_deletes)
+    if hidden:
+        yield wait(TOPICS_HIDDEN, f"no broker shows us {several(hidden)}, which ZooKeeper has", subject=several(hidden),
+                   observed=f"{len(hidden)} topics", unblocks="our user may DESCRIBE and DESCRIBE_CONFIGS every topic")
+
+
+def find_ill_health(picture: Picture) -> Iterator[Verdict]:
+    """Every replica in sync as every broker sees it, and no topic that can never spare a broker."""
+    brokers = sorted(pods(picture).values())
+    minima = picture.facts.min_insync
+    if not isinstance(minima, Known):
+        raise Unseen(unknown(NOT_OBSERVED, minima.why))
+    accepted = set(picture.spec.gates.accepted_topics)
+    cannot_spare: dict[str, tuple[int, int]] = {}
+    unheard: set[str] = set()
+    for broker_id in brokers:
+        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(view, Known):
+            yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
+            continue
+        behind = []
+        for partition in view.value.partitions:
+            if set(partition.isr) != set(partition.replicas) or partition.leader < 0:
+                behind.append(partition)
+            needed = minima.value.get(partition.topic)
+            if needed is None:
+                unheard.add(partition.topic)
+            elif len(partition.replicas) <= max(1, needed):
+                cannot_spare[partition.topic] = len(partition.replicas), max(1, needed)
+        if behind:
+            named = several(f"{partition.topic}-{partition.index}" for partition in behind)
+            yield wait(OUT_OF_SYNC, f"{named}: replicas out of sync, as broker {broker_id} sees it", subject=named,
+                       observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
+                       unblocks="the replicas catch up")
+    if unheard:
+        yield unknown(NOT_OBSERVED, f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
+                      subject=several(sorted(unheard)))
+    for (replicas, needed), alike in sorted(_by_value(cannot_spare).items()):
+        told = f"{replicas} replicas and {needed} needed in sync: it stands still whenever one of its brokers restarts"
+        if known := [topic for topic in alike if topic in accepted]:
+            yield warn("TopicStandsStill", f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
+                       subject=several(known))
+        if refused := [topic for topic in alike if topic not in accepted]:
+            yield fail(TOPIC_CANNOT_SPARE_A_BROKER, f"topic {several(refused, 20)} has {told}", subject=several(refused),
+                       observed=f"{replicas} replicas", threshold=f"more than {needed}",
+                       unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics")
+
+
+def _by_value(found: Mapping[str, tuple[int, int]]) -> Mapping[tuple[int, int], list[str]]:
+    groups: dict[tuple[int, int], list[str]] = {}
+    for name, value in sorted(found.items()):
+        groups.setdefault(value, []).append(name)
+    return groups
+
+
+def _stable(picture: Picture) -> int:
+    return picture.spec.gates.stable_samples
+
+
+CHECKS = (
+    check("Membership", find_strangers, "every replica lives on a broker of this migration"),
+    check("Addresses", find_moving_addresses, "brokers are where they were told to be when their pods are replaced"),
+    check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way"),
+    check("TopicsSeen", find_hidden_topics, "the brokers show every topic"),
+    check("Health", find_ill_health, "all replicas in sync", samples=_stable),
+)
+BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)
+BROKERS_ON_RECORD: Gate[Picture] = Gate("BrokersOnRecord", check_brokers_on_record)

@@ -1,0 +1,84 @@
+"""What the brokers were given as their configuration: nothing of a migration yet, and the same where controllers take it."""
+
+from collections.abc import Iterator, Mapping
+
+from switchover.cluster import modes
+from switchover.cluster.door.edits import MARKER
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import Configured, check, configured, several
+from switchover.engine.gate import Verdict, fail, info, warn
+from switchover.reasons.brokers import DOOR_STILL_THERE
+from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENER_NAME_TAKEN, MIGRATION_ALREADY_CONFIGURED
+
+TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
+TAKEN_BY_CONTROLLERS = (
+    "authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found", "inter.broker.listener.name",
+    "listener.security.protocol.map", "security.inter.broker.protocol", "sasl.mechanism.inter.broker.protocol",
+    "min.insync.replicas", "default.replication.factor", "num.partitions", "unclean.leader.election.enable",
+    "auto.create.topics.enable", "offsets.topic.replication.factor", "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr", "broker.session.timeout.ms",
+)
+"""Settings with which controllers decide or reach the brokers: theirs are those of the first broker's pod."""
+
+
+def find_contradictions(picture: Picture) -> Iterator[Verdict]:
+    listener = picture.spec.controllers.listener.name
+    for found in configured(picture):
+        subject = f"broker {found.broker_id}"
+        if found.has("process.roles"):
+            yield fail(ALREADY_KRAFT, f"{subject} has process.roles: it does not run on ZooKeeper", subject=subject,
+                       observed=found.keys.get("process.roles", ""), unblocks="nothing to migrate")
+        if found.has(modes.MIGRATION_FLAG) or found.has("controller.quorum.voters"):
+            yield fail(MIGRATION_ALREADY_CONFIGURED, f"{subject} already has settings of a migration begun by hand",
+                       subject=subject,
+                       unblocks=f"remove {modes.MIGRATION_FLAG} and controller.* from its configuration, and restart it")
+        if listener in {item.partition("://")[0].strip() for item in found.keys.get("listeners", "").split(",")}:
+            yield fail(LISTENER_NAME_TAKEN, f"{subject} has a listener {listener} of its own", subject=subject,
+                       unblocks="choose another spec.controllers.listener.name")
+        if marked := [name for name in found.hidden if name.startswith(MARKER)]:
+            yield fail(DOOR_STILL_THERE, f"{subject} was started through the door of an earlier attempt ({marked[0]})",
+                       subject=subject, unblocks="restart it by its own template")
+
+
+def find_differences(picture: Picture) -> Iterator[Verdict]:
+    """Of what a broker hides only this is known: whether it is set."""
+    brokers = list(configured(picture))
+    for key in TAKEN_BY_CONTROLLERS:
+        values = {f"broker {each.broker_id}": _told(each, key) for each in brokers}
+        if len(set(values.values())) > 1:
+            first = next(iter(values.values()))
+            odd = next(name for name, value in values.items() if value != first)
+            yield warn("BrokersDiffer", f"{key} is not the same on all brokers: the controllers will have that of broker"
+                       f" {brokers[0].broker_id}", subject=key, observed=f"{odd}: {values[odd]}", threshold=first,
+                       cure="give all brokers the same, and restart those that have another")
+
+
+def _told(found: Configured, key: str) -> str:
+    return "set, to what the broker hides" if key in found.hidden else _items(found.keys, key)
+
+
+def _items(keys: Mapping[str, str], key: str) -> str:
+    """Lists with or without spaces after their commas are the same."""
+    return ",".join(item.strip() for item in keys[key].split(",")) if key in keys else "not set"
+
+
+def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
+    """What behaves differently during or after the migration (docs/facts/kraft.md#behaves-differently-meanwhile)."""
+    brokers = list(configured(picture))
+    if policies := {each.broker_id: each.keys["alter.config.policy.class.name"] for each in brokers
+                    if "alter.config.policy.class.name" in each.keys}:
+        broker_id, policy = next(iter(policies.items()))
+        yield warn("AlterConfigPolicy", f"broker {broker_id} has an AlterConfigPolicy, which KRaft gives other values than"
+                   " ZooKeeper did (KAFKA-19026)", subject="alter.config.policy.class.name", observed=policy,
+                   cure="read KIP-1252, and try the policy on a KRaft cluster first")
+    if using := [f"broker {each.broker_id}" for each in brokers if any(each.has(key) for key in TOKEN_KEYS)]:
+        yield info("DelegationTokens", "delegation tokens are in use: during the migration only the controller's broker"
+                   " creates, renews and expires them, others answer NOT_CONTROLLER", subject=several(using),
+                   cure="renew tokens before it begins, or let clients repeat the request")
+
+
+CHECKS = (
+    check("Configuration", find_contradictions, "nothing in the brokers' configuration is in the way"),
+    check("BrokersAlike", find_differences, "the brokers have the same settings where controllers take them"),
+    check("Features", find_features_that_change, "features that change were looked for"),
+)

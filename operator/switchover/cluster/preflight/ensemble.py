@@ -1,0 +1,80 @@
+"""ZooKeeper itself: its servers, the epoch that a rollback compares, and nodes that the copy would choke on."""
+
+from collections.abc import Iterator
+
+from switchover.cluster.facts import BrokerView
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import check, several, zookeeper
+from switchover.engine.gate import Unseen, Verdict, fail, info, unknown, warn
+from switchover.metadata.passwords import ENCODER_SECRET, SECRET_NOT_KNOWN
+from switchover.outside.observed import Known
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.preflight_cluster import CLUSTER_IDS_DIFFER, ENCODER_SECRET_MISSING, MALFORMED_NODE
+from switchover.reasons.rollback import BROKER_SILENT
+
+LOW_EPOCH = 50
+"""Raft epochs rise with every election; in a long migration they pass a low /controller_epoch (KAFKA-20488)."""
+MALFORMED_TOLD = 20
+TOPICS = "/brokers/topics/"
+"""The check Topics has read these itself."""
+
+
+def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
+    modes = picture.facts.examination.zookeeper_modes
+    if not modes:
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "no ZooKeeper server was asked for its mode"))
+    for server, mode in sorted(modes.items()):
+        if not isinstance(mode, Known) and not mode.refused:     # one that tells nobody is no trouble
+            yield unknown(ZOOKEEPER_UNKNOWN, mode.why, subject=f"ZooKeeper server {server}")
+    alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
+    if alone:
+        yield warn("SingleZooKeeper", f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
+                   " nor rollback works", subject=several(alone), observed="standalone",
+                   cure="keep it running and backed up until the migration is finalized")
+    epoch = zookeeper(picture).controller_epoch
+    if epoch < LOW_EPOCH:
+        yield info("LowControllerEpoch", f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
+                   " it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
+
+
+def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
+    """Quotas, SCRAM users, ACLs, settings and tokens as well: a malformed value kills the first broker that restarts, or,
+    planted later, the copy (docs/facts/kraft.md#what-goes-wrong).
+    """
+    malformed = picture.facts.examination.malformed
+    if not isinstance(malformed, Known):
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, malformed.why, subject="ZooKeeper's metadata"))
+    found = {path: why for path, why in malformed.value.items() if not path.startswith(TOPICS)}
+    for path, why in sorted(found.items())[:MALFORMED_TOLD]:
+        if SECRET_NOT_KNOWN in why:
+            yield fail(ENCODER_SECRET_MISSING, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
+                       unblocks=f"put the brokers' {ENCODER_SECRET} into the Secret of spec.zookeeper.credentialsRef, under"
+                       " that name; leave the node as it is")
+            continue
+        yield fail(MALFORMED_NODE, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
+                   unblocks="repair or delete that node in ZooKeeper, by Kafka's tools where they still can")
+
+
+def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
+    """The brokers that we ask and the ZooKeeper that we ask are of one cluster."""
+    expected = zookeeper(picture).cluster_id
+    if not picture.facts.views:
+        raise Unseen(unknown(BROKER_SILENT, "no broker was asked for its cluster"))
+    for broker_id, view in sorted(picture.facts.views.items()):
+        if not isinstance(view, Known):
+            yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
+        elif _differs(view.value, expected):
+            yield fail(CLUSTER_IDS_DIFFER, f"broker {broker_id} is of cluster {view.value.cluster_id}, ZooKeeper of"
+                       f" {expected}", subject=f"broker {broker_id}", observed=view.value.cluster_id, threshold=expected,
+                       unblocks="correct spec.zookeeper.connect (with its chroot) or spec.kafka.bootstrapServers")
+
+
+def _differs(view: BrokerView, expected: str) -> bool:
+    return bool(view.cluster_id) and view.cluster_id != expected
+
+
+CHECKS = (
+    check("Ensemble", find_weak_ensembles, "ZooKeeper was looked at"),
+    check("Parse", find_malformed_nodes, "every node of the metadata can be read"),
+    check("OneCluster", find_another_cluster, "brokers and ZooKeeper are of one cluster"),
+)

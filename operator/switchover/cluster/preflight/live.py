@@ -1,0 +1,161 @@
+"""What the brokers run with: their release, mode, protocol version, ids and disks."""
+
+from collections.abc import Iterator, Mapping
+
+from switchover.cluster import modes
+from switchover.cluster.picture import Picture, is_older
+from switchover.cluster.preflight.reading import check, examined, image_of, pods, several, workloads, zookeeper
+from switchover.engine.gate import Verdict, fail, info, unknown, warn
+from switchover.kafka.releases import final_protocol
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.controllers import SETTINGS_UNKNOWN
+from switchover.reasons.preflight_cluster import (
+    GENERATED_BROKER_ID,
+    JBOD_NEEDS_NEWER_PROTOCOL,
+    LOG_DIR_OFFLINE,
+    NOT_IN_ZOOKEEPER_MODE,
+    PROTOCOL_VERSION_UNSUPPORTED,
+    PROTOCOL_VERSIONS_DIFFER,
+    UPGRADE_CHANGES_NOTHING,
+)
+from switchover.reasons.preflight_group import WRONG_KAFKA_VERSION
+from switchover.reasons.rollback import BROKER_SILENT
+
+RELEASES = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
+"""Whose newest Fetch it is (KIP-595, 516, 903 and 951)."""
+JBOD_FROM = "3.7"
+
+
+def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
+    protocols: dict[int, str] = {}
+    for name, broker_id in sorted(pods(picture).items()):
+        answer = picture.facts.answers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(answer, Known):
+            yield unknown(BROKER_SILENT, answer.why, subject=name)
+            continue
+        if picture.mode(broker_id) != Known("A", answer.at):
+            yield fail(NOT_IN_ZOOKEEPER_MODE, f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
+                       unblocks="all brokers must run on ZooKeeper, without the migration flag")
+        elif is_older(answer.value):
+            yield from _old_release(picture, name, broker_id, answer.value.api_keys)
+        settings = picture.facts.broker_settings.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(settings, Known):
+            yield unknown(SETTINGS_UNKNOWN, settings.why, subject=name)
+        else:
+            protocols[broker_id] = settings.value.get(modes.PROTOCOL_VERSION, "")
+    yield from _protocol_trouble(picture, protocols)
+
+
+def _old_release(picture: Picture, name: str, broker_id: int, keys: Mapping[int, int]) -> Iterator[Verdict]:
+    """A release that UpgradeBrokers brings to 3.9, where the spec says so."""
+    fetch = keys.get(modes.FETCH, 0)
+    release = f"Fetch v{fetch}, Kafka {RELEASES.get(fetch, 'before 2.7')}"
+    if not picture.new_image:
+        yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
+                   " ZooKeeper", subject=name, observed=release, threshold=f"Fetch v{modes.FETCH_OF_3_9}, Kafka 3.9",
+                   unblocks="set spec.upgrade.image to an image of Kafka 3.9 with the same layout, and Switchover rolls the"
+                   f" brokers to it first; or do it yourself: {_upgrade(picture, name, broker_id)}")
+    elif keys.get(modes.LEADER_AND_ISR, 0) < modes.LEADER_AND_ISR_OF_3_4:
+        yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.4, the oldest that spec.upgrade"
+                   " brings to 3.9", subject=name, observed=release, threshold="Kafka 3.4",
+                   unblocks=_upgrade(picture, name, broker_id))
+    else:
+        yield from _upgraded(picture, name, release)
+
+
+def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
+    own = name.rpartition("-")[0]
+    present = next(image_of(brokers, workload) for each, brokers, workload in workloads(picture) if each == own)
+    if present == picture.new_image:
+        yield fail(UPGRADE_CHANGES_NOTHING, f"spec.upgrade.image is the image that {name} runs, and that is older than Kafka"
+                   " 3.9", subject="spec.upgrade.image", observed=release, threshold="Kafka 3.9",
+                   unblocks="name an image of Kafka 3.9")
+        return
+    yield warn("BrokerIsUpgraded", f"{name} restarts once more, to run {picture.new_image}; its protocol version stays, and"
+               " a rollback takes it back to its own image", subject=name, observed=release, threshold="Kafka 3.9",
+               cure="see that the image has the brokers' layout; nothing else to do")
+
+
+def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
+    """A rolling upgrade in commands; the protocol version stays, so that it can be undone."""
+    workload = pod.rpartition("-")[0]
+    settings = picture.facts.broker_settings.get(broker_id)
+    live = settings.value.get(modes.PROTOCOL_VERSION, "") if isinstance(settings, Known) else ""
+    kubectl = f"kubectl --namespace {picture.namespace}"
+    brokers = picture.brokers_of(workload)
+    container = brokers.value.container if isinstance(brokers, Known) else picture.broker_sets[workload].container
+    image = f"{container or 'CONTAINER'}=REGISTRY/kafka:3.9.2"
+    return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} in the brokers' configuration, where it is"
+            f" not; then {kubectl} set image statefulset {workload} {image}; then {kubectl} rollout status statefulset"
+            f" {workload}")
+
+
+def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterator[Verdict]:
+    releases = {broker_id: modes.release_of(version) for broker_id, version in protocols.items()}
+    different = sorted(set(releases.values()))
+    if len(different) > 1:
+        odd = min(releases, key=lambda broker_id: sum(version == releases[broker_id] for version in releases.values()))
+        yield fail(PROTOCOL_VERSIONS_DIFFER, "the brokers do not have the same inter.broker.protocol.version",
+                   subject=f"broker {odd}", observed=", ".join(f"{k}: {v}" for k, v in sorted(releases.items())),
+                   threshold="one version", unblocks="set the same inter.broker.protocol.version on every broker")
+    if too_old := [version for version in different if version not in modes.METADATA_LEVELS]:
+        yield _too_old(picture, too_old[0])
+        return
+    for version in sorted({version for version in protocols.values() if "-" in version}):
+        final = final_protocol(version.split("-")[0])       # the controllers are formatted with it
+        if version != final:
+            yield fail(PROTOCOL_VERSION_UNSUPPORTED, f"inter.broker.protocol.version {version} is not the last one of its"
+                       " release: the controllers would refuse such a broker", subject=modes.PROTOCOL_VERSION,
+                       observed=version, threshold=final, unblocks=f"set it to {version.split('-')[0]} on every broker")
+
+
+def _too_old(picture: Picture, version: str) -> Verdict:
+    """A version that RaiseProtocolVersion raises, or one that it cannot."""
+    if version in modes.RAISABLE:
+        return warn("ProtocolVersionIsRaised", f"every broker restarts once more, to raise {modes.PROTOCOL_VERSION} to"
+                    f" {modes.RAISED}; a rollback takes it back", subject=modes.PROTOCOL_VERSION, observed=version,
+                    threshold=", ".join(sorted(modes.METADATA_LEVELS)),
+                    cure="nothing to do, or raise it yourself before the migration begins")
+    return fail(PROTOCOL_VERSION_UNSUPPORTED, f"a migration needs {modes.PROTOCOL_VERSION} 3.6 or newer, and Switchover"
+                f" raises it only from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
+                observed=version, threshold=", ".join(sorted(modes.METADATA_LEVELS)),
+                unblocks=f"raise it to {modes.RAISED} on every broker")
+
+
+def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
+    """A broker that was given no id shows -1 as its static broker.id, or none: the default."""
+    generated = [broker_id for broker_id, told in examined(picture)
+                 if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))]
+    if generated:
+        yield fail(GENERATED_BROKER_ID, f"Kafka generated the id of broker {several(generated)}, which a migration refuses",
+                   subject=f"broker {several(generated)}", observed="broker.id is not set",
+                   unblocks="give each broker the id that it has explicitly, as broker.id, and restart it")
+    elif zookeeper(picture).generated_ids:
+        yield info("IdsWereGenerated", "Kafka generated broker ids once; every broker has an explicit one now",
+                   subject="/brokers/seqid")
+
+
+def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
+    """In migration mode a broker stops when one of its log directories fails (KAFKA-16431)."""
+    several_dirs = []
+    for broker_id, told in examined(picture):
+        if offline := [directory.path for directory in told.log_directories if directory.offline]:
+            yield fail(LOG_DIR_OFFLINE, f"log directory {several(offline)} of broker {broker_id} is offline",
+                       subject=f"broker {broker_id}", observed=several(offline), threshold="none offline",
+                       unblocks="repair or replace the disk and restart the broker, or take the directory out of log.dirs")
+        if len(told.log_directories) > 1:
+            several_dirs.append(broker_id)
+    for broker_id in several_dirs:
+        settings = picture.facts.broker_settings.get(broker_id)
+        release = settings.value.get(modes.PROTOCOL_VERSION, "").split("-")[0] if isinstance(settings, Known) else ""
+        if release in modes.METADATA_LEVELS and release < JBOD_FROM:
+            yield fail(JBOD_NEEDS_NEWER_PROTOCOL, f"broker {broker_id} has several log directories, which KRaft knows from"
+                       f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
+                       threshold=JBOD_FROM, unblocks="raise inter.broker.protocol.version to 3.9 on every broker")
+
+
+CHECKS = (
+    check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated"),
+    check("BrokerIds", find_generated_ids, "every broker was given its id"),
+    check("Disks", find_bad_disks, "every log directory is online"),
+)

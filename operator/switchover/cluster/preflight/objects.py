@@ -1,0 +1,237 @@
+"""What must be there in Kubernetes, and be ours to change."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from switchover.cluster import names, template
+from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.ending import needs_zookeeper
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import check, configured, examined, image_of, kubernetes, several, workloads
+from switchover.engine.gate import Unseen, Verdict, fail, info, unknown, wait, warn
+from switchover.kubernetes.selectors import selects
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.preflight_cluster import (
+    BROKER_DATA_IS_VOLATILE,
+    BUDGET_ALLOWS_NOTHING,
+    CLUSTER_IS_TAKEN,
+    PODS_NOT_READY,
+    SEVERAL_BUDGETS,
+    START_NOT_SUPPORTED,
+    STORAGE_CLASS_MISSING,
+)
+from switchover.reasons.preflight_group import CHANGE_REFUSED, CHANGE_UNDONE, CLAIMED_BY_ANOTHER
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING
+
+STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.DOTALL)
+
+
+def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
+    state = kubernetes(picture)
+    for name in picture.broker_sets:
+        workload = state.brokers.get(name)
+        if workload is None:
+            yield fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist in namespace {picture.namespace}",
+                       subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].name, or create it")
+            continue
+        try:
+            container_of(workload.template, picture.broker_sets[name])
+        except ContainerMissing as why:
+            yield fail(CONTAINER_MISSING, f"StatefulSet {name}: {why}", subject=f"StatefulSet {name}",
+                       unblocks="set spec.brokers[].container to the one that runs Kafka")
+        if workload.claimed_by not in ("", picture.uid):
+            yield fail(CLAIMED_BY_ANOTHER, f"StatefulSet {name} is claimed by the migration with uid"
+                       f" {workload.claimed_by}", subject=f"StatefulSet {name}",
+                       unblocks=f"finish that migration; if it is gone, remove the annotation {names.CLAIM}")
+        if len(workload.pods) != workload.replicas or not all(pod.ready for pod in workload.pods.values()):
+            ready = sum(pod.ready for pod in workload.pods.values())
+            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready", subject=f"StatefulSet {name}",
+                       observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
+
+
+def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
+    """Over what the door will stand: proven by the controllers' pods, before a broker is touched."""
+    for name, brokers, workload in workloads(picture):
+        try:
+            container = container_of(workload.template, brokers)
+        except ContainerMissing:
+            continue                                                 # told above
+        script, subject = layout_of(container, brokers).script, f"StatefulSet {name}"
+        words = " ".join(map(str, (*(container.get("command") or ()), *(container.get("args") or ()))))
+        if brokers.start is None and STARTED_BY_ITSELF.search(words):
+            yield fail(START_NOT_SUPPORTED, f"container {container['name']} of {subject} starts kafka.Kafka by itself, not"
+                       " by Kafka's start script", subject=subject, observed="kafka.Kafka", threshold=script,
+                       unblocks=f"start Kafka by {script} in the container's command")
+        else:
+            yield info("StartScript", f"container {container['name']} of {subject} starts Kafka by {script}, as its template"
+                       " tells: the edits of a mode are made there", subject=subject, observed=script,
+                       cure="if that is not so, set spec.brokers[].start; the controllers' pods start first, and prove it")
+
+
+def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
+    """Brokers and controllers run with the brokers' ServiceAccount and what their file names of Secrets."""
+    image = picture.spec.controllers.template.image
+    if image is None and not picture.new_image:
+        return
+    present = [image_of(brokers, workload) for _, brokers, workload in workloads(picture)]
+    if image is not None:
+        yield from picture.policy.find_image("spec.controllers.template.image", image, present[0])   # the first set's
+    for each in sorted({*present}) if picture.new_image else ():
+        yield from picture.policy.find_image("spec.upgrade.image", picture.new_image, each)
+
+
+def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
+    """A pod without a readiness probe is Ready as soon as its process runs, and a budget lets the next one go then."""
+    for name, brokers, workload in workloads(picture):
+        try:
+            probed = "readinessProbe" in container_of(workload.template, brokers)
+        except ContainerMissing:
+            continue                                                 # told above
+        if not probed:
+            yield warn("NoReadinessProbe", f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as ready"
+                       " before Kafka listens, for drains by others as well", subject=f"StatefulSet {name}",
+                       cure="give them one, such as a tcpSocket on the port of a listener")
+
+
+def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
+    """Nothing of a broker's pod but Kafka asks for ZooKeeper: such a pod would not start once that is gone."""
+    for name, _, workload in workloads(picture):
+        if asking := needs_zookeeper.users(workload.template, picture.spec.zookeeper.connect):
+            yield warn("PodsNeedZooKeeper", f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
+                       " would start, and it is not told to be removable while that is so", subject=f"StatefulSet {name}",
+                       observed=several(asking), cure="take it out of the template before ZooKeeper is removed; HandOver is"
+                       " the time to apply one without it")
+
+
+def find_another_migration(picture: Picture) -> Iterator[Verdict]:
+    """The Lease of this Kafka cluster is held by this migration: two of them would disrupt it together."""
+    holder = kubernetes(picture).lease_holder
+    if holder and not holder.startswith(f"{picture.uid}/"):
+        yield fail(CLUSTER_IS_TAKEN, "another migration holds the Lease of this Kafka cluster", subject="Lease",
+                   observed=holder, threshold=picture.uid, unblocks="finish or delete the other migration")
+
+
+def find_nodes_unseen(picture: Picture) -> Iterator[Verdict]:
+    """Without the right to read nodes, the gate NodesSchedulable has nothing to look at."""
+    if any(pod.cordoned is None for _, _, workload in workloads(picture) for pod in workload.pods.values()):
+        yield warn("NodesUnseen", "the operator may not read nodes: it cannot tell that one is cordoned, and may begin a"
+                   " batch while somebody drains", subject="nodes",
+                   cure="install the chart with rbac.readNodes=true, or drain no node while a migration runs")
+
+
+def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
+    """An eviction is refused for ever where two budgets select a pod, or where one allows no disruption at all."""
+    for name, _, workload in workloads(picture):
+        subject = f"StatefulSet {name}"
+        if len(workload.budgets) > 1:
+            yield fail(SEVERAL_BUDGETS, f"the pods of StatefulSet {name} have more than one PodDisruptionBudget"
+                       f" ({several(workload.budgets)}): Kubernetes refuses to evict such a pod", subject=subject,
+                       observed=len(workload.budgets), threshold=1, unblocks="delete all of them but one")
+        for budget in workload.strict_budgets:
+            yield fail(BUDGET_ALLOWS_NOTHING, f"PodDisruptionBudget {budget} allows no disruption even while every pod of"
+                       f" {subject} is healthy: no broker could be evicted", subject=f"PodDisruptionBudget {budget}",
+                       unblocks="set its maxUnavailable to 1, without minAvailable")
+        if not workload.budgets:
+            yield warn("NoBudget", f"no PodDisruptionBudget selects the pods of StatefulSet {name}: a drain may take brokers"
+                       " away while others are being moved", subject=subject,
+                       cure="create one with maxUnavailable 1")
+    yield from _budgets_of_the_controllers(picture)
+
+
+def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
+    """The controllers get a budget of their own: one more that selects them, such as the namespace's, would be too many."""
+    own = picture.spec.controllers.name
+    labels = names.controller_labels(own, picture.name)
+    selectors = {name: each for _, _, workload in workloads(picture) for name, each in workload.selectors.items()}
+    for budget, selector in sorted(selectors.items()):
+        if budget == own or not selects(selector, labels):
+            continue
+        but_them = {"key": names.CONTROLLERS_LABEL, "operator": "DoesNotExist"}
+        expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
+        patch = json.dumps({"spec": {"selector": {"matchExpressions": expressions}}})
+        subject = f"PodDisruptionBudget {budget}"
+        yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers, beside the one that the migration makes for"
+                   " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
+                   unblocks=f"kubectl --namespace {picture.namespace} patch poddisruptionbudget {budget} --type merge"
+                   f" --patch '{patch}'")
+
+
+def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
+    """Every log directory of a broker lies on a volume that outlives its pod: an eviction would empty it otherwise."""
+    told = dict(examined(picture))
+    places = {(found.workload.name, directory.path): template.volume_below(found.workload, found.container, directory.path)
+              for found in configured(picture) for directory in told[found.broker_id].log_directories}
+    for (workload, directory), kind in sorted(places.items()):
+        name = f"StatefulSet {workload}"
+        if kind in ("", "emptyDir"):
+            where = "the container's own file system" if not kind else "an emptyDir"
+            yield fail(BROKER_DATA_IS_VOLATILE, f"{directory} of {name} lies on {where}: each eviction loses the broker's"
+                       " replicas", subject=name, observed=kind, threshold="persistentVolumeClaim",
+                       unblocks="move log.dirs to a volume from a claim")
+        elif kind == "hostPath":
+            yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
+                       " another node has lost its replicas", subject=name, observed=kind,
+                       cure="see that each broker's pod can be scheduled to its own node alone")
+
+
+def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
+    """The controllers' volumes need a storage class; those of the cluster may be hidden from a Role."""
+    examined, wanted = picture.facts.examination, picture.spec.controllers.storage.storage_class_name
+    classes = examined.storage_classes
+    if isinstance(classes, Known):
+        if wanted and wanted not in classes.value.existing:
+            yield fail(STORAGE_CLASS_MISSING, f"storage class {wanted} of the controllers does not exist", subject=wanted,
+                       observed=several(sorted(classes.value.existing)) or "none", threshold=wanted,
+                       unblocks="correct spec.controllers.storage.storageClassName, or create it")
+        elif wanted is None and not classes.value.default:
+            yield fail(STORAGE_CLASS_MISSING, "no storage class is the default, and spec.controllers.storage names none",
+                       subject="storage class", observed=several(sorted(classes.value.existing)) or "none",
+                       unblocks="name one in spec.controllers.storage.storageClassName")
+        return
+    if not classes.refused:
+        raise Unseen(unknown(NOT_OBSERVED, classes.why, subject="storage classes"))
+    used = examined.classes_in_use
+    if not (isinstance(used, Known) and wanted in used.value):
+        there = several(sorted(used.value)) if isinstance(used, Known) and used.value else "none"
+        yield info("StorageClassUnseen", "whether the controllers' storage class exists cannot be seen from this namespace;"
+                   f" bound claims here use: {there}", subject=wanted or "the default storage class",
+                   cure="see `kubectl get storageclasses`")
+
+
+def find_refused_change(picture: Picture) -> Iterator[Verdict]:
+    """The one change of each template, as the API server and its admission would make it: a dry run."""
+    for name, brokers, workload in workloads(picture):
+        if template.is_ours(workload, brokers):
+            continue
+        change = picture.facts.examination.template_changes.get(name, Unknown(f"no dry run was made on StatefulSet {name}"))
+        subject = f"StatefulSet {name}"
+        if not isinstance(change, Known):
+            if change.refused:
+                yield fail(CHANGE_REFUSED, f"the one change that the migration makes to {subject} is refused: {change.why}",
+                           subject=subject, unblocks="have the policy or webhook allow it for Switchover's account")
+            else:
+                yield unknown(NOT_OBSERVED, change.why, subject=subject)
+            continue
+        changed = replace(workload, template=change.value.template, update_strategy=change.value.update_strategy)
+        if undone := template.changed_back(changed, brokers, picture.new_image):
+            yield fail(CHANGE_UNDONE, f"admission undoes the change of {several(undone)} that the migration makes to"
+                       f" {subject}", subject=subject, observed=several(undone),
+                       unblocks="have the mutating webhook leave that StatefulSet alone")
+
+
+CHECKS = (
+    check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist"),
+    check("StartScripts", find_start_scripts, "the edits of a mode can be made where Kafka is started"),
+    check("ImageAllowed", find_not_allowed, "the images of brokers and controllers are such as the chart allows"),
+    check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),
+    check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
+    check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
+    check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
+    check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods"),
+    check("Storage", find_storage_trouble, "the controllers' storage class exists"),
+    check("TemplateChange", find_refused_change, "a dry run of the template change succeeds"),
+    check("ClusterIsFree", find_another_migration, "no other migration moves this cluster"),
+)

@@ -1,0 +1,122 @@
+"""How a check of Preflight reads the facts: what is not known raises `Unseen`, and no check passes that could not look."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from switchover.api.kafka_migration import BrokerSet
+from switchover.cluster.door.layout import ContainerMissing, container_of
+from switchover.cluster.examination import BrokerExamination
+from switchover.cluster.facts import KubernetesState, Workload, ZooKeeperState, ZooKeeperTopics
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Gate, Unseen, Verdict, complete, gravest, unknown
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+
+NAMED = 5
+"""How many culprits of one kind a finding names; it counts the others."""
+
+
+def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
+          samples: Callable[[Picture], int] = lambda _: 1) -> Gate[Picture]:
+    """The gate of a check: it tells all findings, and is open when none of them is a blocker."""
+    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)
+
+
+def several(culprits: Iterable[object], at_most: int = NAMED) -> str:
+    """The first of them by name, and how many more there are."""
+    named = [str(culprit) for culprit in culprits]
+    rest = len(named) - at_most
+    return ", ".join(named[:at_most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def kubernetes(picture: Picture) -> KubernetesState:
+    state = picture.facts.kubernetes
+    if not isinstance(state, Known):
+        raise Unseen(unknown(KUBERNETES_UNKNOWN, state.why, subject="Kubernetes"))
+    return state.value
+
+
+def zookeeper(picture: Picture) -> ZooKeeperState:
+    state = picture.facts.zookeeper
+    if not isinstance(state, Known):
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper"))
+    return state.value
+
+
+def topics(picture: Picture) -> ZooKeeperTopics:
+    found = picture.facts.zookeeper_topics
+    if not isinstance(found, Known):
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, found.why, subject="ZooKeeper"))
+    return found.value
+
+
+def pods(picture: Picture) -> Mapping[str, int]:
+    """Pod name -> broker id."""
+    found = picture.broker_pods()
+    if not isinstance(found, Known):
+        raise Unseen(unknown(BROKERS_NOT_IDENTIFIED, found.why))
+    return found.value
+
+
+def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
+    """What every broker told of itself."""
+    for broker_id in sorted(pods(picture).values()):
+        told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(told, Known):
+            raise Unseen(unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}"))
+        yield broker_id, told.value
+
+
+def broker_workloads(state: KubernetesState) -> Mapping[str, Workload]:
+    """The StatefulSets of brokers that exist."""
+    return {name: workload for name, workload in state.brokers.items() if workload is not None}
+
+
+def workloads(picture: Picture) -> Iterator[tuple[str, BrokerSet, Workload]]:
+    """The StatefulSets of brokers; each of them exists."""
+    state = kubernetes(picture)
+    for name, brokers in picture.broker_sets.items():
+        workload = state.brokers.get(name)
+        if workload is None:
+            raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name} does not exist", subject=name))
+        yield name, brokers, workload
+
+
+def image_of(brokers: BrokerSet, workload: Workload) -> str:
+    """Of the container that runs Kafka, "" where that is not known."""
+    try:
+        return str(container_of(workload.template, brokers).get("image", ""))
+    except ContainerMissing:
+        return ""
+
+
+class Configured(NamedTuple):
+    """A StatefulSet with what one of its brokers runs with: `keys` are the settings that it was given, without defaults,
+    `hidden` the names of those that it keeps to itself."""
+
+    workload: Workload
+    container: Mapping[str, Any]
+    broker_id: int
+    keys: Mapping[str, str]
+    hidden: frozenset[str]
+
+    def has(self, key: str) -> bool:
+        return key in self.keys or key in self.hidden
+
+
+def configured(picture: Picture) -> Iterator[Configured]:
+    """Every broker of every StatefulSet."""
+    told, brokers = dict(examined(picture)), pods(picture)
+    for name, spec, workload in workloads(picture):
+        try:
+            container = container_of(workload.template, spec)
+        except ContainerMissing as why:
+            raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name}: {why}", subject=name)) from None
+        for pod, broker_id in sorted(brokers.items(), key=lambda item: item[1]):
+            if pod.rpartition("-")[0] == name:
+                found = told[broker_id]
+                yield Configured(workload, container, broker_id, found.static_settings, found.hidden)

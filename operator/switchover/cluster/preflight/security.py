@@ -1,0 +1,155 @@
+"""Secured clusters: the controllers' listener has keys that Kafka can use, and the nodes are allowed what they do on it."""
+
+from collections.abc import Iterator, Mapping
+
+from switchover.api.controllers import SecurityProtocol
+from switchover.api.meta import AcceptedRisk
+from switchover.cluster import modes
+from switchover.cluster.controllers import certificates, listener, manifests, principals
+from switchover.cluster.controllers.listener import ScramRefused
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import check, configured, examined, kubernetes, several
+from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
+from switchover.metadata.names import STANDARD_AUTHORIZER
+from switchover.outside.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts, find_unchecked
+from switchover.outside.observed import Known
+from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
+from switchover.reasons.preflight_cluster import (
+    CERTIFICATE_LACKS_NAMES,
+    CONTROLLERS_NOT_AUTHORIZED,
+    SCRAM_ON_CONTROLLERS,
+    WEAKER_CONTROLLERS,
+)
+
+
+def _secret(picture: Picture) -> str:
+    reference = picture.spec.controllers.listener.credentials_ref
+    return f"Secret {reference.name}" if reference is not None else "spec.controllers.listener"
+
+
+def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
+    own, subject = picture.spec.controllers.listener, _secret(picture)
+    credentials = kubernetes(picture).listener_credentials
+    if isinstance(credentials, str):
+        yield fail(LISTENER_CREDENTIALS_UNUSABLE, credentials, subject=subject,
+                   unblocks="create it, or correct spec.controllers.listener.credentialsRef")
+        return
+    try:
+        if own.credentials_ref is not None:         # before a word is told of a Secret that is for something else
+            servers = allowed_servers(own.credentials_ref.name, picture.namespace, credentials, KAFKA)
+            if why_not := servers.why_not(manifests.addresses(picture.spec, picture.namespace).values()):
+                yield fail(LISTENER_CREDENTIALS_UNUSABLE, why_not, subject=subject, unblocks="run that command")
+                return
+        settings = listener.node_settings(own, credentials)
+        check_encrypted(listener.client_properties(own, credentials), picture.spec.accepted_risks)
+        if chain := credentials.get("ssl.keystore.certificate.chain") if own.security_protocol.endswith("SSL") else None:
+            certificates.check_usable(chain, picture.now)
+    except ScramRefused as why:
+        yield fail(SCRAM_ON_CONTROLLERS, f"{subject}: {why}", subject=subject, observed=credentials["sasl.mechanism"],
+                   threshold="PLAIN", unblocks="use PLAIN or client certificates on the controllers' listener; the brokers'"
+                   " own listeners may keep SCRAM")
+        return
+    except Unusable as why:
+        yield fail(LISTENER_CREDENTIALS_UNUSABLE, f"{subject}: {why}", subject=subject,
+                   unblocks="correct that key of the Secret")
+        return
+    if chain and settings.get(_identification(own.name), "https"):
+        hosts = [address.host for address in manifests.addresses(picture.spec, picture.namespace).values()]
+        if missing := [host for host in hosts if not certificates.is_valid_for(chain, host)]:
+            yield fail(CERTIFICATE_LACKS_NAMES, f"the certificate in {subject} does not name {several(missing)}: nodes would"
+                       " not trust each other", subject=subject, observed=several(certificates.names(chain)),
+                       threshold=f"*.{hosts[0].partition('.')[2]}",
+                       unblocks="issue it for the names of all controllers' pods, as a wildcard or one by one")
+
+
+def _identification(name: str) -> str:
+    return f"listener.name.{name.lower()}.ssl.endpoint.identification.algorithm"
+
+
+def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
+    """With an authorizer, whoever the nodes are to the controllers must be a super user.
+
+    Before the copy the controllers know no ACL at all, and brokers could not register by one.
+    """
+    credentials = kubernetes(picture).listener_credentials
+    if isinstance(credentials, str):
+        return
+    found = next((each for each in configured(picture) if each.keys.get("authorizer.class.name", "").strip() in (
+        modes.ACL_AUTHORIZER, STANDARD_AUTHORIZER)), None)
+    if found is None:
+        return
+    try:
+        principal = principals.of_the_nodes(picture.spec.controllers.listener, credentials, found.keys)
+    except Unusable:
+        return                                           # told above
+    who = principal or "the principal of the controllers' certificate or user"
+    subject = f"broker {found.broker_id}"
+    if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
+        yield warn("SuperUsersHidden", f"{subject} has an authorizer, and Kafka hides who its super users are: {who}, as"
+                   " whom the nodes meet on the controllers' listener, must be one, else the controllers do not come up",
+                   subject="super.users", observed="hidden", threshold=who,
+                   cure="see that it is in super.users on every broker, or secure the controllers' listener with credentials"
+                   " of a super user")
+    else:
+        # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
+        add = "" if principal == principals.ANONYMOUS else f"add {who} to super.users on every broker, or "
+        yield fail(CONTROLLERS_NOT_AUTHORIZED, f"{subject} has an authorizer and no super.users: {who}, as whom the nodes"
+                   " meet on the controllers' listener, is none, and no broker could register",
+                   subject="super.users", observed="not set", threshold=who,
+                   unblocks=f"{add}secure the controllers' listener with credentials of a super user")
+
+
+def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
+    """What the controllers' listener carries is all metadata, SCRAM credentials included."""
+    own = picture.spec.controllers.listener.security_protocol
+    ours = _protection(own, client_auth="required")            # listener.py asks for it where TLS alone authenticates
+    accepted = AcceptedRisk.WEAKER_CONTROLLERS in picture.spec.accepted_risks
+    lacking: dict[str, frozenset[str]] = {}
+    for broker_id, told in examined(picture):
+        protocol, client_auth = _between_brokers(told.static_settings)
+        if protocol not in {*SecurityProtocol}:
+            raise Unseen(unknown(SETTINGS_UNKNOWN, f"broker {broker_id} does not tell the security protocol of its"
+                                 " inter-broker listener", subject=f"broker {broker_id}"))
+        if missing := _protection(protocol, client_auth) - ours:
+            lacking[protocol] = missing
+    for protocol, missing in sorted(lacking.items()):
+        message = (f"the controllers' listener has no {' and no '.join(sorted(missing))} ({own}), and the one that the"
+                   f" brokers use among themselves has ({protocol}): whoever reaches it can read all metadata")
+        subject, cure = "spec.controllers.listener", "give it securityProtocol SSL or SASL_SSL and a credentialsRef"
+        if accepted:
+            yield warn("WeakerControllers", message, subject=subject, observed=own, threshold=protocol, cure=cure)
+        else:
+            yield fail(WEAKER_CONTROLLERS, message, subject=subject, observed=own, threshold=protocol,
+                       unblocks=f"{cure}, or accept it by name: spec.acceptedRisks: [{AcceptedRisk.WEAKER_CONTROLLERS}]")
+
+
+def _between_brokers(settings: Mapping[str, str]) -> tuple[str, str]:
+    """The security protocol of the inter-broker listener, and what it asks of TLS clients (KafkaConfig's defaults)."""
+    name = settings.get("inter.broker.listener.name", "")
+    if not name:
+        name = settings.get("security.inter.broker.protocol", "PLAINTEXT")
+    pairs = (pair.partition(":") for pair in settings.get("listener.security.protocol.map", "").split(","))
+    protocols = {listener_.strip().upper(): protocol.strip().upper() for listener_, _, protocol in pairs}
+    prefixed = settings.get(f"listener.name.{name.lower()}.ssl.client.auth")
+    return protocols.get(name.upper(), name.upper()), prefixed or settings.get("ssl.client.auth", "none")
+
+
+def _protection(protocol: str, client_auth: str) -> frozenset[str]:
+    encrypted, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+    authenticated = sasl or (encrypted and client_auth == "required")
+    return frozenset((*(["encryption"] if encrypted else []), *(["authentication"] if authenticated else [])))
+
+
+def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
+    yield from find_unchecked(picture.facts.unchecked)
+    own, credentials = picture.spec.controllers.listener.credentials_ref, kubernetes(picture).listener_credentials
+    if own is not None and not isinstance(credentials, str) and not checks_hosts(credentials):
+        yield from find_unchecked(Known((own.name,), picture.now))
+
+
+CHECKS = (
+    check("HostsChecked", find_unchecked_hosts, "servers must have certificates for their own names"),
+    check("ListenerAsSecure", find_weaker_listener, "the controllers' listener is secured as the brokers' own"),
+    check("ListenerUsable", find_unusable_credentials, "the controllers' listener can be served and reached"),
+    check("NodesAuthorized", find_unauthorized_nodes, "the nodes are allowed what they do on the controllers' listener"),
+)

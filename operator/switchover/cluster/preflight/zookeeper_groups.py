@@ -1,0 +1,59 @@
+"""Consumer groups that ZooKeeper coordinates: nothing of them is copied, and they find no broker that is on KRaft."""
+
+from collections.abc import Iterator
+
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import check
+from switchover.engine.gate import Unseen, Verdict, info, unknown, warn
+from switchover.outside.observed import Known
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.zookeeper.groups import ZooKeeperGroup
+
+GROUPS_TOLD = 20
+
+
+def told(name: str, group: ZooKeeperGroup) -> str:
+    """What a group with members is, in words."""
+    members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
+    if group.is_assigned_by_kafka:
+        return f"group {name} ({members}, mode kafka) still needs ZooKeeper: only plain KafkaConsumers do not"
+    return f"ZooKeeper coordinates group {name} ({members})"
+
+
+def cure(picture: Picture, name: str) -> str:
+    """What ends a group's need of ZooKeeper; its ConsumerGroupMigration is named where it can be seen."""
+    known = picture.facts.group_migrations
+    if not isinstance(known, Known):
+        return (f"finish the ConsumerGroupMigration of {name}, if there is one, or stop its consumers"
+                f" (ConsumerGroupMigrations could not be listed: {known.why})")
+    if found := known.value.get(name):
+        named = ", ".join(f"{each} (now {each.phase})" if each.phase else str(each) for each in found)
+        return f"finish {named}, or stop the consumers of {name}"
+    return f"create a ConsumerGroupMigration of {name} with coordination to Kafka, or stop its consumers"
+
+
+def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
+    """Warnings: there is time to move them until MoveBrokers, and a gate there."""
+    groups = picture.facts.zookeeper_groups
+    if not isinstance(groups, Known):
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, groups.why, subject="/consumers"))
+    for name, group in sorted(groups.value.items())[:GROUPS_TOLD]:
+        yield warn("ZooKeeperGroup", f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
+                   observed=f"{len(groups.value)} such groups", cure=cure(picture, name))
+    idle = picture.facts.examination.idle_groups
+    if not isinstance(idle, Known):
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, idle.why, subject="/consumers"))
+    window = picture.spec.gates.idle_group_seconds
+    late = {name: picture.now - at for name, at in idle.value.commits.items()
+            if picture.now - at <= window and name not in groups.value}
+    for name, age in sorted(late.items(), key=lambda item: item[1])[:GROUPS_TOLD]:
+        yield warn("IdleZooKeeperGroup", f"group {name} has no member, and committed to ZooKeeper {age / 3600:.1f} h ago:"
+                   " consumers of it that come back after MoveBrokers find no broker", subject=name,
+                   observed=f"{len(late)} such groups", threshold=f"{window} s", cure=cure(picture, name))
+    if idle.value.unread:
+        yield info("IdleGroupsUnread", f"whether {idle.value.unread} groups without members were in use lately is not known:"
+                   " there are more of their nodes than Preflight reads", subject="/consumers",
+                   observed=f"{idle.value.unread} groups", cure="delete the nodes of dead groups below /consumers")
+
+
+CHECKS = (check("ZooKeeperGroups", find_zookeeper_groups, "the groups in ZooKeeper were looked at"),)

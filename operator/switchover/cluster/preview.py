@@ -1,0 +1,151 @@
+"""What a KafkaMigration will do, by the functions that write its nodes' edits, and without doing any of it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, PlannedNodes, PlannedStep, PlanPreview
+from switchover.cluster.controllers import manifests
+from switchover.cluster.door import edits
+from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
+from switchover.cluster.examination import BrokerExamination
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.outside.observed import Known
+
+SECRET = re.compile(r"password|secret|jaas|token|credential|private|certificate|(^|[._])key$", re.IGNORECASE)
+"""Keys whose values are hidden: Kafka's settings of type PASSWORD, and what is named like one."""
+TELLTALE = re.compile(r"password|-----BEGIN", re.IGNORECASE)
+"""Values that are hidden whatever their key is called."""
+HIDDEN, EACH_ITS_OWN = "<hidden>", "<each its own>"
+CONTROLLER_MODES = ("P", "F")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one restart changes: key -> (before, after), None where absent; `own` are keys with a value for each pod."""
+
+    workload: str
+    mode: str
+    common: Mapping[str, tuple[str | None, str | None]]
+    own: Mapping[str, Mapping[str, tuple[str | None, str | None]]]      # key -> pod -> (before, after)
+
+
+def broker_steps(picture: Picture) -> tuple[str, ...]:
+    """The modes that every broker goes through."""
+    return ("A", *(["U"] if picture.upgrades else []), *(["R"] if picture.raises else []), "B", "C")
+
+
+def changes(picture: Picture) -> tuple[Change, ...]:
+    """Of every node, restart by restart, from what the brokers run with. Nothing while that is not known of one of them."""
+    pods, voters, zookeeper = picture.broker_pods(), picture.voters, picture.facts.zookeeper
+    if not isinstance(pods, Known) or not isinstance(zookeeper, Known) or voters is None:
+        return ()
+    given = {broker_id: _given(told.value) for broker_id, told in picture.facts.examination.brokers.items()
+             if isinstance(told, Known)}
+    sets = {name: known.value for name in picture.broker_sets if isinstance(known := picture.brokers_of(name), Known)}
+    if not given.keys() >= set(pods.value.values()) or sets.keys() != picture.broker_sets.keys():
+        return ()
+    found: list[Change] = []
+    for before, after in pairwise(broker_steps(picture)):
+        for name, brokers in sets.items():
+            own = {pod: broker_id for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == name}
+            found.append(_change(name, after, {pod: (
+                edits.applied(edits.broker(before, broker_id, voters, brokers), given[broker_id]),
+                edits.applied(edits.broker(after, broker_id, voters, brokers), given[broker_id]))
+                for pod, broker_id in own.items()}))
+    first, name = picture.spec.brokers[0].name, picture.spec.controllers.name
+    of_the_first = given[min(broker_id for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == first)]
+    place = _metadata_directory(picture, first, sets[first])
+    files = {pod: {mode: edits.applied(edits.controller(
+        mode, node_id, voters, sets[first], zookeeper.value.cluster_id, place), of_the_first) for mode in CONTROLLER_MODES}
+        for pod, node_id in picture.controllers.items()}
+    return (*found, _change(name, "P", {pod: (of_the_first, of["P"]) for pod, of in files.items()}),
+            _change(name, "F", {pod: (of["P"], of["F"]) for pod, of in files.items()}))
+
+
+def _given(told: BrokerExamination) -> Mapping[str, str]:
+    return {**told.static_settings, **dict.fromkeys(told.hidden, HIDDEN)}
+
+
+def _metadata_directory(picture: Picture, name: str, brokers: Brokers) -> str:
+    state = picture.facts.kubernetes
+    workload = state.value.brokers.get(name) if isinstance(state, Known) else None
+    return manifests.log_dir({"template": workload.template}, brokers) if workload is not None else brokers.log_dir
+
+
+def _change(workload: str, mode: str, files: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> Change:
+    keys = sorted({key for before, after in files.values() for key in {**before, **after}})
+    by_key = {key: {pod: (before.get(key), after.get(key)) for pod, (before, after) in files.items()} for key in keys}
+    changed = {key: values for key, values in by_key.items() if any(old != new for old, new in values.values())}
+    common = {key: next(iter(values.values())) for key, values in changed.items() if len(set(values.values())) == 1}
+    return Change(workload, mode, common, {key: values for key, values in changed.items() if key not in common})
+
+
+def shown(key: str, value: str) -> str:
+    """A value, unless it is a secret."""
+    return HIDDEN if value and (SECRET.search(key) or TELLTALE.search(value)) else value
+
+
+def lines(change: Change) -> tuple[str, ...]:
+    """The change as it is read by people, key by key."""
+    told = {**change.common, **{key: _each(values.values()) for key, values in change.own.items()}}
+    return tuple(
+        f"{sign} {key}={shown(key, value)}"
+        for key, (old, new) in sorted(told.items()) for sign, value in (("-", old), ("+", new)) if value is not None
+    )
+
+
+def _each(values: Iterable[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
+    olds, news = zip(*values, strict=True)
+    return _one(olds), _one(news)
+
+
+def _one(values: Sequence[str | None]) -> str | None:
+    return values[0] if len(set(values)) == 1 else EACH_ITS_OWN
+
+
+def preview(picture: Picture) -> PlanPreview | None:
+    """The plan from here to its end, for the status. None while nobody can tell how many nodes there are."""
+    work = ahead(picture)
+    found = changes(picture)
+    if not work or not isinstance(picture.facts.kubernetes, Known) or not found:
+        return None
+    seconds = seconds_until_done(work, picture.spec.windows, picture.now)
+    by_pods = {name: len(workload.pods) for name, workload in picture.facts.kubernetes.value.brokers.items() if workload}
+    kinds = ("B", "F")
+    return PlanPreview(
+        steps=tuple(_step(picture, step.name, step.hold, work) for step in PLAN.steps
+                    if step.hold or step.name in picture.spec.holds or any(each.step == step.name for each in work)),
+        nodes=(
+            *(PlannedNodes(name=name, nodes=pods, restarts_each=len(broker_steps(picture)) - 1)
+              for name, pods in by_pods.items()),
+            PlannedNodes(name=picture.spec.controllers.name, nodes=len(picture.controllers), restarts_each=1),
+        ),
+        changes=_bounded(found),
+        restarts=sum(each.restarts for each in work),
+        basis=Basis.MEASURED if all(measured(picture, mode) for mode in kinds) else Basis.ASSUMED,
+        broker_restart_seconds=round(restart_seconds(picture, "B")),
+        controller_restart_seconds=round(restart_seconds(picture, "F")),
+        estimated_seconds=round(seconds_until_done(work, (), picture.now) or 0),
+        estimated_completion_time=None if seconds is None else datetime.fromtimestamp(picture.now + seconds, UTC),
+    )
+
+
+def _step(picture: Picture, name: str, hold: bool, work: Iterable[Work]) -> PlannedStep:
+    own = [each for each in work if each.step == name]
+    return PlannedStep(name=name, restarts=sum(each.restarts for each in own), hold=hold or name in picture.spec.holds,
+                       estimated_seconds=round(seconds_until_done(own, (), picture.now) or 0))
+
+
+def _bounded(found: Iterable[Change]) -> tuple[PlannedChange, ...]:
+    left, planned = LINES_SHOWN, []
+    for change in found:
+        told = lines(change)
+        planned.append(PlannedChange(name=f"{change.workload}/{change.mode}", lines=told[:left],
+                                     own=tuple(change.own)[:LINES_SHOWN], omitted=max(0, len(told) - left)))
+        left = max(0, left - len(told))
+    return tuple(planned)

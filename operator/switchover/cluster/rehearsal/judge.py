@@ -1,0 +1,239 @@
+"""What a rehearsal's course means for the migration: a chain of checks over what was seen (docs/rehearsal.md)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from switchover.api.status import Severity
+from switchover.cluster.rehearsal.course import Course, Process, Reached
+from switchover.cluster.rehearsal.culprits import suspects, without
+from switchover.cluster.rehearsal.report import Finding, Report, Stage, delete, get
+from switchover.metadata.tree import TreeParser
+from switchover.reasons.preflight_cluster import DEAD_BROKER_IN_ASSIGNMENT
+from switchover.reasons.reason import Reason
+from switchover.reasons.rehearsal import (
+    BROKERS_WOULD_END,
+    CLAIM_WOULD_NOT_COME,
+    COPY_WOULD_FAIL,
+    DUAL_WRITE_WOULD_NOT_BEGIN,
+    FINALIZE_WOULD_FAIL,
+    METADATA_WOULD_BE_LOST,
+    METADATA_WOULD_DIFFER,
+    REGISTRATION_WOULD_BE_REFUSED,
+    REHEARSAL_INCOMPLETE,
+    ROLLBACK_WOULD_FAIL,
+    TOPIC_WOULD_GO,
+    TOPIC_WOULD_VANISH,
+)
+from switchover.zookeeper.tree import Tree, is_metadata
+
+TOLD = 20
+"""How many nodes a check names."""
+WRITTEN_ANYWAY = ("/latest_producer_id_block",)
+"""What dual write writes in its own way, whatever was there."""
+WARNING, INFO = Severity.WARNING, Severity.INFO
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that is judged: the tree as it was read, the claims that failed, and the last one, without the nodes of those."""
+
+    tree: Tree
+    ends: tuple["End", ...]
+    course: Course
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A claim after which no controller worked: how far it got, and the nodes of which it was proven that they cause it."""
+
+    course: Course
+    nodes: tuple[str, ...]
+
+
+def blocker(stage: Stage, reason: Reason, message: str, subject: str = "", cure: str = "") -> Finding:
+    """What stands in the way of the migration: like any gate's reason it has a runbook."""
+    return Finding(stage, reason.name, Severity.BLOCKER, message, subject, cure)
+
+
+def report(seen: Seen, seconds: Mapping[str, float]) -> Report:
+    """Everything found, in the order of the stages."""
+    found = [finding for check in CHECKS for finding in check(seen)]
+    order = list(Stage)
+    found.sort(key=lambda finding: order.index(finding.stage))
+    return Report(seen.tree.digest, tuple(found), len(seen.tree.nodes), len(seen.tree.topics), seconds)
+
+
+def find_hidden_nodes(seen: Seen) -> Iterator[Finding]:
+    for path in seen.tree.denied[:TOLD]:
+        yield blocker(Stage.EXPORT, REHEARSAL_INCOMPLETE, f"{path} may not be read, so what is in it was not"
+                      f" rehearsed ({len(seen.tree.denied)} nodes)", path,
+                      "give the user of spec.zookeeper.credentialsRef the right READ on it")
+
+
+def find_missing_brokers(seen: Seen) -> Iterator[Finding]:
+    courses = (*(end.course for end in seen.ends), seen.course)
+    missing = sorted({broker for course in courses for broker in course.waited_for})
+    if missing:
+        yield blocker(Stage.BROKERS, DEAD_BROKER_IN_ASSIGNMENT, f"the controllers would wait for brokers {missing}"
+                      " for ever: topics are assigned to them, and they are not registered", "/brokers/ids",
+                      "start them, or move their partitions away (kafka-reassign-partitions.sh)")
+    for broker, error in sorted(seen.course.refused.items()):
+        yield blocker(Stage.BROKERS, REGISTRATION_WOULD_BE_REFUSED,
+                      f"the controller would refuse the registration of broker {broker}: {error}", f"/brokers/ids/{broker}")
+
+
+ENDS: Mapping[Reached, tuple[Stage, Reason, str]] = {
+    Reached.NOTHING: (Stage.CLAIM, CLAIM_WOULD_NOT_COME, "the controllers would never claim the cluster"),
+    Reached.CLAIMED: (Stage.COPY, COPY_WOULD_FAIL, "the controllers would claim the cluster and copy nothing: no controller"
+                                                   " would work"),
+    Reached.COPIED: (Stage.SYNC, DUAL_WRITE_WOULD_NOT_BEGIN, "the metadata would be copied and dual write never begin:"
+                                                           " brokers that restart would learn nothing"),
+}
+
+
+def find_ends(seen: Seen) -> Iterator[Finding]:
+    """A controller that ends or stands still, with the nodes that cause it."""
+    for end in seen.ends:
+        stage, reason, words = ENDS[end.course.reached]
+        code = end.course.controller.exit_code
+        how = "" if code is None else f"; the controller ends with code {code}"
+        for path in end.nodes[:TOLD] or ("",):
+            yield blocker(stage, reason, f"{words}{how} ({_why(end.course.controller)})", path,
+                          _mend(path) if path else
+                          "the node that causes it was not found: keep the replica and read its controller's log")
+
+
+def find_lost_metadata(seen: Seen) -> Iterator[Finding]:
+    """What the image has otherwise than the tree."""
+    if seen.course.unread:
+        yield blocker(Stage.IMAGE, REHEARSAL_INCOMPLETE,
+                      f"what was copied could not be compared: {seen.course.unread}")
+    found = seen.course.differences or ()
+    unreadable = {path.rpartition("/")[2] for path in seen.tree.metadata().malformed}
+    for each in found[:TOLD]:
+        if each.kind == "znode" or _is_going(seen.tree, each.kind, each.key) or each.key.split(" ")[0] in unreadable:
+            continue                                           # told by the checks that know what becomes of it
+        yield blocker(Stage.IMAGE, METADATA_WOULD_DIFFER, f"{each} ({len(found)} differences)", each.key,
+                      "correct it in ZooKeeper by Kafka's tools, and rehearse again")
+
+
+def _is_going(tree: Tree, kind: str, key: str) -> bool:
+    """Whether a difference belongs to a topic that is being deleted, or to settings of one that is gone."""
+    topic = key.split(" ")[0]
+    match kind:
+        case "topic":
+            return topic in tree.marked
+        case "topic configuration":
+            return topic not in tree.topics
+    return False
+
+
+def find_changed_nodes(seen: Seen) -> Iterator[Finding]:
+    """What dual write would make of the user's tree: KRaft is the truth from then on."""
+    if seen.course.after is None:
+        return
+    copied, after, parser = _copied(seen), seen.course.after, TreeParser(None)
+    before, going = copied.nodes, {*WRITTEN_ANYWAY, *(f"/config/topics/{topic}" for topic in copied.marked)}
+    told = 0
+    for path in sorted({*before, *after}):
+        if not is_metadata(path) or path in going or told == TOLD:
+            continue
+        was, is_ = (parser.entries(path, nodes[path]) if path in nodes else None for nodes in (before, after))
+        if path in before and path in after and was == is_:
+            continue
+        told += 1
+        if path not in after:
+            yield _deleted(seen.tree, path, before[path], malformed=any(kind == "malformed" for kind, _, _ in was or ()))
+        elif path not in before:
+            yield Finding(Stage.SYNC, "NodeWouldBeCreated", INFO, f"dual write would create {path}: a node of the same"
+                          " meaning has a name that Kafka writes otherwise, and stays beside it", path)
+        else:
+            yield Finding(Stage.SYNC, "NodeWouldBeRewritten", WARNING, f"dual write would give {path} another content: not"
+                          " everything in it is known to KRaft", path)
+
+
+def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> Finding:
+    kind, name = path.split("/")[1:3], path.split("/")[3] if path.count("/") > 2 else ""
+    if kind == ["brokers", "topics"]:
+        marked = name in tree.marked
+        found = blocker(Stage.SYNC, TOPIC_WOULD_GO, f"topic {name} would be deleted from ZooKeeper:"
+                        f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path)
+        return replace(found, severity=WARNING) if marked else found
+    if kind == ["config", "topics"] and name not in tree.topics:
+        return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO,
+                       f"{path} would be deleted: there is no topic {name} for these settings", path)
+    if data and malformed:
+        return blocker(Stage.SYNC, METADATA_WOULD_BE_LOST, f"{path} would be deleted with all that it says: Kafka"
+                       " cannot read it", path, _mend(path))
+    return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
+
+
+def _mend(path: str) -> str:
+    """What to do about a node: deleted is only what holds nothing but the fault."""
+    if path.startswith("/brokers/topics/"):
+        return "write it as it was, or delete the topic with Kafka's tools, as the runbook says"
+    if path.startswith("/config/") and not path.startswith(("/config/clients/", "/config/ips/")):
+        return f"take the fault out of it, and leave what else it says: {get(path)}"
+    return f"mend the node, or delete it: {delete(path)}"
+
+
+def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
+    """What the canary shows: a KRaft broker reads all that was copied when it starts."""
+    canary = seen.course.canary
+    if canary is None:
+        return
+    if canary.process.exit_code is not None:
+        for path in _nodes_of(seen, canary.process) or ("",):
+            yield blocker(Stage.CANARY, BROKERS_WOULD_END, "every broker would end at its start in KRaft mode, with"
+                          f" code {canary.process.exit_code} ({_why(canary.process)})", path,
+                          "correct the setting by Kafka's tools (kafka-configs.sh --alter), and rehearse again")
+        return
+    if canary.topics is None:
+        yield blocker(Stage.CANARY, REHEARSAL_INCOMPLETE, "a KRaft broker did not list the topics in time")
+        return
+    copied = _copied(seen)
+    known = {name for name, topic in copied.metadata().topics.items() if topic.partitions and name in copied.topics}
+    for topic in sorted(known - canary.topics)[:TOLD]:
+        yield blocker(Stage.CANARY, TOPIC_WOULD_VANISH, f"topic {topic} would not exist on brokers in KRaft mode,"
+                      " and its data be set aside as stray", f"/brokers/topics/{topic}",
+                      "see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
+    for trouble in canary.process.troubles:
+        for path in _nodes_of(seen, Process(None, (trouble,))) or ("",):
+            yield Finding(Stage.CANARY, "BrokersWouldComplain", WARNING, f"a KRaft broker starts with {trouble}", path)
+
+
+def find_rollback_trouble(seen: Seen) -> Iterator[Finding]:
+    if seen.course.back:
+        yield blocker(Stage.ROLLBACK, ROLLBACK_WOULD_FAIL, "after a rollback ZooKeeper's controller could not take"
+                      f" the cluster over: {seen.course.back}")
+
+
+def find_finalize_trouble(seen: Seen) -> Iterator[Finding]:
+    course = seen.course
+    if course.finalized is False:
+        yield blocker(Stage.FINALIZE, FINALIZE_WOULD_FAIL, "the controller did not leave the migration when it was"
+                      f" started without ZooKeeper ({_why(course.controller)})")
+    before = course.differences or ()
+    for each in tuple(each for each in course.after_finalize or () if each not in before)[:TOLD]:
+        yield blocker(Stage.FINALIZE, METADATA_WOULD_DIFFER, f"after the end of the migration: {each}", each.key)
+
+
+def _why(process: Process) -> str:
+    return str(process.cause or "it told no error")
+
+
+def _nodes_of(seen: Seen, process: Process) -> tuple[str, ...]:
+    """The nodes that an error is about: it names them or their only key, or Kafka could not have written them."""
+    names = process.cause.names if process.cause is not None else frozenset()
+    named = tuple(path for path in sorted(seen.tree.nodes) if is_metadata(path) and path.rpartition("/")[2] in names)
+    return named[:TOLD] or suspects(_copied(seen), process)[:TOLD]
+
+
+def _copied(seen: Seen) -> Tree:
+    """What the last controller had before it."""
+    return without(seen.tree, (path for end in seen.ends for path in end.nodes))
+
+
+CHECKS: tuple[Callable[[Seen], Iterator[Finding]], ...] = (
+    find_hidden_nodes, find_missing_brokers, find_ends, find_lost_metadata, find_changed_nodes, find_ends_of_brokers,
+    find_rollback_trouble, find_finalize_trouble)

@@ -1,0 +1,206 @@
+"""The rehearsal of a migration in Kubernetes: a Job whose pod is the replica, made, told the tree, and made anew.
+
+The pod has nothing of the user's but the brokers' image and what admits it: no volume, label, token or credential. The tree
+comes to it in ConfigMaps that belong to the Job, masked. It goes by itself: the Job ends after DEADLINE_SECONDS, and an hour
+after its end Kubernetes deletes it with all that belongs to it, whatever becomes of the operator.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
+from switchover.api.meta import API_VERSION
+from switchover.cluster import names
+from switchover.cluster.door.brokers import upgraded
+from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
+from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal import report as reports
+from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
+from switchover.cluster.rehearsal.scripts import RUN
+from switchover.engine.effects import Create, Delete, Effect, Patch
+from switchover.kubernetes.jobs import JobRun
+from switchover.outside.observed import Known
+
+STEP, BEFORE_THE_COPY = Step.REHEARSE, Step.COPY_METADATA
+REPLICA, TREE = "/rehearsal", "/tree"
+CONDUCTOR = "rehearsal"
+PROCESSES = ("zookeeper", "controller", "broker")
+"""What runs in containers of the brokers' image; each runs what the conductor tells it to."""
+TOLD = "switchover.dev/tree-told"
+"""Annotation of the Job: the ConfigMaps with the tree are there."""
+RELEASE = "switchover.dev/release"
+"""Another: the release that the replica is formatted for."""
+DEADLINE_SECONDS, KEPT_SECONDS = 1800, 3600
+USER = 10001
+"""Of the operator's image."""
+RESOURCES: Mapping[str, Mapping[str, Any]] = {
+    "zookeeper": {"requests": {"cpu": "100m", "memory": "384Mi"}, "limits": {"memory": "768Mi"}},
+    "controller": {"requests": {"cpu": "100m", "memory": "640Mi"}, "limits": {"memory": "1Gi"}},
+    "broker": {"requests": {"cpu": "50m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}},
+    CONDUCTOR: {"requests": {"cpu": "50m", "memory": "192Mi"}, "limits": {"memory": "1Gi"}},
+}
+
+
+# --- what is done -----------------------------------------------------------------------------------------------------
+
+
+def rehearse(picture: Picture) -> tuple[Effect, ...]:
+    """A Job with the tree. One that found something is made anew once the tree is another one: somebody has mended it."""
+    return _kept(picture, lambda found, digest: found.passed or found.digest == digest)
+
+
+def rehearse_again(picture: Picture) -> tuple[Effect, ...]:
+    """The same right before the copy, where the tree has changed since."""
+    return _kept(picture, lambda found, digest: stands(picture, found, digest))
+
+
+def stands(picture: Picture, found: Report, digest: str) -> bool:
+    """Whether a rehearsal is one of the tree of now, or was begun in this step: a tree that always changes has no other."""
+    job = picture.facts.rehearsal
+    begun_here = (isinstance(job, Known) and job.value is not None
+                  and job.value.created + 1 >= picture.position.entered)       # the API server tells whole seconds
+    return found.digest == digest or (found.passed and begun_here)
+
+
+def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effect, ...]:
+    job, tree = picture.facts.rehearsal, picture.facts.exported
+    if not picture.spec.rehearsal.enabled or not isinstance(job, Known) or not isinstance(tree, Known):
+        return ()
+    if job.value is None:
+        manifest = _manifest(picture, len(tree.value.parts))
+        return () if manifest is None else (Create(manifest),)
+    if job.value.message or job.value.ended:
+        found = told(job.value)
+        again = isinstance(found, Report) and not holds(found, tree.value.digest)
+        return (Delete("batch/v1", "Job", job.value.name, job.value.uid),) if again else ()
+    if TOLD in job.value.annotations:
+        return ()
+    return (*(Create(part) for part in config_maps(job.value.name, job.value.uid, tree.value.parts)),
+            Patch("batch/v1", "Job", job.value.name, (
+                {"op": "test", "path": "/metadata/uid", "value": job.value.uid},
+                {"op": "add", "path": f"/metadata/annotations/{TOLD.replace('/', '~1')}", "value": tree.value.digest},
+            ), "the tree is there"))
+
+
+def told(job: JobRun) -> Report | str:
+    """The report that a rehearsal left, or why there is none."""
+    try:
+        return reports.read(job.message)
+    except ValueError:
+        return job.message.strip()[-400:] or job.words or "it left no report"
+
+
+def measured(picture: Picture) -> RehearsalStatus | None:
+    """For the record, what a rehearsal measured that found nothing in the way; None where none is seen."""
+    job = picture.facts.rehearsal
+    found = told(job.value) if isinstance(job, Known) and job.value is not None else ""
+    if isinstance(found, str) or not found.passed or TO_DUAL_WRITE not in found.seconds:
+        return None
+    return RehearsalStatus(digest=found.digest, topics=found.topics, znodes=found.znodes,
+                           seconds=math.ceil(found.seconds[TO_DUAL_WRITE]))
+
+
+# --- its objects ------------------------------------------------------------------------------------------------------
+
+
+def job_name(migration: str) -> str:
+    """At most 63 characters, which a label of its pods may have."""
+    return f"{migration[:52].rstrip('.-')}-rehearsal"
+
+
+def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
+    own, state = picture.spec.brokers[0], picture.facts.kubernetes
+    workload = state.value.brokers.get(own.name) if isinstance(state, Known) else None
+    if workload is None or not picture.operator_image:
+        return None
+    try:
+        container = upgraded(container_of(workload.template, own), picture.new_image)
+    except ContainerMissing:
+        return None                                    # told by the gates of the template
+    owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
+    found = job(job_name(picture.name), picture.spec.rehearsal, workload.template["spec"], container,
+                layout_of(container, own).script, release(picture), picture.operator_image, parts)
+    labels = names.labels(picture.name)
+    return {**found, "metadata": {**found["metadata"], "labels": labels, "ownerReferences": [owner]}}
+
+
+def release(picture: Picture) -> str:
+    """The protocol version with which the controllers will be formatted, as far as it is known by now."""
+    own = picture.brokers_of(picture.spec.brokers[0].name)
+    known = release_of(own.value.release) if isinstance(own, Known) else RAISED
+    return known if known in METADATA_LEVELS else RAISED
+
+
+def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping[str, Any], script: str, release: str,
+        image: str, parts: int) -> dict[str, Any]:
+    """The Job. `pod` and `kafka` are the brokers' pod and its container that runs Kafka, `image` is the operator's."""
+    own = {"app.kubernetes.io/managed-by": names.MANAGER}
+    return {
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": own, "annotations": {RELEASE: release}},
+        "spec": {
+            "backoffLimit": 0, "activeDeadlineSeconds": DEADLINE_SECONDS, "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "template": {"metadata": {"labels": own}, "spec": {
+                "restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False,
+                "terminationGracePeriodSeconds": 5,
+                **{key: pod[key] for key in ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
+                   if key in pod},
+                "containers": [_conductor(wanted, release, image, kafka),
+                               *(_process(wanted, process, kafka, script) for process in PROCESSES)],
+                "volumes": [
+                    {"name": "replica", "emptyDir": {"medium": "Memory"}},
+                    {"name": "tmp", "emptyDir": {}},
+                    {"name": "tree", "projected": {"sources": [
+                        {"configMap": {"name": _part_name(name, index), "items": [{"key": "part", "path": f"{index:04}"}]}}
+                        for index in range(parts)]}},
+                ],
+            }},
+        },
+    }
+
+
+def config_maps(name: str, uid: str, parts: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    """The tree; they belong to the Job, and go with it."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
+    return [{"apiVersion": "v1", "kind": "ConfigMap",
+             "metadata": {"name": _part_name(name, index), "labels": {"app.kubernetes.io/managed-by": names.MANAGER},
+                          "ownerReferences": [owner]},
+             "data": {"part": part}} for index, part in enumerate(parts)]
+
+
+def _part_name(name: str, index: int) -> str:
+    return f"{name}-{index}"
+
+
+_MOUNTS = ({"name": "replica", "mountPath": REPLICA}, {"name": "tmp", "mountPath": "/tmp"})
+
+
+def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": CONDUCTOR, "image": image,
+        "command": ["python3", "-m", "switchover.cli.rehearse_replica", TREE, REPLICA, release],
+        "imagePullPolicy": kafka.get("imagePullPolicy", "IfNotPresent"),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "allowPrivilegeEscalation": False,
+                            "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "resources": _resources(wanted, CONDUCTOR),
+        "volumeMounts": [*_MOUNTS, {"name": "tree", "mountPath": TREE, "readOnly": True}],
+    }
+
+
+def _process(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any], script: str) -> dict[str, Any]:
+    return {
+        "name": name, "image": kafka["image"], "command": ["bash", "-c", RUN, "run", name, REPLICA, script],
+        "env": [{"name": "MEMORY_LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}}],
+        **{key: kafka[key] for key in ("imagePullPolicy", "securityContext") if key in kafka},
+        "resources": _resources(wanted, name),
+        "volumeMounts": list(_MOUNTS),
+    }
+
+
+def _resources(wanted: RehearsalSpec, name: str) -> Mapping[str, Any]:
+    given = {kind: value for kind, value in wanted.resources.manifest().items() if value}
+    return {**RESOURCES[name], **given}

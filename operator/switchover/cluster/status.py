@@ -1,0 +1,220 @@
+"""The status of a KafkaMigration, folded in one place from what was decided and seen in a pass."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from switchover.api.conditions import Condition, ConditionType, set_condition
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.status import Direction, Transition
+from switchover.cluster import names, partition_states, quotas
+from switchover.cluster.estimate import rollback_seconds
+from switchover.cluster.facts import MigrationState
+from switchover.cluster.gates.backups import check_backups_taken
+from switchover.cluster.gates.ending import check_zookeeper_unused
+from switchover.cluster.gates.on_record import RECORD_HOLDS
+from switchover.cluster.gates.volumes import VOLUMES_KEPT, volumes_on_record
+from switchover.cluster.measured import measured
+from switchover.cluster.on_record import nodes_of, restarts_of
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.preflight.reading import several
+from switchover.cluster.preview import preview
+from switchover.cluster.rehearsal.replica_job import measured as rehearsed
+from switchover.engine import record
+from switchover.engine import status as fold
+from switchover.engine.approvals import accepted, begins, on_whose_word, plan_to_approve
+from switchover.engine.effects import CreateStates, SetQuota
+from switchover.engine.intent import PREFLIGHT
+from switchover.engine.pace import Spent, with_batch
+from switchover.engine.plan import Decision
+from switchover.engine.position import Position
+from switchover.engine.record import Outlook, shared
+from switchover.outside.observed import Known
+from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
+
+MOVE, FINALIZE, RELEASE = Step.MOVE_BROKERS, Step.FINALIZE, Step.RELEASE_ZOOKEEPER
+STEPS = PLAN.names
+
+
+def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
+    """The KIP's name for where the metadata is, by the evidence; what cannot be seen now stays as it was."""
+    log, zookeeper = picture.facts.log, picture.facts.zookeeper
+    step = picture.position.step
+    holder = zookeeper.value.controller if isinstance(zookeeper, Known) else None
+    if picture.position.direction is Direction.BACKWARD and holder is not None and holder.ephemeral:
+        return MetadataState.ZOOKEEPER
+    if not isinstance(log, Known) or step not in STEPS:
+        return before
+    state = log.value.migration_state
+    if state is MigrationState.POST_MIGRATION:
+        if before is MetadataState.KRAFT or picture.position.finished or zookeeper_is_unused(picture):
+            return MetadataState.KRAFT
+        return MetadataState.MIGRATION_FINISHED
+    if state is MigrationState.MIGRATION:
+        return MetadataState.MIGRATION_ACTIVE
+    if state is not MigrationState.PRE_MIGRATION or STEPS.index(step) < STEPS.index(Step.ENABLE_MIGRATION):
+        return MetadataState.ZOOKEEPER
+    if isinstance(zookeeper, Known):
+        registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk and not item.fenced}
+        if set(picture.brokers.values()) <= registered:
+            return MetadataState.MIGRATION_READY
+    return MetadataState.MIGRATION_ELIGIBLE
+
+
+def zookeeper_is_unused(picture: Picture) -> bool:
+    """Nothing is connected to any ZooKeeper server that was asked, and each was."""
+    return check_zookeeper_unused(picture).outcome == "Pass"
+
+
+def next_status(migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent, remaining: float | None,
+                seen: Mapping[str, str]) -> KafkaMigrationStatus:
+    """The status after this pass; pure, so that the same pass always folds to the same status."""
+    old, at, before = migration.status, decision.position, picture.position
+    again = at.attempt != old.attempt
+    hashed = plan_to_approve(migration, at, STEPS)
+    lost = _lost(picture, decision, old)
+    believed = not record.is_contradicted(decision)
+    can_go_back = believed and not lost and PLAN.can_go_back(at)
+    approvals = accepted(migration, before, hashed, STEPS, picture.now)
+    own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(before, at)
+    volumes, caught_up = volumes_on_record(picture)
+    note = "; ".join(filter(None, (
+        decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
+        _coordinations_lost(picture, at), _incident(decision, old.history),
+        _dual_write_put_right(picture, decision, old.history), caught_up)))
+    done = record.has_succeeded(
+        decision, old, proven=at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE)
+    outlook = Outlook(
+        steps=STEPS, final=PLAN.final, succeeded=done, success="the cluster runs on KRaft",
+        proof="every controller is finalized and the metadata log says POST_MIGRATION",
+        lost=lost, believed=believed, can_go_back=can_go_back,
+        back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0,
+        measured=measured(picture, old.broker_restarts + old.controller_restarts + len(to_replace)))
+    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
+    return KafkaMigrationStatus(**{
+        **told,
+        "metadata_state": metadata_state(picture, old.metadata_state),
+        "cluster_id": fold.cluster_of(old, cluster_id(picture)),
+        "high_watermark": -1 if again else _high_watermark(old.high_watermark, picture),
+        "migration_node": "" if again else _migration_node(old.migration_node, picture),
+        "nodes": nodes_of(at, seen, volumes),
+        "broker_restarts": old.broker_restarts + len(to_replace - own),
+        "controller_restarts": old.controller_restarts + len(to_replace & own),
+        "rehearsal": rehearsed(picture) or (None if again else old.rehearsal),
+        "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
+        "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
+        "conditions": _with_zookeeper_removable(
+            told["conditions"], migration, picture, done and _zookeeper_released(decision), decision.position),
+    })
+
+
+def telling(status: KafkaMigrationStatus) -> tuple[object, ...]:
+    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
+    return (
+        *record.telling(status),
+        status.metadata_state,
+        status.nodes,
+        status.migration_node,
+        status.plan and status.plan.evolve(estimated_completion_time=None),
+    )
+
+
+AFTER_FINALIZE = STEPS[STEPS.index(FINALIZE) + 1:]
+"""Finalize is proven before them: they only hand over. Of a step of a later version it cannot be known."""
+
+
+def _lost(picture: Picture, decision: Decision, before: KafkaMigrationStatus) -> str:
+    """Where the way back was lost: by the metadata log, and by the record as far as it is believed."""
+    log = picture.facts.log
+    if isinstance(log, Known) and log.value.migration_state is MigrationState.POST_MIGRATION:
+        return FINALIZE
+    if record.is_contradicted(decision):
+        return ""
+    if _finalize_begun(decision):
+        return FINALIZE
+    return "" if isinstance(log, Known) and decision.position.step in STEPS else before.rollback.lost_at_step
+
+
+def _finalize_begun(decision: Decision) -> bool:
+    at = decision.position
+    return at.step in AFTER_FINALIZE or (at.step == FINALIZE and at.opened is not None)
+
+
+def _high_watermark(before: int, picture: Picture) -> int:
+    log, quorum = picture.facts.log, picture.facts.quorum
+    if isinstance(log, Known) and isinstance(quorum, Known) and log.value.migration_state is MigrationState.MIGRATION:
+        return max(before, quorum.value.high_watermark)
+    return before
+
+
+def _migration_node(before: str, picture: Picture) -> str:
+    """`/migration` as the stopped controllers left it, so that a person could write it again."""
+    at, zookeeper = picture.position, picture.facts.zookeeper
+    stopped = all(at.nodes[name].assigned == "Stopped" for name in picture.controllers if name in at.nodes)
+    if at.direction is Direction.FORWARD or not stopped or not isinstance(zookeeper, Known):
+        return before
+    node = zookeeper.value.migration
+    if node is None:
+        return before
+    return f"controller {node.controller_id}, offset {node.offset}, epoch {node.epoch}"
+
+
+def cluster_id(picture: Picture) -> str:
+    return picture.facts.zookeeper.value.cluster_id if isinstance(picture.facts.zookeeper, Known) else ""
+
+
+def _on_which_backups(picture: Picture, at: Position) -> str:
+    """Which backups there are, told at the point of no return."""
+    return check_backups_taken(picture).message if at.step == FINALIZE and begins(picture.position, at) else ""
+
+
+def _coordinations_lost(picture: Picture, at: Position) -> str:
+    """Which coordinations of groups cannot go back any more, told when the first broker is about to leave ZooKeeper."""
+    known = picture.facts.group_migrations
+    if at.step != MOVE or not begins(picture.position, at) or not isinstance(known, Known) or not known.value:
+        return ""
+    named = sorted(str(each) for found in known.value.values() for each in found)
+    return f"{several(named)} cannot go back to ZooKeeper from here: old consumers find no broker on KRaft"
+
+
+def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
+    """What befell the volumes, told once; "" when nothing did."""
+    found = decision.judged.get(VOLUMES_KEPT.name)
+    if found is None or found.verdict.reason not in (VOLUME_REPLACED.name, QUORUM_VOLUMES_LOST.name):
+        return ""
+    told = f"incident: {found.verdict.message} (now {found.verdict.observed})"
+    return "" if any(told in item.message for item in history) else told
+
+
+def _dual_write_put_right(picture: Picture, decision: Decision, history: tuple[Transition, ...]) -> str:
+    """What is changed in the user's metadata; told once."""
+    if any(isinstance(effect, SetQuota) for effect in decision.effects):
+        told = f"dual write stood still: {', '.join(quotas.told(each) for each in quotas.in_the_way(picture))}"
+    elif any(isinstance(effect, CreateStates) for effect in decision.effects):
+        found = partition_states.named(partition_states.in_the_way(picture))
+        told = f"dual write stood still: states created in ZooKeeper for {found}"
+    else:
+        return ""
+    return "" if any(told in item.message for item in history) else told
+
+
+def _zookeeper_released(decision: Decision) -> bool:
+    """The plan's end, and nobody was seen to use ZooKeeper since."""
+    at, found = decision.position, decision.judged.get(RECORD_HOLDS.name)
+    return at.step == RELEASE and at.finished and found is not None and found.verdict.outcome != "Wait"
+
+
+def _with_zookeeper_removable(conditions: tuple[Condition, ...], migration: KafkaMigration, picture: Picture,
+                              released: bool, at: Position) -> tuple[Condition, ...]:
+    """True only with the record of a broker and a controller that were restarted while ZooKeeper was stopped."""
+    removable = released and at.batches_done > 1
+    reason, message = "NotYet", ""
+    if removable:
+        reason, message = "Proven", ("a broker and a controller were restarted while ZooKeeper was stopped, and came"
+                                     " back: ZooKeeper's StatefulSet, Services and volume claims may be deleted")
+    elif released:
+        reason, message = "NotProven", ("no broker and controller were restarted while ZooKeeper was stopped: it is shared"
+                                        " (spec.zookeeper.shared), or an older release of Switchover ended the migration")
+    return set_condition(conditions, ConditionType.ZOOKEEPER_REMOVABLE, removable, reason, message,
+                         datetime.fromtimestamp(picture.now, UTC), migration.metadata.generation)

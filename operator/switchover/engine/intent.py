@@ -1,0 +1,42 @@
+"""What the user wants of the walk, read from the spec."""
+
+from collections.abc import Sequence
+
+from switchover.api.meta import DesiredState, OnFailure
+from switchover.api.status import Direction
+from switchover.engine.approvals import PREFLIGHT as PREFLIGHT
+from switchover.engine.approvals import plan_to_approve
+from switchover.engine.kind import Migration
+from switchover.engine.plan import Intent
+from switchover.engine.status import position_of
+
+STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
+
+
+def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
+    """Direction, pause, holds and the approvals that count: those for the plan as it is now, of these steps.
+
+    A migration that turned back by itself goes on back, although Running is what the spec still says.
+    """
+    spec, status = migration.spec, migration.status
+    undo_known = spec.desired_state is DesiredState.ROLLED_BACK
+    if spec.desired_state in STANDING:
+        direction = status.progress.direction            # whichever way it was going
+    else:
+        direction = Direction.BACKWARD if undo_known or status.rollback.failure else Direction.FORWARD
+    plan = plan_to_approve(migration, position_of(status, {}, PREFLIGHT, 0.0), steps)
+    approved = {item.name for item in spec.approvals if plan and item.plan_hash == plan}
+    return Intent(
+        direction=direction,
+        paused=spec.desired_state in STANDING,
+        held=frozenset(map(str, spec.holds)) - {PREFLIGHT},
+        approved=frozenset(approved),
+        patience=float(spec.gates.step_patience_seconds),
+        undo_failures=spec.on_failure is OnFailure.ROLL_BACK,
+        undo_known=undo_known,
+        void={
+            item.name: f"{item.approver}'s approval was given for plan {item.plan_hash}, this is plan {plan} (attempt"
+                       f" {status.attempt}): it does not count"
+            for item in spec.approvals if plan and item.name not in approved
+        },
+    )

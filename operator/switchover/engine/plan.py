@@ -1,0 +1,374 @@
+"""A plan is a tuple of steps; a step is one leg forward and one back. `decide` walks it, one move a pass.
+
+`decide` is pure: the picture of this pass in, a decision out. The decision names the position to record and the effects to
+perform, never both at once: what is not on record yet is not acted upon.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic
+
+from switchover.api.status import Direction
+from switchover.api.status import Verdict as Outcome
+from switchover.engine.effects import Effect
+from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
+from switchover.engine.position import NodeRecord, Position
+from switchover.engine.rollout import P, Rollout, roll
+from switchover.reasons.ending import RETAINING, SOAKING, ZOOKEEPER_RUNS
+from switchover.reasons.walk import (
+    APPROVAL_VOID,
+    AWAITING_APPROVAL,
+    BAKING,
+    NO_SUCH_STEP,
+    NO_WINDOW_FITS,
+    OUTSIDE_WINDOW,
+    PAUSED,
+    POINT_OF_NO_RETURN,
+    UNDO_NOT_AVAILABLE,
+    UNKNOWN_STEP,
+    WINDOW_TOO_SHORT,
+)
+
+MEANT_TO_BE_LONG = frozenset({"Passed", *(each.name for each in (
+    BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, NO_WINDOW_FITS,
+    ZOOKEEPER_RUNS))})
+"""Reasons of waiting that is no standstill."""
+
+
+def nothing(_: object) -> tuple[Effect, ...]:
+    """The goal of a leg that only watches."""
+    return ()
+
+
+def _no_records(_: object) -> Mapping[str, NodeRecord]:
+    return {}
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Leg(Generic[P]):
+    """The work of a step in one direction.
+
+    `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept true
+    and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate is
+    open as well. While a gate of `rescue_from` is overdue, `rescue` is rolled instead, and until that is complete nothing
+    is stalled for it. A leg that is `one_way` is finished before the direction can change; a pause waits while it is
+    `critical`. What `keep` gives is done first and always, shut gates or a pause notwithstanding: it only takes back what
+    others did. `ahead` does the same while the step has not begun yet, for what the steps before it have left. A batch of
+    restarts is void, paused or not, once a gate of `void` has found something: what it was to prove does not hold.
+    """
+
+    enter: tuple[Gate[P], ...] = ()
+    assigns: Callable[[P], Mapping[str, NodeRecord]] = _no_records
+    watch: tuple[Gate[P], ...] = ()
+    goal: Callable[[P], tuple[Effect, ...]] = nothing
+    keep: Callable[[P], tuple[Effect, ...]] = nothing
+    ahead: Callable[[P], tuple[Effect, ...]] = nothing
+    rollouts: tuple[Rollout[P], ...] = ()
+    done: tuple[Gate[P], ...] = ()
+    rescue_from: tuple[Gate[P], ...] = ()
+    rescue: Rollout[P] | None = None
+    void: tuple[Gate[P], ...] = ()
+    one_way: bool = False
+    critical: Callable[[P], bool] = _never
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[P]):
+    """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will.
+
+    A `hold` waits for an approval, `unless` evidence makes it needless. `rests_on` is what must be seen of the steps that
+    were walked before it, either way: without that the record is not believed, whoever wrote it, and nothing is done. That a
+    held step was let begin is believed as long as its approval stands, or once `begun` passes: then its first effect is
+    seen. Otherwise it waits anew, with the records of its nodes as `unbegun` has them.
+    """
+
+    name: str
+    forward: Leg[P]
+    back: Leg[P] | None
+    hold: bool = False
+    unless: Gate[P] | None = None
+    irreversible: bool = False
+    rests_on: tuple[Gate[P], ...] = ()
+    begun: Callable[[P], Verdict] | None = None
+    unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[P]):
+    """The ordered steps of one migration."""
+
+    steps: tuple[Step[P], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the steps, in their order."""
+        return tuple(step.name for step in self.steps)
+
+    @property
+    def final(self) -> frozenset[str]:
+        """The names of the steps that cannot be taken back."""
+        return frozenset(step.name for step in self.steps if step.back is None)
+
+    def index(self, name: str) -> int | None:
+        """The place of a step, None for a name that is not in this plan."""
+        return next((index for index, step in enumerate(self.steps) if step.name == name), None)
+
+    def can_go_back(self, at: Position) -> bool:
+        """Whether every step from here to the start can be taken back."""
+        here = self.index(at.step)
+        if here is None:
+            return False
+        current = self.steps[here]
+        if current.irreversible and at.opened is None and at.direction is Direction.FORWARD:
+            here -= 1
+        return all(step.back is not None for step in self.steps[: here + 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What the user wants, as far as the walk is concerned. `approved` and `held` name steps.
+
+    With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of a migration that
+    turned back by itself: from then on the direction is theirs again. `void` holds approvals that do not count: step ->
+    why not, in words.
+    """
+
+    direction: Direction
+    paused: bool
+    held: frozenset[str]
+    approved: frozenset[str]
+    patience: float
+    undo_failures: bool = False
+    undo_known: bool = False
+    void: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to record, or else what to do, and why the rest waits."""
+
+    position: Position
+    effects: tuple[Effect, ...]
+    judged: Mapping[str, Judgement]
+    streaks: Mapping[str, Streak]
+    note: str
+    stalled: Judgement | None
+
+
+def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Streak], now: float) -> Decision:
+    """One move of the walk, forward or back, or none."""
+    at = picture.position
+    judge: Judge[P] = Judge(f"{at.attempt}/{at.direction}/{at.step}/{at.batches_done}", streaks, now)
+    position, effects, note = _move(plan, picture, intent, judge, now)
+    stalled = next((item for item in judge.judged.values() if item.verdict.outcome == "Fail" or item.overdue), None)
+    if stalled is None and not intent.paused and position == at and not effects and not at.finished:
+        begun = at.batch.started if at.batch is not None else at.opened
+        stalled = next((item for item in judge.judged.values() if begun is not None and not item.open and _counts(item)
+                        and now - max(begun, item.streak.since) > intent.patience), None)
+    if (failed := _failure(plan, at, intent, judge, stalled)) is not None:
+        turned = replace(_turned(plan, at, Direction.BACKWARD, now), failure=failed.verdict.reason)
+        return Decision(turned, (), dict(judge.judged), judge.next_streaks(),
+                        f"rolls back automatically from {at.step}: {failed.verdict.message}", failed)
+    return Decision(position, effects, dict(judge.judged), judge.next_streaks(), note, stalled)
+
+
+def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stalled: Judgement | None) -> Judgement | None:
+    """What takes the steps back without being asked: a gate that must, or whatever is stalled where the user wants it so."""
+    going = at.direction is Direction.FORWARD is intent.direction and not at.finished and not intent.paused
+    if not going or plan.index(at.step) in (None, 0) or not plan.can_go_back(at):
+        return None
+    if (found := next((item for item in judge.judged.values() if item.undo), None)) is not None:
+        return found
+    if not intent.undo_failures or stalled is None or stalled.undo is not None:
+        return None
+    unbelieved = any(stalled.gate == gate.name for step in plan.steps for gate in step.rests_on)
+    return None if unbelieved else stalled
+
+
+def _counts(item: Judgement) -> bool:
+    """Waiting that is meant to be long (bake, soak, retention, closed windows) is no reason to call a step stalled."""
+    return item.verdict.reason not in MEANT_TO_BE_LONG
+
+
+def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
+          now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    at = picture.position
+    if at.failure and intent.undo_known:
+        return replace(at, failure=""), (), "the rollback is acknowledged: the direction is the user's to change from now on"
+    index = plan.index(at.step)
+    if index is None:
+        judge.add("Step", fail(UNKNOWN_STEP, f"the step {at.step!r} on record is not in this operator's plan",
+                               subject=at.step, unblocks="run the version of Switchover that recorded it"))
+        return at, (), ""
+    step = plan.steps[index]
+    if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
+        judge.all_open(step.rests_on, picture)
+        return at, (), ""
+    leg = step.forward if at.direction is Direction.FORWARD else step.back
+    one_way = leg is not None and leg.one_way and not at.finished
+    if at.direction is not intent.direction and not intent.paused and not one_way:
+        return _turn(plan, index, picture, intent, judge, now)
+    if leg is None:
+        judge.add("Undo", fail(UNDO_NOT_AVAILABLE, f"{step.name} cannot be taken back by this version of Switchover",
+                               subject=step.name, unblocks=_command("resume", picture)))
+        return at, (), ""
+    keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
+    if not judge.all_open(step.rests_on, picture):
+        judge.all_open(told, picture)
+        return at, (), ""
+    if effects := keeps(picture):                      # what others undid is told by the gates of the open step
+        judge.all_open((*told, *leg.watch) if at.opened is None else told, picture)
+        return at, effects, ""
+    if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
+        return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"
+    standing = intent.paused and not leg.critical(picture)
+    if standing:
+        judge.add("Paused", wait(PAUSED, "the migration is paused and keeps watching",
+                                 unblocks=_command("resume", picture)))
+    if at.direction is Direction.FORWARD and (at.opened is None or index == 0) \
+            and (misnamed := _misnamed(plan, intent)) is not None:
+        judge.add("Steps", misnamed)
+        standing = True
+    if standing:
+        return _stand(leg, picture, judge)
+    if at.opened is None:
+        return _open(step, leg, picture, intent, judge, now)
+    if at.direction is Direction.FORWARD and not _was_let_begin(step, picture, intent, judge):
+        closed = replace(at, opened=None, batch=None, batches_done=0, nodes={**at.nodes, **step.unbegun(picture)})
+        return closed, (), f"{step.name} waits again: no approval of it counts any more, and nothing of it was done"
+    if not judge.all_open(leg.watch, picture):
+        if judge.spoilt(leg.watch) and at.batch is not None and at.batch.proven is not None:
+            return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
+        return _rescue(leg, picture, judge, now)
+    if effects := leg.goal(picture):
+        judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
+        return at, effects, ""
+    for rollout in _in_turn(leg, at):
+        move = roll(rollout, picture, judge, now)
+        if not move.complete:
+            idle = move.position == at and not move.effects and not (leg.rescue is not None and leg.rescue.owns(at))
+            return _rescue(leg, picture, judge, now) if idle else (move.position, move.effects, move.note)
+    if not judge.all_open(leg.done, picture):
+        return _rescue(leg, picture, judge, now)
+    return _leave(plan, index, at, now), (), f"{step.name} done"
+
+
+def _misnamed(plan: Plan[P], intent: Intent) -> Verdict | None:
+    """A hold or approval that names no step: what its user meant to hold would begin. None when each names one."""
+    steps = [step.name for step in plan.steps]
+    told = [f"{name} in {where}" for where, names in (("spec.holds", intent.held), ("spec.approvals", intent.approved))
+            for name in sorted(names - {*steps})]
+    if not told:
+        return None
+    return gravest((wait(
+        NO_SUCH_STEP, f"no step of this plan is called {', '.join(told)}: no step begins before that is put right",
+        subject=told[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
+
+
+def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Effect, ...], str]:
+    """Every gate is judged as if it went on, and no move is made but one: a bake in which a gate closed is void."""
+    at, now = picture.position, judge.now
+    if at.opened is None:
+        judge.all_open(leg.enter, picture)
+    judge.all_open(leg.watch, picture)
+    spoilt = judge.spoilt(leg.watch)
+    if at.opened is not None:
+        moves = (roll(rollout, picture, judge, now) for rollout in _in_turn(leg, at))
+        batch = next((move.position.batch for move in moves if not move.complete), None)
+        spoilt = spoilt or (batch is not None and batch.proven is None)
+    judge.all_open(leg.done, picture)
+    if spoilt and at.batch is not None and at.batch.proven is not None:
+        return replace(at, batch=replace(at.batch, proven=None)), (), "a gate closed in the pause: the bake starts anew"
+    return at, (), ""
+
+
+def _in_turn(leg: Leg[P], at: Position) -> tuple[Rollout[P], ...]:
+    """The rollouts of a leg in their order; one whose batch is on record goes first."""
+    every = (*leg.rollouts, *((leg.rescue,) if leg.rescue is not None and leg.rescue.owns(at) else ()))
+    return tuple(rollout for rollout in every if rollout.owns(at)) or leg.rollouts
+
+
+def _rescue(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    """Roll the rescue, where a gate is overdue that it is for. It takes the place of a batch that is under way: its nodes
+    have not settled, so they are left for later."""
+    at, rescue = picture.position, leg.rescue
+    overdue = any(judge.judged[gate.name].overdue for gate in leg.rescue_from if gate.name in judge.judged)
+    if rescue is None or not overdue:
+        return at, (), ""
+    clear = picture if at.batch is None or rescue.owns(at) else picture.at(replace(at, batch=None))
+    move = roll(rescue, clear, judge, now)
+    if not move.complete:
+        judge.remedied(leg.rescue_from)
+    return (move.position, move.effects, move.note) if move.position != clear.position or move.effects else (at, (), "")
+
+
+def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P],
+          now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    at, step = picture.position, plan.steps[index]
+    if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
+        if step.irreversible:
+            message, cure = f"{step.name} has begun: the point of no return is passed", _command("resume", picture)
+            judge.add("Undo", fail(POINT_OF_NO_RETURN, message, subject=step.name, unblocks=cure))
+        else:
+            message = f"from {step.name} this version of Switchover cannot take every step back"
+            judge.add("Undo", fail(UNDO_NOT_AVAILABLE, message, subject=step.name,
+                                   unblocks=f"{_command('resume', picture)}, or pause to stand still"))
+        return at, (), ""
+    turned = _turned(plan, at, intent.direction, now)
+    return turned, (), f"turned {intent.direction.lower()} at {turned.step}"
+
+
+def _turned(plan: Plan[P], at: Position, direction: Direction, now: float) -> Position:
+    index = plan.index(at.step)
+    if direction is Direction.BACKWARD and index is not None and plan.steps[index].irreversible:
+        at = replace(at, step=plan.steps[index - 1].name)            # this one has not begun: nothing of it to undo
+    return at.turn(direction, now)
+
+
+def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P],
+          now: float) -> tuple[Position, tuple[Effect, ...], str]:
+    at = picture.position
+    forward = at.direction is Direction.FORWARD
+    ready = judge.all_open(leg.enter, picture)
+    if forward and step.name not in intent.approved and _is_held(step, picture, intent, judge):
+        cure = _command("approve", picture, step.name)
+        if step.name in intent.void:
+            judge.add("Approval", wait(APPROVAL_VOID, intent.void[step.name], subject=step.name, unblocks=cure))
+        else:
+            judge.add("Approval", wait(AWAITING_APPROVAL, f"{step.name} waits for an approval", subject=step.name,
+                                       unblocks=cure))
+        return at, (), ""
+    if not ready:
+        return at, (), ""
+    opened = replace(at, opened=now, nodes={**at.nodes, **leg.assigns(picture)})
+    return opened, (), f"{step.name} begins" if forward else f"taking {step.name} back"
+
+
+def _command(act: str, picture: P, *more: str) -> str:
+    """The command to paste that does it."""
+    resource, namespace = picture.named
+    return " ".join(("switchover", act, resource, *more, "--namespace", namespace))
+
+
+def _was_let_begin(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
+    """Whether the opening on record is believed; what cannot be seen is no reason to take it back."""
+    if step.begun is None or step.name in intent.approved or step.begun(picture).outcome is not Outcome.WAIT:
+        return True
+    return not _is_held(step, picture, intent, judge)
+
+
+def _is_held(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
+    if step.name in intent.held:
+        return True
+    return step.hold and (step.unless is None or not judge.all_open((step.unless,), picture))
+
+
+def _leave(plan: Plan[P], index: int, at: Position, now: float) -> Position:
+    onward = index + 1 if at.direction is Direction.FORWARD else index - 1
+    if 0 <= onward < len(plan.steps):
+        return at.enter(plan.steps[onward].name, now)
+    return replace(at, finished=True, batch=None)

@@ -1,0 +1,51 @@
+"""What a migration may name beyond what its workloads have already: images, volume claims and Secrets that the chart allows.
+
+Whoever may create a migration would otherwise run any image with the ServiceAccount, Secrets and volumes of a workload.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from switchover.engine.gate import Verdict, fail
+from switchover.reasons.workloads import IMAGE_NOT_ALLOWED
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The chart's value `allow`: `images` are repositories, `claims` and `secrets` are names; `*` stands for any text."""
+
+    images: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    def find_image(self, field: str, image: str, instead_of: str = "") -> Iterator[Verdict]:
+        """A finding unless the chart allows the image, or it is another tag of the one that it takes the place of."""
+        wanted = repository(image)
+        if wanted == repository(instead_of) or matches(wanted, self.images):
+            return
+        other = f" and is not that of {instead_of}" if instead_of else ""
+        yield fail(IMAGE_NOT_ALLOWED, f"{field} is of the repository {wanted}, which the chart does not allow{other}",
+                   subject=field, observed=wanted, threshold=", ".join(self.images) or "none",
+                   unblocks=allow("images", wanted))
+
+
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether one of the patterns has the name."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def allow(value: str, name: str) -> str:
+    """How it comes to be allowed."""
+    return f"whoever installed the chart allows it: helm upgrade … --set 'allow.{value}={{{name}}}'"
+
+
+NOTHING_MORE = Policy()
+"""What its workloads have, and no other."""
+
+
+def repository(image: str) -> str:
+    """The image without tag and digest; a port of the registry is no tag."""
+    name = image.partition("@")[0]
+    path, slash, last = name.rpartition("/")
+    return f"{path}{slash}{last.partition(':')[0]}"

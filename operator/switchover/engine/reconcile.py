@@ -1,0 +1,444 @@
+"""One pass over a migration: read, observe, decide, record, act. The one place where pure meets impure.
+
+What was decided is either recorded or performed, never both in one pass, and nothing is performed on a status that is not
+the one just read: promise 1 of docs/architecture.md#promises.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from switchover.api.status import Direction
+from switchover.defects import place_of
+from switchover.engine.calls import Call, calls_of, stopped
+from switchover.engine.deletion import ABANDON, LET_GO
+from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due
+from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.figures import waits_of
+from switchover.engine.foreign_record import without_foreign_record
+from switchover.engine.gate import Judge, Judgement, Streak, fail, wait
+from switchover.engine.intent import PREFLIGHT
+from switchover.engine.kind import Kind, M, P
+from switchover.engine.leases import Leases
+from switchover.engine.pace import Spent, spend
+from switchover.engine.plan import Decision, decide
+from switchover.engine.position import Position
+from switchover.engine.record import stopped_status
+from switchover.engine.status import linked, spent_of
+from switchover.engine.story import Page, next_page
+from switchover.outside.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
+from switchover.reasons.reason import Reason
+from switchover.reasons.walk import (
+    DEFECT,
+    EFFECT_REFUSED,
+    INVALID_SPEC,
+    LEASE_NOT_HELD,
+    RECORD_OF_ANOTHER,
+    STATUS_UNREADABLE,
+)
+
+HEARTBEAT_SECONDS, STANDING_HEARTBEAT_SECONDS = 30.0, 300.0
+"""How often figures are written while no verdict changes; and while only somebody else can change anything."""
+
+CALL_AGAIN_SECONDS = 600.0
+"""What comes and goes calls people at most so often."""
+FENCED_OFTEN = 5
+"""Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is told."""
+
+DEFECT_MET = "a defect of this operator; nothing moves until a pass goes through; it tries again; see its log"
+RECORD_LOST = ("the status is the record of this migration: run the version of the operator that wrote it, or put it back "
+               "as it was; nothing moves until then")
+
+logger = logging.getLogger(__name__)
+
+M_contra = TypeVar("M_contra", contravariant=True)
+
+
+class Observer(Protocol[M_contra, P]):
+    """What one migration is looked at through, and what changes the things that it alone knows."""
+
+    async def see(self, picture: P, lease_holder: str, *, fresh: bool = True) -> P:
+        """The picture with the facts of this pass in it; what is watched anyway is read anew only for a `fresh` one.
+
+        Never raises.
+        """
+        ...
+
+    async def perform(self, effect: Effect) -> None:
+        """An effect on something else than Kubernetes. Raises what ports raise."""
+        ...
+
+    async def leftovers(self, migration: M_contra) -> list[str]:
+        """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Connect(Protocol[M_contra, P]):
+    """Open what a migration is observed through. Raises Refused for credentials that do not fit."""
+
+    async def __call__(self, migration: M_contra) -> Observer[M_contra, P]: ...
+
+
+@dataclass(slots=True)
+class _Memory(Generic[M, P]):
+    """What is kept between passes. Losing it costs time, never safety."""
+
+    uid: str
+    reached_by: object
+    observer: Observer[M, P]
+    streaks: Mapping[str, Streak] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    page: Page = field(default_factory=Page)
+    place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
+    refused: str = ""                        # what the API server last said no to, until an effect succeeds
+    fenced: int = 0                          # how often in a row an effect met something else than was read
+    last_pass: float = 0.0
+    last_record: float = 0.0
+
+
+class Reconciler(Generic[M, P]):
+    """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `docs` is
+    the address of a copy of docs/ to which the status links; "": none is known. `notify` is told what people are called for,
+    beside Events."""
+
+    def __init__(self, kind: Kind[M, P], namespace: str, identity: str, migrations: Migrations, workloads: Workloads,
+                 connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "",
+                 notify: Notify | None = None) -> None:
+        self._kind = kind
+        self._namespace = namespace
+        self._identity = identity
+        self._migrations = migrations
+        self._workloads = workloads
+        self._connect = connect
+        self._clock = clock
+        self._telemetry = telemetry
+        self._docs = docs
+        self._notify = notify
+        self._leases = Leases(workloads, clock)
+        self._memories: dict[str, _Memory[M, P]] = {}
+        self._called: dict[str, dict[tuple[str, str], float]] = {}   # when people were last called for what of a migration
+        self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen
+
+    async def reconcile(self, name: str, seen: Mapping[str, Any] | None = None) -> float:
+        """One pass; the seconds until the next. `seen` is the object as the watch has told of it.
+
+        What is seen through watches may be of a moment ago: nothing rests on it but verdicts and figures. Where something
+        would move or be done, everything is read anew and decided again, and that alone counts.
+        Raises what ports raise when the object itself cannot be read, and any other error once it is told in the status.
+        """
+        if seen is not None and (delay := await self._look(name, seen, fresh=False)) is not None:
+            return delay
+        raw = await self._migrations.get(name)
+        if raw is None:
+            await self._forget(name)
+            return ENDED
+        delay = await self._look(name, raw, fresh=True)
+        assert delay is not None, "what is fresh is decided"
+        return delay
+
+    async def _look(self, name: str, raw: Mapping[str, Any], *, fresh: bool) -> float | None:
+        raw, found = without_foreign_record(raw, self._clock.now())
+        async with self._telling_defects(name, raw):
+            delay = await self._pass(name, raw, fresh=fresh)
+        if found and delay is not None:
+            await self._announce(name, raw["metadata"]["uid"], RECORD_OF_ANOTHER.name, found, warning=True)
+        return delay
+
+    async def _pass(self, name: str, raw: Mapping[str, Any], *, fresh: bool = True) -> float | None:
+        """None: it was not fresh, and there is more to do than to look."""
+        try:
+            migration = self._kind.read(raw)
+        except ValidationError as error:
+            return await self._refuse(name, raw, error) if fresh else None
+        if self._is_over(migration) and self._ended.get(name) == migration.metadata.uid:
+            await self._forget(name)
+            told = self._kind.figures(migration, None)
+            self._telemetry.told(name, migration.metadata.uid, told, {})
+            return ENDED
+        memory = await self._remember(name, migration)
+        picture = self._kind.picture(migration, self._namespace, self._clock.now())
+        if not fresh and memory.place not in ((), _place(picture.position)):
+            return None                                    # seen before our own last record: no gate of then counts now
+        memory.place = _place(picture.position)
+        holder = await self._hold(migration, picture)
+        picture = await memory.observer.see(picture, holder, fresh=fresh)
+        holder = holder or await self._hold(migration, picture)
+        picture = self._kind.with_holder(picture, holder, self._clock.now())
+        decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
+        if not fresh and (decision.position != picture.position or decision.effects):
+            return None
+        before, memory.streaks = memory.streaks, decision.streaks
+        recorded = await self._record(migration, picture, decision, memory)
+        if not recorded and not fresh:
+            memory.streaks = before
+            return None
+        if picture.position.finished and all(item.open for item in decision.judged.values()):
+            self._ended[name] = migration.metadata.uid
+        if decision.position != picture.position or not recorded:
+            return AT_ONCE
+        for effect in decision.effects:
+            await self._perform(migration, effect, memory)
+        return due(picture.position, decision, picture.now)
+
+    async def release(self, name: str) -> float | None:
+        """The object is being deleted: None when it may go, else the seconds until it is asked again."""
+        raw = await self._migrations.get(name)
+        if raw is None:
+            await self._forget(name)
+            return None
+        raw, _ = without_foreign_record(raw, self._clock.now())
+        async with self._telling_defects(name, raw):
+            return await self._release(name, raw)
+
+    async def _release(self, name: str, raw: Mapping[str, Any]) -> float | None:
+        try:
+            migration = self._kind.read(raw)
+        except ValidationError as error:
+            if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
+                return None
+            return await self._refuse(name, raw, error, f"it cannot be taken back; {LET_GO}: ")
+        if not self._kind.may_go(migration):
+            return await self._pass(name, raw) or MOVING
+        if not self._kind.is_untouched(migration):
+            await self._list_leftovers(migration)
+        if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
+            await self._leases.release(lease, self._holder(migration))
+        await self._forget(name)
+        return None
+
+    async def _list_leftovers(self, migration: M) -> None:
+        """Tell what stays, in the log and in Events, which outlive the object."""
+        metadata, progress = migration.metadata, migration.status.progress
+        logger.info("deleted at %s %s", progress.step, progress.direction, extra=self._about(metadata.name))
+        for item in await (await self._remember(metadata.name, migration)).observer.leftovers(migration):
+            logger.info("left behind: %s", item, extra=self._about(metadata.name))
+            await self._announce(metadata.name, metadata.uid, "LeftBehind", item)
+
+    # --- the pass, piece by piece -------------------------------------------------------------------------------------
+
+    def _decide(self, migration: M, picture: P, memory: _Memory[M, P], holder: str) -> Decision:
+        deleted, intent = migration.metadata.deletion_timestamp, self._kind.intent(migration)
+        if deleted is not None:
+            intent = self._kind.while_deleted(intent, picture)
+        decision = decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now)
+        if deleted is not None:
+            decision = self._with_deletion(decision, picture, deleted.timestamp())
+        if holder == self._holder(migration) or picture.position.step == PREFLIGHT or picture.position.finished:
+            return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
+        judge: Judge[P] = Judge("lease", memory.streaks, picture.now)
+        judgement = judge.add("Lease", fail(
+            LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
+            observed=holder or "nobody yet", threshold=self._holder(migration),
+            unblocks="it is released, or it expires"))
+        return replace(decision, position=picture.position, effects=(), note="", stalled=None,
+                       judged={**decision.judged, judgement.gate: judgement})
+
+    def _with_deletion(self, decision: Decision, picture: P, since: float) -> Decision:
+        """The decision, with the words that the object is being deleted and why it is still there."""
+        verdict = self._kind.check_deletion(picture)
+        judgement = Judgement("Deletion", verdict, Streak(verdict.outcome, since, 0), open=False, overdue=False)
+        return replace(decision, judged={**decision.judged, judgement.gate: judgement})
+
+    async def _record(self, migration: M, picture: P, decision: Decision, memory: _Memory[M, P]) -> bool:
+        """Write the status where something changed that people or decisions rest on; False when somebody was faster."""
+        passed, memory.last_pass = max(0.0, picture.now - memory.last_pass), picture.now
+        memory.spent = spend(memory.spent, passed, picture.position, decision)
+        memory.modes.update(self._kind.observed_modes(picture))
+        left = self._kind.remaining(picture, decision)
+        after = self._kind.fold(migration, picture, decision, memory.spent, left, memory.modes)
+        moved = decision.position != picture.position
+        often = HEARTBEAT_SECONDS if due(picture.position, decision, picture.now) <= WAITING else STANDING_HEARTBEAT_SECONDS
+        beats = picture.now - memory.last_record >= often and not picture.position.finished
+        metadata = migration.metadata
+        writes = moved or beats or self._kind.is_news(migration, after)
+        if writes:
+            try:
+                await self._migrations.record(
+                    metadata.name, metadata.uid, metadata.resource_version, linked(after.status.manifest(), self._docs))
+            except Fenced:
+                return False
+            memory.last_record, memory.place = picture.now, _place(decision.position)
+        self._telemetry.told(metadata.name, metadata.uid, self._kind.figures(after, picture),
+                             waits_of(decision.judged.values(), passed))
+        self._tell_pass(metadata.name, picture, decision, memory)
+        if moved:
+            self._tell(metadata.name, f"recorded: {decision.note}")
+            await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
+        for call in calls_of(migration.status, after.status) if writes else ():
+            await self._call(metadata.name, metadata.uid, call)
+        return True
+
+    async def _call(self, name: str, uid: str, call: Call) -> None:
+        """Call people for what is on record now, unless they were called for it lately."""
+        key, now, called = (call.reason, call.about), self._clock.now(), self._called.setdefault(name, {})
+        if now - called.get(key, -CALL_AGAIN_SECONDS) < CALL_AGAIN_SECONDS:
+            return
+        called[key] = now
+        await self._announce(name, uid, call.reason, call.message, warning=call.warning)
+        if self._notify is not None:
+            self._notify(name, uid, call, partial(self._announce, name, uid, "NotificationFailed", warning=True))
+
+    async def _announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
+        """Events are for people: one that cannot be written stops nothing."""
+        try:
+            await self._migrations.announce(name, uid, reason, message, warning=warning)
+        except (Unreachable, Refused, Fenced) as error:
+            logger.warning("event not written: %s", error)
+
+    async def _perform(self, migration: M, effect: Effect, memory: _Memory[M, P]) -> None:
+        """One effect. A refusal (a budget, say) is told in `waitingFor`, and tried again in the next pass."""
+        name = migration.metadata.name
+        self._tell(name, f"act: {effect}")
+        try:
+            match effect:
+                case Apply(manifest):
+                    await self._workloads.apply(manifest)
+                case Create(manifest):
+                    await self._workloads.create(manifest)
+                case Patch(api_version, kind, name, operations, _, subresource):
+                    await self._workloads.patch(api_version, kind, name, operations, subresource)
+                case WriteNodeFiles(secret, files, labels):
+                    await self._workloads.write_node_files(secret, files, labels)
+                case Evict(pod, uid):
+                    await self._workloads.evict(pod, uid)
+                case DeletePod(pod, uid):
+                    await self._workloads.delete_pod(pod, uid)
+                case Delete(api_version, kind, name, uid):
+                    await self._workloads.delete_object(api_version, kind, name, uid)
+                case _:
+                    await memory.observer.perform(effect)
+            memory.refused, memory.fenced = "", 0
+        except Fenced as error:
+            self._tell(name, f"fenced, reading again: {error}")
+            memory.fenced += 1
+            if memory.fenced >= FENCED_OFTEN:
+                memory.refused = f"{effect}: {error}"
+        except Refused as error:
+            self._tell(name, f"refused: {effect}: {error}", logging.WARNING)
+            memory.refused = f"{effect}: {error}"
+
+    async def _hold(self, migration: M, picture: P) -> str:
+        """Hold the Lease of what this migration changes: who has it; "" while its name is not known, and after the end."""
+        holder, lease = self._holder(migration), "" if picture.position.finished else self._kind.claims(migration, picture)
+        if not lease:
+            self._leases.drop_all(holder)
+            return ""
+        looks = picture.position.step == PREFLIGHT and self._kind.intent(migration).paused
+        return await self._leases.hold(lease, holder, acting=not looks)
+
+    def _tell_pass(self, name: str, picture: P, decision: Decision, memory: _Memory[M, P]) -> None:
+        """What this pass has to tell that the last one had not. Where nobody would read it, nothing is made of it."""
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        memory.page, lines = next_page(memory.page, picture.position, self._kind.digest(picture), decision)
+        for line in lines:
+            self._tell(name, line)
+
+    def _tell(self, name: str, line: str, level: int = logging.INFO) -> None:
+        """A line of the log that is one of the story, too (`switchover story`)."""
+        logger.log(level, "%s", line, extra={**self._about(name), "story": f"{self._kind.short}/{name}"})
+
+    def _about(self, name: str) -> dict[str, str]:
+        """Whose line of the log it is."""
+        return {"migration": name, "namespace": self._namespace}
+
+    def _holder(self, migration: M) -> str:
+        return f"{migration.metadata.uid}/{self._identity}"
+
+    # --- no decision --------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _telling_defects(self, name: str, raw: Mapping[str, Any]) -> AsyncIterator[None]:
+        """Whatever nobody expected is written where people look, and goes on to the loop, which logs it and tries again."""
+        try:
+            yield
+        except (Unreachable, Refused, Fenced):
+            raise
+        except Exception as error:
+            try:
+                await self._stop(name, raw, DEFECT, f"{place_of(error)}: {DEFECT_MET}")
+            except (Unreachable, Refused, Fenced) as silent:
+                logger.warning("%s: a defect is not told in its status: %s", name, silent)
+            raise
+
+    async def _refuse(self, name: str, raw: Mapping[str, Any], error: ValidationError, before: str = "") -> float:
+        """What somebody wrote cannot be read, which is the spec or the status."""
+        words = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+        if any(item["loc"][:1] == ("status",) for item in error.errors()):
+            words += f": {RECORD_LOST}"
+            await self._stop(name, raw, STATUS_UNREADABLE, f"{before}{words}")
+        else:
+            await self._stop(name, raw, INVALID_SPEC, f"{before}{words}")
+        return STANDING
+
+    async def _stop(self, name: str, raw: Mapping[str, Any], reason: Reason, why: str) -> None:
+        metadata = raw["metadata"]
+        if (status := stopped_status(raw, reason, why, self._clock.now())) is not None:
+            await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
+            await self._call(name, metadata["uid"], stopped(reason, why))
+
+    def _is_over(self, migration: M) -> bool:
+        """The plan's end is on record, the spec is the one that it speaks of, and nobody wanted something else when it was
+        too late to turn: there is nothing to look at any more, once this operator has seen that it is so."""
+        progress, status = migration.status.progress, migration.status
+        if progress.complete_time is None or status.observed_generation != migration.metadata.generation:
+            return False
+        return progress.direction is Direction.FORWARD or self._kind.intent(migration).direction is Direction.BACKWARD
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    async def _remember(self, name: str, migration: M) -> _Memory[M, P]:
+        """What is kept of it; nothing counts that was seen of another object, of another cluster or as another user."""
+        memory, reached_by = self._memories.get(name), self._kind.reached_by(migration)
+        if memory is not None and memory.uid == migration.metadata.uid:
+            if memory.reached_by != reached_by:
+                before, memory.observer = memory.observer, await self._connect(migration)
+                memory.reached_by, memory.streaks = reached_by, {}
+                self._leases.drop_all(f"{memory.uid}/{self._identity}")
+                await before.close()
+            return memory
+        await self._forget(name)
+        self._memories[name] = _Memory(
+            migration.metadata.uid,
+            reached_by,
+            await self._connect(migration),
+            modes=dict(self._kind.recorded_modes(migration)),
+            spent=spent_of(migration.status.progress),
+            last_pass=self._clock.now(),
+        )
+        return self._memories[name]
+
+    async def _forget(self, name: str) -> None:
+        self._called.pop(name, None)
+        if (memory := self._memories.pop(name, None)) is not None:
+            self._leases.drop_all(f"{memory.uid}/{self._identity}")
+            await memory.observer.close()
+
+    async def close(self) -> None:
+        """Close what every migration is observed through, and leave its Lease to whichever operator comes next."""
+        await self._leases.leave()
+        for name in tuple(self._memories):
+            await self._forget(name)
+
+
+def _place(at: Position) -> tuple[object, ...]:
+    return at.attempt, at.direction, at.step, at.batches_done, at.finished
+
+
+def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
+    """The decision, with the last refusal among what is waited for while there is something to be done."""
+    if not memory.refused or not decision.effects:
+        return decision
+    judge: Judge[P] = Judge("effects", memory.streaks, memory.last_pass)
+    judgement = judge.add("Effects", wait(EFFECT_REFUSED, memory.refused, subject=str(decision.effects[0]),
+                                          unblocks="the budget, quota or right that forbids it allows it"))
+    return replace(decision, judged={**decision.judged, judgement.gate: judgement})
+

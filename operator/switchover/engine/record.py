@@ -1,0 +1,224 @@
+"""The part of the status that every migration has, folded in one place from what was decided in a pass."""
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
+from switchover.api.meta import DesiredState, ReadinessPolicy
+from switchover.api.status import (
+    AcceptedApproval,
+    Direction,
+    Finding,
+    MigrationStatus,
+    Phase,
+    Rollback,
+    Severity,
+    WaitingFor,
+)
+from switchover.api.status import Verdict as Outcome
+from switchover.engine import status as fold
+from switchover.engine.intent import PREFLIGHT
+from switchover.engine.kind import Migration, Picture
+from switchover.engine.measurements import measured_of
+from switchover.engine.pace import Spent
+from switchover.engine.plan import Decision
+from switchover.engine.position import Position
+from switchover.reasons.reason import Reason
+from switchover.reasons.walk import INVALID_SPEC
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What only the plan itself can say of the position that was decided on.
+
+    `final` are the steps that cannot be taken back. `success` and `proof` are the words of Ready and Succeeded once it has
+    succeeded. `lost` names the step at which the way back was lost; `back_seconds` is how long it would take where it is
+    there. There is none from a record that is not `believed`. `measured` are the figures of this pass.
+    """
+
+    steps: Sequence[str]
+    final: Collection[str]
+    succeeded: bool
+    success: str
+    proof: str
+    lost: str
+    believed: bool
+    can_go_back: bool
+    back_seconds: float
+    measured: Mapping[str, int]
+
+
+RECORD = "RecordHolds"
+"""The gate on which every step rests: what is seen bears out the step on record."""
+
+
+def is_contradicted(decision: Decision) -> bool:
+    """What is seen says that the step on record is not where the migration is."""
+    found = decision.judged.get(RECORD)
+    return found is not None and found.verdict.outcome is Outcome.FAIL
+
+
+def has_succeeded(decision: Decision, before: MigrationStatus, *, proven: bool) -> bool:
+    """Whether a step on record after which it is `proven` is believed; what cannot be seen in this pass stays as it was."""
+    found = decision.judged.get(RECORD)
+    if not proven or is_contradicted(decision):
+        return False
+    if found is None or found.verdict.outcome is Outcome.UNKNOWN:
+        was = find_condition(before.conditions, ConditionType.SUCCEEDED)
+        return was is not None and was.status is ConditionStatus.TRUE
+    return True
+
+
+def shared(migration: Migration, picture: Picture, decision: Decision, outlook: Outlook, plan_hash: str,
+           approvals: tuple[AcceptedApproval, ...], spent: Spent, remaining: float | None, note: str) -> dict[str, Any]:
+    """The fields of MigrationStatus after this pass; pure, so that the same pass always folds to the same status."""
+    old, at, before, now = migration.status, decision.position, picture.position, picture.now
+    waiting = () if at.finished and decision.stalled is None else fold.waiting_of(decision.judged)
+    findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
+    back = outlook.can_go_back
+    return {
+        "observed_generation": migration.metadata.generation,
+        "phase": _phase(migration, decision, outlook),
+        "uid": migration.metadata.uid,
+        "attempt": at.attempt,
+        "plan_hash": plan_hash,
+        "progress": fold.progress_of(at, old.progress, outlook.steps, spent, remaining, now),
+        "waiting_for": waiting[: fold.WAITING_SHOWN],
+        "waiting_for_count": len(waiting),
+        "waiting_for_summary": fold.column_of(waiting),
+        "gates": fold.streaks_of(decision.judged),
+        "rollback": Rollback(available=back, estimated_seconds=round(outlook.back_seconds) if back else None,
+                             lost_at_step=outlook.lost, failure=at.failure),
+        "approvals": approvals,
+        "steps": fold.steps_of(old.steps, before, at, now),
+        "history": fold.history_of(old.history, before, at, note, now),
+        "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
+        "measurements": old.measurements if before.finished else measured_of(
+            old.measurements, outlook.measured, before.entered, now),
+        "findings": findings,
+        "conditions": _conditions(migration, decision, outlook, waiting, findings, datetime.fromtimestamp(now, UTC)),
+    }
+
+
+def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: float) -> dict[str, Any] | None:
+    """The status of an object of which no pass came to a decision, in words; None where it says so already.
+
+    What is on record stays as it is: it may be read again, by this operator or by another.
+    """
+    found, generation = migration.get("status"), migration["metadata"]["generation"]
+    kept: dict[str, Any] = found if isinstance(found, dict) else {}
+    conditions = _readable(kept.get("conditions"))
+    stalled = find_condition(conditions, ConditionType.STALLED)
+    told = (ConditionStatus.TRUE, reason.name, why, generation)
+    if stalled is not None and (stalled.status, stalled.reason, stalled.message, stalled.observed_generation) == told:
+        return None
+    at = datetime.fromtimestamp(now, UTC)
+    for kind, value in ((ConditionType.READY, False), (ConditionType.STALLED, True)):
+        conditions = set_condition(conditions, kind, value, reason.name, why, at, generation)
+    return {
+        **kept,
+        **({"observedGeneration": generation} if reason is INVALID_SPEC else {}),
+        "phase": Phase.STALLED.value,
+        "waitingForSummary": reason.name,
+        "conditions": [condition.manifest() for condition in conditions],
+    }
+
+
+def _readable(conditions: object) -> tuple[Condition, ...]:
+    found = []
+    for each in conditions if isinstance(conditions, list) else ():
+        with contextlib.suppress(ValidationError):
+            found.append(Condition.model_validate(each))
+    return tuple(found)
+
+
+def telling(status: MigrationStatus) -> tuple[object, ...]:
+    """What makes a status worth writing before its heartbeat is due; figures alone do not."""
+    return (
+        status.observed_generation,
+        status.phase,
+        status.plan_hash,
+        status.approvals,
+        (status.rollback.available, status.rollback.lost_at_step, status.rollback.failure),
+        [(item.code, item.severity, item.subject) for item in status.findings],
+        [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],
+        [(item.type, item.status, item.reason) for item in status.conditions],
+    )
+
+
+def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
+    at = decision.position
+    if migration.metadata.deletion_timestamp is not None:
+        return Phase.TERMINATING
+    if at.direction is Direction.BACKWARD:
+        return Phase.STALLED if decision.stalled else Phase.ROLLED_BACK if at.finished else Phase.ROLLING_BACK
+    if outlook.succeeded and (decision.stalled is None or at.batch is None):
+        return Phase.SUCCEEDED                              # what follows may wait; a node that does not come back is told
+    if decision.stalled is not None:
+        return Phase.STALLED
+    if migration.spec.desired_state is DesiredState.PLANNED and at.step == PREFLIGHT:
+        return Phase.PLANNED
+    if migration.spec.desired_state is DesiredState.PAUSED:
+        return Phase.PAUSED
+    return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
+
+
+def _standstill(decision: Decision, outlook: Outlook) -> tuple[str, str] | None:
+    """Reason and words where somebody must act before the migration is what was asked for."""
+    at, stalled = decision.position, decision.stalled
+    if at.finished and at.direction is Direction.BACKWARD and stalled is None and at.failure:
+        return at.failure, (f"turned back by itself for {at.failure}, and every step is taken back; set spec.desiredState to"
+                            " RolledBack to take note, then to Running to begin anew")
+    if stalled is None or (outlook.succeeded and at.batch is None):
+        return None
+    return stalled.verdict.reason, stalled.verdict.message
+
+
+def _is_accepted(at: Position) -> bool:
+    """The plan is on record, and it is the user's own wish that is carried out."""
+    return (at.step != PREFLIGHT or at.direction is Direction.BACKWARD) and not at.failure
+
+
+def _conditions(migration: Migration, decision: Decision, outlook: Outlook, waiting: tuple[WaitingFor, ...],
+                findings: tuple[Finding, ...], now: datetime) -> tuple[Condition, ...]:
+    at, generation = decision.position, migration.metadata.generation
+    conditions = migration.status.conditions
+
+    def put(kind: ConditionType, value: bool, reason: str, message: str = "") -> None:
+        nonlocal conditions
+        conditions = set_condition(conditions, kind, value, reason, message, now, generation)
+
+    done, stalled = outlook.succeeded, _standstill(decision, outlook)
+    awaiting = decision.judged.get("Approval")
+    is_back = at.finished and at.direction is Direction.BACKWARD
+    accepted = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and _is_accepted(at)
+    settled = "Succeeded" if done else "RolledBack" if is_back else "Accepted" if accepted else ""
+    sentence = (outlook.success if at.finished and done else "every step is taken back" if is_back else
+                fold.sentence_of(at, waiting, decision.note))
+    if stalled is not None:
+        put(ConditionType.STALLED, True, *stalled)
+        put(ConditionType.READY, False, *stalled)
+    else:
+        put(ConditionType.STALLED, False, "Progressing", "")
+        put(ConditionType.RECONCILING, not settled, settled or at.step, sentence)
+        put(ConditionType.READY, bool(settled), settled or at.step, outlook.success if done else sentence)
+    put(ConditionType.SUCCEEDED, done, "Finalized" if done else "NotFinalized", outlook.proof if done else "")
+    paused = migration.spec.desired_state is DesiredState.PAUSED
+    put(ConditionType.PAUSED, paused, "DesiredState", "spec.desiredState is Paused" if paused else "")
+    put(ConditionType.AWAITING_APPROVAL, awaiting is not None, "Hold" if awaiting else "NoHold",
+        awaiting.verdict.message if awaiting else "")
+    back = outlook.can_go_back
+    put(ConditionType.ROLLBACK_AVAILABLE, back,
+        *(("CanGoBack", "") if back else ("PointOfNoReturn", f"lost at {outlook.lost}") if outlook.lost else
+          ("UndoNotAvailable", "this version cannot take every step back yet") if outlook.believed else
+          ("RecordContradicted", "what is seen says something else than the step on record")))
+    passed = at.step != PREFLIGHT
+    blocked = any(finding.severity is Severity.BLOCKER for finding in findings)
+    put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",
+        fold.summary_of(findings))
+    return conditions

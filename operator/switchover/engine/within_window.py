@@ -1,0 +1,54 @@
+"""Outside of maintenance windows nothing starts that disrupts, and within them only what can end before they close."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from switchover.api.meta import Window
+from switchover.api.status import Direction
+from switchover.engine.gate import Verdict, passed, wait
+from switchover.engine.pace import under_way
+from switchover.engine.position import Position
+from switchover.engine.times import utc
+from switchover.engine.windows import Stretch, first_fit, open_now, zone
+from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT
+
+START_SECONDS = 60.0
+"""To spare from the choice of a batch to its first eviction, so that a moment's delay does not strand it on record."""
+
+
+def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: Callable[[], float],
+          one_piece: bool) -> Verdict:
+    """Whether what starts next, which takes so many seconds, may start now. What is under way goes on, and so does a step
+    in `one_piece` that has begun; the way back waits for no window.
+    """
+    if not windows:
+        return passed("no windows: always")
+    if at.direction is Direction.BACKWARD:
+        return passed("the rollback waits for no window")
+    chosen = at.batch is None or at.batch.started == now        # nothing of it is on record yet
+    if (under_way(at) and not chosen) or (one_piece and at.batches_done > 0):
+        return passed("under way: it ends although the window may close")
+    needed = seconds_needed() + (START_SECONDS if chosen else 0.0)
+    current = open_now(windows, now, needed)
+    if current is not None and current.closes - now >= needed:
+        return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
+    fitting = first_fit(windows, now, needed)
+    if fitting is None:
+        return wait(NO_WINDOW_FITS, f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
+                    subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s",
+                    unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
+    opens = _told(fitting)
+    if current is None:
+        return wait(OUTSIDE_WINDOW, f"every window is closed; {fitting.window.name} opens at {opens}",
+                    subject=fitting.window.name, threshold=utc(fitting.opens),
+                    unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
+    return wait(WINDOW_TOO_SHORT, f"{at.step} needs {needed:.0f} s next, and {current.window.name} closes before that;"
+                f" {fitting.window.name} opens at {opens}", subject=current.window.name,
+                observed=f"{current.closes - now:.0f} s", threshold=f"{needed:.0f} s",
+                unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
+
+
+def _told(stretch: Stretch) -> str:
+    """On the clocks that the window goes by."""
+    name = stretch.window.time_zone
+    return f"{datetime.fromtimestamp(stretch.opens, zone(name)):%Y-%m-%d %H:%M} {name}"

@@ -1,0 +1,126 @@
+"""The plan of a group whose coordination moves between ZooKeeper and Kafka (KIP-125; docs/facts/coordination.md#kip-125).
+
+To Kafka: old consumers give way to migration-enabled ones, the mode is toggled, and these give way to KafkaConsumers. To
+ZooKeeper the same backwards: the way back of the one is the way there of the other.
+"""
+
+from collections.abc import Mapping
+
+from switchover.api.consumer_group_migration import CoordinationMigration
+from switchover.coordination.mode import Mode
+from switchover.engine.effects import Effect, RemoveGuards
+from switchover.engine.plan import Leg, Plan, Step
+from switchover.groups import audit, goals, rollouts, slots
+from switchover.groups.coordination import mode, preflight
+from switchover.groups.coordination.brokers import BROKERS_VISIBLE
+from switchover.groups.coordination.capacity import CAPACITY
+from switchover.groups.coordination.members import Consumer, consumers
+from switchover.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.coordination.offsets import KAFKA_REACHED, ZOOKEEPER_REACHED
+from switchover.groups.coordination.ownership import CONVERGED, COVERAGE_KEPT, COVERED, PROGRESSED
+from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS, KAFKA_CONSUMERS_GONE, MODE_KEPT, QUIET, UNGUARDED
+from switchover.groups.gates.audit import AUDIT_CLEAN
+from switchover.groups.gates.convergence import CALM
+from switchover.groups.gates.coordinator import OFFSETS_REPLICATED, ONE_COORDINATOR
+from switchover.groups.gates.ending import SOAKED
+from switchover.groups.gates.lag import LAG_HEALTHY
+from switchover.groups.gates.progress import GOES_ON
+from switchover.groups.gates.windows import WITHIN_WINDOW
+from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.preflight.workloads import MOVABLE
+from switchover.groups.rollouts import Gates
+from switchover.outside.observed import Known
+
+GUARDED: Gates = (OURS, ONE_COORDINATOR, INTRUDERS, MODE_KEPT)
+"""What stops a rollout at once. A way back may be what takes an intruder away: it goes on."""
+WATCH: Gates = (*GUARDED, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
+BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
+AFTER: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
+HEALTHY: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, LAG_HEALTHY)
+READS: Mapping[Consumer, Gates] = {
+    Consumer.OLD: (BROKERS_VISIBLE, ZOOKEEPER_REACHED), Consumer.ENABLED: (), Consumer.KAFKA: (KAFKA_REACHED,)}
+"""What must hold before a consumer of this kind starts: it reads one store, a migration-enabled one reads both."""
+
+
+def _replaced(to: str, consumer: Consumer) -> Leg[Picture]:
+    """Pods of the next mode, canary first."""
+    return Leg(
+        enter=(WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, MODE_KEPT, FOLLOWED, CONVERGED),
+        watch=WATCH, keep=mode.kept, ahead=mode.kept, goal=goals.template(to),
+        rollouts=(rollouts.to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
+
+
+def _put_back(to: str, consumer: Consumer) -> Leg[Picture]:
+    return Leg(
+        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.kept, ahead=mode.kept,
+        goal=goals.template(to),
+        rollouts=(rollouts.back_to(to, before=READS[consumer], after=(PODS_ARE_MEMBERS,)),))
+
+
+def _toggled(to: Mode, *, back: bool) -> Leg[Picture]:
+    """The mode is written and followed. On the way back it asks for what keeps two consumers apart, not for health."""
+    apart: Gates = (QUIET,) if to is Mode.KAFKA else (KAFKA_CONSUMERS_GONE, AUTOSCALERS_PAUSED)
+    well: Gates = () if back else (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, PODS_ARE_MEMBERS, FOLLOWED, CONVERGED,
+                                   LAG_HEALTHY)
+    unguarded: Gates = (UNGUARDED,) if to is Mode.ZOOKEEPER else ()
+    return Leg(
+        enter=(*apart, *well), watch=(OURS, ONE_COORDINATOR, INTRUDERS), keep=mode.kept_in_toggle, ahead=mode.kept,
+        goal=toggled, done=(MODE_KEPT, FOLLOWED, *unguarded, CONVERGED, COVERED, *(() if back else (LAG_HEALTHY,))))
+
+
+def toggled(picture: Picture) -> tuple[Effect, ...]:
+    """The mode that is wanted; and when every member follows ZooKeeper's, no guards."""
+    return mode.toggled(picture) or _unguarded(picture)
+
+
+def _unguarded(picture: Picture) -> tuple[Effect, ...]:
+    if not isinstance(picture.members, Known) or mode.wanted(picture) is not Mode.ZOOKEEPER:
+        return ()
+    members = picture.members.value
+    if not members.guards or members.followed != {Mode.ZOOKEEPER} or FOLLOWED.check(picture).outcome != "Pass":
+        return ()
+    return (RemoveGuards(picture.spec.group, members.guards),)
+
+
+def claimed(picture: Picture) -> tuple[Effect, ...]:
+    """The workloads first, then the mode that the first migration-enabled member must find."""
+    return goals.claim(picture) or mode.kept(picture)
+
+
+BASELINE: Step[Picture] = Step(
+    "Baseline", back=Leg(goal=goals.release, done=(RELEASED,)),
+    forward=Leg(
+        enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=claimed,
+        done=(CLAIMED, AUTOSCALERS_PAUSED, MODE_KEPT, *HEALTHY)))
+SETTLE: Step[Picture] = Step(
+    "Settle", back=Leg(),
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept,
+                done=(SOAKED, ALL_MOVED, *HEALTHY)))
+AUDIT: Step[Picture] = Step(
+    audit.STEP, back=Leg(),
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=audit.job,
+                done=(AUDIT_CLEAN,)))
+HAND_OVER: Step[Picture] = Step(
+    "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
+    forward=Leg(goal=goals.release, done=(RELEASED,)))
+PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+
+
+def plan_of(migration: CoordinationMigration, *, audited: bool = False) -> Plan[Picture]:
+    """The steps that a spec asks for; with the audit's where they are to be `audited`."""
+    end = (SETTLE, AUDIT, HAND_OVER) if audited else (SETTLE, HAND_OVER)
+    there, back = (Mode.KAFKA, Mode.ZOOKEEPER) if migration.to == "Kafka" else (Mode.ZOOKEEPER, Mode.KAFKA)
+    toggle = Step("Toggle", forward=_toggled(there, back=False), back=_toggled(back, back=True))
+    if migration.replace == "Nothing":
+        return Plan((PREFLIGHT, BASELINE, toggle, *end))
+    first, between, last = consumers(migration)
+    onward = "ReplaceWithKafkaConsumers" if last is Consumer.KAFKA else "ReplaceWithOldConsumers"
+    return Plan((
+        PREFLIGHT, BASELINE,
+        Step("ReplaceWithMigrationEnabled", forward=_replaced(INTERMEDIATE, between),
+             back=_put_back(ORIGINAL, first)),
+        toggle,
+        Step(onward, forward=_replaced(TARGET, last),
+             back=_put_back(INTERMEDIATE, between)),
+        *end))

@@ -1,0 +1,193 @@
+"""The group as ZooKeeper and Kafka have it: of the kind that the migration starts from, and understood."""
+
+from collections.abc import Iterator
+
+from switchover.coordination.assignment import Ambiguous, Strategy
+from switchover.coordination.mode import Mode
+from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
+from switchover.engine.gate import Unseen, Verdict, fail, info, unknown, wait, warn
+from switchover.groups.coordination.members import VARIANTS, Consumer, Members
+from switchover.groups.coordination.membership import NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.coordination.read import members_of
+from switchover.groups.gates.read import samples
+from switchover.groups.picture import ORIGINAL, Picture
+from switchover.groups.preflight.reading import check
+from switchover.kafka.group import GroupState, GroupType
+from switchover.outside.observed import Known
+from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.coordination import (
+    ALREADY_MOVED,
+    ASSIGNMENT_AMBIGUOUS,
+    ASSIGNMENT_NOT_UNDERSTOOD,
+    ASSIGNMENT_UNCLEAR,
+    ASSIGNOR_NOT_EAGER,
+    GROUP_EMPTY,
+    GROUP_TYPE_UNSUPPORTED,
+    KAFKA_CONSUMER_TOO_EARLY,
+    MALFORMED_REGISTRATION,
+    NOT_MIGRATION_ENABLED,
+    NOTHING_TO_CHANGE,
+    PATTERN_DIFFERS,
+    PATTERN_ESCAPED,
+    ZOOKEEPER_RIGHT_MISSING,
+)
+from switchover.reasons.members import GROUP_NOT_STABLE
+
+EAGER = tuple(Strategy)
+"""What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
+
+
+def members_in(picture: Picture) -> Members:
+    found = members_of(picture)
+    if isinstance(found, Verdict):
+        raise Unseen(found)
+    return found
+
+
+def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
+    members = members_in(picture)
+    first = picture.consumer(ORIGINAL)
+    for consumer_id, words, way in members.malformed:
+        yield fail(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
+    if first is Consumer.KAFKA:
+        yield from _of_kafka(members)
+    else:
+        yield from _of_zookeeper(picture, members, first)
+
+
+def _of_zookeeper(picture: Picture, members: Members, first: Consumer | None) -> Iterator[Verdict]:
+    group, world = members.kafka.name, members.world
+    if not world.registrations and not world.malformed:
+        yield fail(GROUP_EMPTY, f"no consumer of group {group} is registered below /consumers/{group}/ids", subject=group,
+                   observed=0, threshold="its members", unblocks="check spec.group, and that spec.zookeeper.connect has the"
+                   " chroot that the consumers have; a group without members needs no migration: start the new pods")
+        return
+    if kafka := members.kafka_consumers:
+        yield fail(KAFKA_CONSUMER_TOO_EARLY, f"{kafka[0].client_id} at {kafka[0].host} is a member of Kafka's group {group},"
+                   " which old consumers know nothing of: each side owns every partition", subject=kafka[0].client_id,
+                   observed=len(kafka), threshold=0, unblocks="stop it, or give it another group.id")
+    others = sorted(members.enabled) if first is Consumer.OLD else world.old
+    if others and first is Consumer.OLD:
+        yield fail(ALREADY_MOVED, f"{others[0]} is migration-enabled already", subject=others[0], observed=len(others),
+                   threshold=0, unblocks="take them back first; or, if all are, set spec.coordination.replace to Nothing")
+    elif others:
+        yield fail(NOT_MIGRATION_ENABLED, f"{others[0]} knows nothing of the migration, and nothing is to be replaced",
+                   subject=others[0], observed=len(others), threshold=0,
+                   unblocks="set spec.coordination.replace to All, with a bridge for every workload")
+    wanted = Mode.KAFKA if picture.spec.coordination is not None and picture.spec.coordination.to == "Kafka" \
+        else Mode.ZOOKEEPER
+    if first is Consumer.ENABLED and (world.mode or Mode.ZOOKEEPER) is wanted:
+        yield fail(NOTHING_TO_CHANGE, f"the mode of group {group} is {wanted} already", subject=group, observed=wanted,
+                   unblocks="nothing to do: delete this migration")
+
+
+def _of_kafka(members: Members) -> Iterator[Verdict]:
+    found, world = members.kafka, members.world
+    if there := sorted({*world.registrations, *world.malformed, *members.enabled}):
+        yield fail(ALREADY_MOVED, f"{there[0]} is registered in ZooKeeper, where the group should have KafkaConsumers"
+                                   " alone",
+                   subject=there[0], observed=len(there), threshold=0, unblocks="stop it")
+    if not found.members:
+        yield fail(GROUP_EMPTY, f"group {found.name} has no members in Kafka", subject=found.name, observed=found.state,
+                   threshold=GroupState.STABLE, unblocks="check spec.group; a group without members needs no migration")
+        return
+    if found.type is not GroupType.CLASSIC:
+        yield fail(GROUP_TYPE_UNSUPPORTED, f"group {found.name} is of type {found.type}: migration-enabled consumers are"
+                   " classic members", subject=found.name, observed=found.type, threshold=GroupType.CLASSIC,
+                   unblocks="migrate it to the classic protocol first (spec.protocol.to: Classic)")
+    elif found.state is not GroupState.STABLE:
+        yield wait(GROUP_NOT_STABLE, f"group {found.name} is {found.state}", subject=found.name, observed=found.state,
+                   threshold=GroupState.STABLE, unblocks="it settles")
+    elif found.assignor not in EAGER:
+        yield fail(ASSIGNOR_NOT_EAGER, f"group {found.name} uses {found.assignor}: migration-enabled consumers offer"
+                   f" {' and '.join(EAGER)}", subject=found.assignor, observed=found.assignor, threshold=" or ".join(EAGER),
+                   unblocks="migrate it to range first (spec.assignmentStrategy)")
+
+
+def find_patterns(picture: Picture) -> Iterator[Verdict]:
+    for consumer_id, told in sorted(members_in(picture).world.registrations.items()):
+        if told.by is Subscribed.STATIC:
+            continue
+        pattern = next(iter(told.subscription), "")
+        if "\\\\" in pattern:
+            yield fail(PATTERN_ESCAPED, f"{consumer_id} subscribes by {pattern}: consumers of 1.0.1 and newer write a"
+                       " backslash twice, and so match no topic (KAFKA-5631)", subject=consumer_id, observed=pattern,
+                       unblocks="write the pattern without backslashes: [.] for a dot")
+        elif differs_in_java(pattern):
+            yield fail(PATTERN_DIFFERS, f"{consumer_id} subscribes by {pattern}: Java and Python may not match the same"
+                       " topics by it, and members that disagree own nothing", subject=consumer_id, observed=pattern,
+                       threshold="letters, digits, . _ - | * + ? []"
+                                 " ()", unblocks="subscribe by name, or by a simpler pattern")
+
+
+def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
+    """The strategy and the code line of old consumers are not in their registrations: who owns what tells them."""
+    members, told = members_in(picture), picture.spec.coordination
+    if told is None or picture.consumer(ORIGINAL) is not Consumer.OLD or not members.world.registrations:
+        return
+    if ambiguous := _ambiguous(members, told.assignment_strategy):
+        yield ambiguous
+        return
+    agreeing = members.agreeing(told.assignment_strategy)
+    if not agreeing:
+        yield wait(ASSIGNMENT_NOT_UNDERSTOOD, f"who owns what in group {picture.spec.group} is not what"
+                   f" {told.assignment_strategy or 'any strategy of the old consumer'} makes of its members",
+                   subject=picture.spec.group, observed=f"{len(members.world.owners)} owner nodes",
+                   threshold=told.assignment_strategy or ", ".join(VARIANTS),
+                   unblocks="the group settles; if it stays so: a consumer that gave up (restart it), members of different"
+                            " strategies, of ≤ 0.11 and ≥ 1.0 with roundrobin, or a client that is not the Java one")
+    elif len(agreeing) > 1:
+        yield fail(ASSIGNMENT_UNCLEAR, f"who owns what in group {picture.spec.group} is the same by {', '.join(agreeing)}",
+                   subject=picture.spec.group, observed=", ".join(agreeing), threshold="one of them",
+                   unblocks="name the members' strategy in spec.coordination.assignmentStrategy: Range unless they set"
+                            " partition.assignment.strategy")
+    else:
+        yield info("AssignmentUnderstood", f"who owns what in group {picture.spec.group} is what {agreeing[0]} makes of its"
+                   " members: the migration-enabled consumer must be told the same", subject=picture.spec.group,
+                   observed=agreeing[0])
+
+
+def _ambiguous(members: Members, told: str | None) -> Verdict | None:
+    """Two partitions of one hash matter where the strategy may be roundrobin."""
+    if told == "Range" or (told is None and members.agreeing("Range")):
+        return None
+    try:
+        for name, variant in VARIANTS.items():
+            if told in (None, name):
+                members.world.intended(*variant)
+    except Ambiguous as error:
+        return fail(ASSIGNMENT_AMBIGUOUS, f"roundrobin of group {members.kafka.name}: {error}", subject=members.kafka.name,
+                    unblocks="set partition.assignment.strategy to range on every old consumer")
+    except Malformed:
+        return None                                                   # a finding of its own
+    return None
+
+
+def find_different_subscriptions(picture: Picture) -> Iterator[Verdict]:
+    """Both coordinators allow it; old consumers up to 0.10.1 with roundrobin do not."""
+    found = members_in(picture).world.registrations
+    if len({(each.by, tuple(sorted(each.subscription))) for each in found.values()}) > 1:
+        yield warn("SubscriptionsDiffer", f"members of group {picture.spec.group} subscribe to different topics",
+                   subject=picture.spec.group, cure="if that is a deployment under way let it end first")
+
+
+def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
+    missing = picture.facts.missing_zookeeper_rights
+    if not isinstance(missing, Known):
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, missing.why, subject=picture.spec.group))
+    if missing.value:
+        yield fail(ZOOKEEPER_RIGHT_MISSING, f"our credentials for ZooKeeper lack {', '.join(missing.value[:5])}",
+                   subject=picture.spec.group, observed=f"{len(missing.value)} missing",
+                   threshold="to write the mode znode and remove guards",
+                   unblocks="give spec.zookeeper.credentialsRef a user that has them, or change the nodes' ACLs")
+
+
+CHECKS = (
+    check("Group", find_wrong_group, "the group is of the kind that the migration starts from", samples=samples),
+    check("ZooKeeperRights", find_missing_rights, "we may write what the migration writes"),
+    check("Patterns", find_patterns, "patterns match the same topics for every member"),
+    check("Assignment", find_unclear_assignment, "who owns what is understood"),
+    check("Subscriptions", find_different_subscriptions, "members subscribe to the same topics"),
+    NO_STRANGERS,
+    PODS_ARE_MEMBERS,
+)

@@ -1,0 +1,99 @@
+"""Whether the group has settled, and owns every partition once."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.groups.gates.read import group_of, samples
+from switchover.groups.picture import Picture
+from switchover.kafka.group import LEFT, UNTOLD, Group, GroupState, GroupType
+from switchover.lag.group import TopicPartition
+from switchover.outside.observed import Known
+from switchover.reasons.members import (
+    EPOCH_CHURN,
+    GROUP_NOT_STABLE,
+    MEMBER_BEHIND,
+    NOTHING_SUBSCRIBED,
+    OFFSETS_UNKNOWN,
+    OWNED_TWICE,
+    PARTITIONS_UNKNOWN,
+    PARTITIONS_UNOWNED,
+)
+
+UNOWNED_SECONDS = 60.0
+"""How long partitions may have no owner: a moving one has none for a heartbeat or two (5 s each), a stuck group for ever."""
+CHURN_SECONDS = 60.0
+CHURN = 3
+"""So many new epochs within that time, while no pod is replaced, are members that disagree and rebalance for ever."""
+
+
+def check_converged(picture: Picture) -> Verdict:
+    """Stable, which of a mixed group means every member, old and new, at the group's epoch
+    (docs/facts/groups.md#states-and-epochs)."""
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if group.state is not GroupState.STABLE:
+        return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
+                    threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
+    for member in group.members:
+        if group.type is GroupType.CONSUMER and member.epoch not in (group.epoch, LEFT):
+            return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} is at another epoch than its group",
+                        subject=member.client_id, observed=member.epoch, threshold=group.epoch, unblocks="it follows")
+        if member.assigned != member.target:
+            return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} does not own what it is to own yet",
+                        subject=member.client_id, observed=len(member.assigned), threshold=len(member.target),
+                        unblocks="it follows")
+    return passed(f"group {group.name} is stable with {len(group.members)} members")
+
+
+def expected(group: Group, partitions: Mapping[str, int]) -> frozenset[TopicPartition]:
+    """Every partition of every topic that is subscribed by name, or owned by a member that subscribes by a pattern."""
+    topics = {topic for member in group.members for topic in member.topics}
+    topics |= {each.topic for member in group.members if member.regex for each in member.target}
+    return frozenset(TopicPartition(topic, number) for topic in topics for number in range(partitions.get(topic, 0)))
+
+
+def check_covered(picture: Picture) -> Verdict:
+    """Every partition has exactly one owner."""
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if not isinstance(picture.facts.partitions, Known):
+        return unknown(PARTITIONS_UNKNOWN, picture.facts.partitions.why, subject=group.name)
+    if group.type is GroupType.CLASSIC and group.state is not GroupState.STABLE:
+        return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}: nobody can tell who owns what",
+                    subject=group.name, observed=group.state, threshold=GroupState.STABLE, unblocks="the rebalance ends")
+    owners = Counter(each for member in group.members for each in member.assigned)
+    wanted = expected(group, picture.facts.partitions.value)
+    if twice := sorted(each for each, count in owners.items() if count > 1):
+        return wait(OWNED_TWICE, f"{twice[0]} has two owners in group {group.name}", subject=str(twice[0]),
+                    observed=len(twice), threshold=0, unblocks="the members settle; if not, restart one of the two")
+    if orphans := sorted(wanted - owners.keys()):
+        return wait(PARTITIONS_UNOWNED, f"{len(orphans)} partitions of group {group.name} have no owner, {orphans[0]}"
+                    " first",
+                    subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
+    if not wanted:
+        return wait(NOTHING_SUBSCRIBED, f"group {group.name} subscribes to no topic that exists", subject=group.name,
+                    unblocks="its topics exist")
+    return passed(f"{len(wanted)} partitions have one owner each")
+
+
+def check_calm(picture: Picture) -> Verdict:
+    """No rebalance after rebalance while nothing is replaced."""
+    found, batch = picture.facts.samples, picture.position.batch
+    if not isinstance(found, Known):
+        return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
+    since = max(picture.now - CHURN_SECONDS, batch.proven if batch is not None and batch.proven is not None else picture.now)
+    epochs = {sample.epoch for sample in found.value if sample.at >= since and sample.epoch != UNTOLD}
+    if len(epochs) > CHURN:
+        return fail(EPOCH_CHURN, f"group {picture.spec.group} rebalances again and again although no pod is replaced",
+                    subject=picture.spec.group, observed=f"{len(epochs)} epochs in {CHURN_SECONDS:.0f} s",
+                    threshold=f"at most {CHURN}", unblocks="look for members that leave and return, or disagree on metadata")
+    return passed("the group does not rebalance without a reason")
+
+
+CONVERGED: Gate[Picture] = Gate("Converged", check_converged, samples=samples)
+COVERED: Gate[Picture] = Gate("Covered", check_covered, samples=samples)
+COVERAGE_KEPT: Gate[Picture] = Gate("CoverageKept", check_covered, patience=lambda _: UNOWNED_SECONDS)
+CALM: Gate[Picture] = Gate("Calm", check_calm)

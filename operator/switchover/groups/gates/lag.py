@@ -1,0 +1,93 @@
+"""Whether the group keeps up, by the lag kernel: age of the oldest uncommitted record, never a number of records."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from switchover.api.status import Verdict as Outcome
+from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.groups.picture import Picture
+from switchover.lag.thresholds import Thresholds, of_a_migration
+from switchover.lag.verdicts import Effect
+from switchover.lag.watch import Assessment
+from switchover.lag.words import beside, missing, sentence
+from switchover.outside.observed import Known
+from switchover.reasons.lag import (
+    BASELINE_UNKNOWN,
+    BASELINE_UNUSABLE,
+    LAG_NOT_HEALTHY_YET,
+    LAG_NOT_SEEN_YET,
+    LAG_UNHEALTHY,
+    LAG_UNKNOWN,
+)
+
+POLL = 5_000
+"""Milliseconds between two sweeps while a group is migrated."""
+
+
+def thresholds(picture: Picture) -> Thresholds:
+    """What the user allows."""
+    gates = picture.spec.gates
+    return of_a_migration(
+        POLL, gates.max_time_lag_seconds * 1000, gates.max_stall_seconds * 1000, gates.lag_pass_seconds * 1000)
+
+
+def check_lag(picture: Picture) -> Verdict:
+    return _check_baseline(picture) or _check_lag(picture)
+
+
+def _check_baseline(picture: Picture) -> Verdict | None:
+    """None: there is one, or none is wanted."""
+    if (wanted := picture.spec.gates.baseline_ref) is None:
+        return None
+    if not isinstance(found := picture.facts.baseline, Known):
+        return unknown(BASELINE_UNKNOWN, f"ConfigMap {wanted.name} cannot be read: {found.why}", subject=wanted.name)
+    if isinstance(found.value, str):
+        return wait(BASELINE_UNUSABLE, f"ConfigMap {wanted.name}: {found.value}", subject=wanted.name,
+                    unblocks="apply the ConfigMap that the pipeline's job baseline wrote for this group, or take "
+                             "gates.baselineRef out of the spec")
+    return None
+
+
+def _check_lag(picture: Picture) -> Verdict:
+    found = picture.facts.lag
+    if not isinstance(found, Known):
+        return unknown(LAG_UNKNOWN, found.why, subject=picture.spec.group)
+    lag = found.value
+    effect, words = lag.gate.effect, _worst(lag)
+    if effect is Effect.PASS:
+        return passed(f"group {picture.spec.group} keeps up")
+    used_to = "" if picture.spec.gates.baseline_ref is None else "what the baseline tells, at most "
+    allowed = f"{used_to}{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
+    if effect is Effect.FAIL:
+        return fail(LAG_UNHEALTHY, words, subject=picture.spec.group, threshold=allowed,
+                    unblocks="look at the members that own these partitions")
+    if effect is Effect.INCONCLUSIVE and lag.evaluation.effect is Effect.INCONCLUSIVE:
+        return wait(LAG_NOT_SEEN_YET, words, subject=picture.spec.group, threshold=allowed,
+                    unblocks="a few successful sweeps; if they go on failing, look at the operator's log for why")
+    return wait(LAG_NOT_HEALTHY_YET, words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
+
+
+def check_recovered(picture: Picture) -> Verdict:
+    """After a stop of all members a backlog is there by right: one that does not shrink the step's patience tells."""
+    found = check_lag(picture)
+    return replace(found, outcome=Outcome.WAIT) if found.outcome is Outcome.FAIL else found
+
+
+def _worst(lag: Assessment) -> str:
+    """The partition that is worst off in words; else what must be true beside, else how long it has passed."""
+    if lag.reading.why:
+        return lag.reading.why
+    told = list(beside(lag.group))
+    if lag.evaluation.missing:
+        told.append(missing(lag.evaluation.missing[0]))
+    rows = [row for row, each in enumerate(lag.partitions) if each in lag.group.expected]
+    if rows and (worst := max(rows, key=lambda row: int(lag.judged.effect[row]))) is not None \
+            and int(lag.judged.effect[worst]) > int(Effect.PASS):
+        told.append(sentence(lag.partitions[worst], lag.judged, worst))
+    passing = int(np.count_nonzero(lag.judged.effect == Effect.PASS))
+    return "; ".join(told) or f"{passing} partitions are well, and must stay so"
+
+
+LAG_HEALTHY: Gate[Picture] = Gate("LagHealthy", check_lag)
+LAG_RECOVERED: Gate[Picture] = Gate("LagRecovered", check_recovered)

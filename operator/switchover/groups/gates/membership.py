@@ -1,0 +1,191 @@
+"""Who takes part, and by which protocol: every pod of ours as a member, and nobody else."""
+
+from collections.abc import Iterator, Sequence
+
+from switchover.engine.gate import Gate, Verdict, fail, passed, wait
+from switchover.groups.gates.read import fleet_of, group_of, samples
+from switchover.groups.picture import ORIGINAL, Picture
+from switchover.groups.refusals import why_refused
+from switchover.kafka.group import GroupType, MemberProtocol
+from switchover.kubernetes.members import MemberPod
+from switchover.reasons.members import (
+    FOREIGN_MEMBERS,
+    GROUP_FLIPPED_BACK,
+    GROUP_NOT_CONVERTED,
+    MEMBER_MISSING,
+    MEMBERS_NOT_MOVED,
+    NEW_POD_RESTARTS,
+    NOT_A_MEMBER,
+    POD_ENDING,
+    POD_MODE_UNKNOWN,
+    WRONG_PROTOCOL,
+)
+
+JOIN_SECONDS = 60.0
+"""How long a Ready pod may take to become a member: a canary that is refused in silence never does."""
+SESSION_SECONDS = 60.0
+"""How long a member may stay whose pod was killed: sessions last 45 s by default, under the consumer protocol 60 s at most
+(docs/facts/groups.md#clients). Until then a member without a pod may be such a one."""
+
+
+def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
+    """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
+    back = picture.position.direction == "Backward"
+    for _, mode, pod in picture.pods():
+        if mode and (mode == ORIGINAL) is back and not pod.terminating:
+            yield mode, pod
+
+
+def restarts(pod: MemberPod) -> Verdict:
+    """A new pod fails."""
+    return fail(NEW_POD_RESTARTS, f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
+                subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
+                unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
+                         " begin again after a rollback")
+
+
+def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
+    """Why a pod cannot be asked for as a member: nobody knows its template, or it is ending."""
+    if not mode:
+        return wait(POD_MODE_UNKNOWN, f"pod {pod.name} was made of a template that is none of this migration's",
+                    subject=pod.name, unblocks="it is replaced, or the template is put right")
+    if pod.terminating:
+        return wait(POD_ENDING, f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
+    return None
+
+
+MESHES = {
+    "Istio": "traffic.sidecar.istio.io/excludeInboundPorts",
+    "Linkerd": "config.linkerd.io/skip-inbound-ports",
+    "Kuma": "traffic.kuma.io/exclude-inbound-ports",
+    "Consul": "consul.hashicorp.com/transparent-proxy-exclude-inbound-ports",
+}
+"""The annotation of a pod by which a mesh leaves ports of it alone."""
+
+
+def _is_behind_a_sidecar(stranger: str) -> bool:
+    """Whether its connections come from within the broker's own pod: Istio and Kuma hand them on from 127.0.0.6 and ::6."""
+    host = stranger.rpartition(" at ")[2]
+    return host.startswith("127.") or host in ("::1", "::6")
+
+
+def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
+    """What members of a group that run in no pod of ours mean."""
+    if not strangers:
+        return passed("every member runs in a pod of the managed workloads")
+    named = ", ".join(strangers[:5])
+    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+    cure = ("if their pods have just gone, their sessions end; else add their workload to spec.workloads before the"
+            " migration, or stop them")
+    if hidden := [stranger for stranger in strangers if _is_behind_a_sidecar(stranger)]:
+        host = hidden[0].rpartition(" at ")[2]
+        marks = ", ".join(f"{mesh}: {mark}" for mesh, mark in MESHES.items())
+        cure = (f"{host} is a sidecar in the broker's own pod, which hides who is behind it: annotate the brokers' pods so"
+                f" that their mesh leaves the ports of the listeners alone ({marks})")
+    return wait(FOREIGN_MEMBERS, f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
+                " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
+                unblocks=cure)
+
+
+def check_new_pods_join(picture: Picture) -> Verdict:
+    """Shut only by what will not heal: a pod that fails, that stays out of the group, or joins by the wrong protocol."""
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    for mode, pod in new_pods(picture):
+        members, wanted = picture.members_of(pod), picture.protocol(mode)
+        up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
+        refused = "" if members else why_refused(picture, wanted)
+        if pod.restarts > 0 and not refused:
+            return restarts(pod)
+        wrong = [member for member in members if member.protocol is not wanted]
+        if wrong and up > JOIN_SECONDS:
+            return fail(WRONG_PROTOCOL, f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
+                        subject=pod.name, observed=wrong[0].protocol, threshold=wanted,
+                        unblocks="the change in spec.workloads must make the client use the other group.protocol")
+        if not members and (pod.restarts > 0 or up > JOIN_SECONDS):
+            seen = f"{pod.restarts} restarts" if pod.restarts > 0 else f"Ready for {up:.0f} s"
+            cause = refused or "no cause is known; it may not have connected at all"
+            return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
+                        observed=seen, threshold=f"a member within {JOIN_SECONDS:.0f} s",
+                        unblocks=f"look at kubectl logs {pod.name}; clients of librdkafka before 2.15 say nothing when a"
+                                 " broker refuses them")
+    return passed("no new pod stays out of the group")
+
+
+def check_pods_are_members(picture: Picture) -> Verdict:
+    """Every pod of the managed workloads is a member by the protocol of its mode, and every member has its pod."""
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    for _, mode, pod in picture.pods():
+        if (found := no_member_to_be(mode, pod)) is not None:
+            return found
+        wanted = picture.protocol(mode)
+        members = picture.members_of(pod)
+        if not any(member.protocol is wanted for member in members):
+            seen = members[0].protocol if members else "no member"
+            return wait(MEMBER_MISSING, f"pod {pod.name} is not a member by the {wanted.lower()} protocol yet",
+                        subject=pod.name, observed=seen, threshold=wanted, unblocks="it joins the group")
+    return passed("every pod is a member")
+
+
+def check_no_strangers(picture: Picture) -> Verdict:
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    return judge_strangers(group.name, [f"{member.client_id} at {member.host}" for member in picture.strangers()])
+
+
+def check_all_moved(picture: Picture) -> Verdict:
+    """At the end of the way: nobody takes part by the other protocol."""
+    group = group_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if picture.spec.protocol is None:
+        return passed("the protocol stays as it is")
+    wanted = MemberProtocol(picture.spec.protocol.to)
+    others = [member for member in group.members if member.protocol is not wanted]
+    if others:
+        return wait(MEMBERS_NOT_MOVED, f"{len(others)} members still take part by the {others[0].protocol.lower()} protocol",
+                    subject=others[0].client_id, observed=len(others), threshold=0, unblocks="they are replaced")
+    if wanted is MemberProtocol.CLASSIC and group.type is not GroupType.CLASSIC:
+        return wait(GROUP_NOT_CONVERTED, f"group {group.name} is still held by the consumer protocol", subject=group.name,
+                    observed=group.type, threshold=GroupType.CLASSIC,
+                    unblocks="the coordinator converts it when its last member of that protocol is gone")
+    return passed("every member takes part by the new protocol")
+
+
+def check_new_members_there(picture: Picture) -> Verdict:
+    """While members of the new protocol should be there, one is: else the group flips back with the next rebalance."""
+    group, fleet = group_of(picture), fleet_of(picture)
+    if isinstance(group, Verdict):
+        return group
+    if isinstance(fleet, Verdict):
+        return fleet
+    if picture.spec.protocol is None or picture.spec.protocol.to == "Classic":
+        return passed("no conversion to keep")
+    joined = [member for member in group.members if member.protocol is MemberProtocol.CONSUMER]
+    wanted = [pod for _, mode, pod in picture.pods()
+              if mode and picture.protocol(mode) is MemberProtocol.CONSUMER and pod.ready and not pod.terminating]
+    if joined and group.type is not GroupType.CONSUMER:
+        return wait(GROUP_NOT_CONVERTED, f"group {group.name} is of type {group.type}", subject=group.name,
+                    observed=group.type, threshold=GroupType.CONSUMER, unblocks="the coordinator converts it")
+    if wanted and not joined:
+        return wait(GROUP_FLIPPED_BACK, f"no member of group {group.name} takes part by the consumer protocol",
+                    subject=group.name, observed=group.type, threshold=GroupType.CONSUMER,
+                    unblocks="a new pod joins; with two canaries one restart does not flip the group back")
+    return passed("the group is held by the protocol that it should be")
+
+
+NEW_PODS_JOIN: Gate[Picture] = Gate("NewPodsJoin", check_new_pods_join)
+PODS_ARE_MEMBERS: Gate[Picture] = Gate("PodsAreMembers", check_pods_are_members, samples=samples)
+NO_STRANGERS: Gate[Picture] = Gate("NoStrangers", check_no_strangers, grace=SESSION_SECONDS)
+ALL_MOVED: Gate[Picture] = Gate("AllMoved", check_all_moved, samples=samples)
+GROUP_CONVERTED: Gate[Picture] = Gate("GroupConverted", check_new_members_there, samples=samples)

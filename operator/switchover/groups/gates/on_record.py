@@ -1,0 +1,119 @@
+"""The step on record against what is seen: a status is a record, not an order, and anybody may have written it.
+
+What lasts of a step is on the workloads: the claim, what is kept of them and their templates; of a toggle it is the mode in
+ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
+"""
+
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.status import Direction
+from switchover.api.status import Verdict as Outcome
+from switchover.coordination.mode import Mode
+from switchover.engine.approvals import PREFLIGHT
+from switchover.engine.gate import Gate, Verdict, fail, passed
+from switchover.engine.record import RECORD
+from switchover.groups.coordination import membership as coordinated
+from switchover.groups.coordination.read import members_of
+from switchover.groups.gates import membership
+from switchover.groups.gates.protocol import check_selected
+from switchover.groups.gates.read import fleet_of
+from switchover.groups.gates.workloads import not_claimed
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.observed import Known
+from switchover.reasons.walk import RECORD_CONTRADICTED
+
+FIRST, LAST = "Baseline", "HandOver"
+STARTS = "Start"
+"""It only gives pods back: a claim that was lost while there were none must not keep them away."""
+PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"
+
+
+def _contradicted(picture: Picture, workload: Workload, seen: str, unblocks: str = PUT_BACK) -> Verdict:
+    told = f"the status says {picture.position.step} and {workload.kind} {workload.name} {seen}: one of the two was changed"
+    return fail(RECORD_CONTRADICTED, f"{told} by something else", subject=workload.name, observed=seen,
+                threshold="what the steps before leave behind", unblocks=unblocks)
+
+
+def check_record_holds(picture: Picture) -> Verdict:
+    """The step on record is where the workloads are."""
+    at, fleet = picture.position, fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet if at.step == LAST else passed("not read: nothing is done without it")
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        found = _find(picture, workload, source.value) if isinstance(source, Known) else None
+        if found is not None:
+            return found
+    if at.step != LAST or picture.spec.coordination is None or at.finished:
+        return passed("the workloads say so too")
+    members, after = members_of(picture), Mode.KAFKA if picture.spec.coordination.to == "Kafka" else Mode.ZOOKEEPER
+    if isinstance(members, Verdict):
+        return members
+    if (members.world.mode or Mode.ZOOKEEPER) is not after:
+        return _contradicted(picture, picture.spec.workloads[0], f"belongs to a group whose mode is not {after}")
+    return passed("workloads and mode say so too")
+
+
+def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
+    at, ours = picture.position, source.claimed_by == picture.uid
+    if ours and _is_of_an_older_operator(picture, workload):
+        return _contradicted(picture, workload, "was kept by an older operator, which moves its pods through a Deployment"
+                             f" {workload.name}-switchover", "let the version that began it end it or roll it back")
+    if at.step == PREFLIGHT:
+        return _contradicted(picture, workload, "is claimed by this migration") if ours else None
+    if at.step == LAST:
+        return _find_at_the_end(picture, workload, ours=ours)
+    if at.step == FIRST:
+        return _find_left(picture, workload, (TARGET, INTERMEDIATE)) if ours and at.direction is Direction.BACKWARD else None
+    if at.direction is Direction.BACKWARD or at.step == STARTS:
+        return not_claimed(picture, source) if source.claimed_by and not ours else None
+    if not ours:
+        return not_claimed(picture, source)
+    return None if _is_kept(picture, workload) else _contradicted(picture, workload, "is not kept as it was")
+
+
+def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Verdict | None:
+    """Until it is handed over every pod is of the target; afterwards what is kept of it tells whose it was."""
+    finished = picture.position.finished
+    if not finished and ours and (found := _find_left(picture, workload, (ORIGINAL, INTERMEDIATE))) is not None:
+        return found
+    if finished and ours:
+        return _contradicted(picture, workload, "is claimed still")
+    if _is_kept(picture, workload):
+        return None
+    moved = _moved(picture) if finished else None
+    if moved is not None and moved.outcome in (Outcome.PASS, Outcome.UNKNOWN):
+        return None if moved.outcome is Outcome.PASS else moved
+    return _contradicted(picture, workload, "is not kept as it was")
+
+
+def _find_left(picture: Picture, workload: Workload, modes: tuple[str, str]) -> Verdict | None:
+    """A template or pod of a mode that the steps before leave to none."""
+    if not picture.replaces or not _is_kept(picture, workload):
+        return None
+    if (live := picture.live_mode(workload.name)) in modes:
+        return _contradicted(picture, workload, f"has its {live.lower()} template")
+    left = [pod.name for name, mode, pod in picture.pods()
+            if name == workload.name and mode in modes and not pod.terminating]
+    return _contradicted(picture, workload, f"has pod {left[0]} of the mode before") if left else None
+
+
+def _is_kept(picture: Picture, workload: Workload) -> bool:
+    fleet = picture.facts.fleet
+    return isinstance(fleet, Known) and fleet.value.originals.get(workload.name) is not None
+
+
+def _is_of_an_older_operator(picture: Picture, workload: Workload) -> bool:
+    fleet = picture.facts.fleet
+    kept = fleet.value.originals.get(workload.name) if isinstance(fleet, Known) else None
+    return workload.kind is WorkloadKind.DEPLOYMENT and kept is not None and "minReadySeconds" not in kept
+
+
+def _moved(picture: Picture) -> Verdict:
+    """Whether the group is as this migration leaves it, where nothing else tells that it did."""
+    if picture.spec.coordination is not None:
+        return coordinated.check_all_moved(picture)
+    return check_selected(picture) if picture.spec.assignment_strategy is not None else membership.check_all_moved(picture)
+
+
+RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

@@ -1,0 +1,169 @@
+"""What must hold of the managed workloads: nobody else changes them, and in the end nothing of ours is left."""
+
+from switchover.api.consumer_group_migration import Workload
+from switchover.api.status import Direction
+from switchover.engine.gate import Gate, Verdict, fail, passed, wait
+from switchover.groups import goals
+from switchover.groups.gates.read import fleet_of
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.workloads import autoscalers, change, deployment
+from switchover.kubernetes import gitops, names
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.observed import Known
+from switchover.reasons.dual_write import NOT_CLAIMED
+from switchover.reasons.workloads import (
+    AUTOSCALER_ACTIVE,
+    AUTOSCALER_IN_THE_WAY,
+    DEPLOYMENT_NOT_HELD,
+    NOT_RELEASED,
+    REPLICAS_CHANGED,
+    REVERTED_BY_GITOPS,
+    STRATEGY_RESET,
+    WORKLOAD_MISSING,
+)
+
+
+def check_ours(picture: Picture) -> Verdict:
+    """The templates are of this migration, and the replicas those that the record asks for."""
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        if not isinstance(source, Known):
+            return fail(WORKLOAD_MISSING, source.why, subject=workload.name, unblocks="create it again as it was")
+        if source.value.claimed_by != picture.uid:
+            return not_claimed(picture, source.value)
+        if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
+            return _reverted(picture, source.value, tuple(f"{field} of {workload.container}" for field in change.FIELDS))
+        if goals.is_let_go(picture, workload, source.value):
+            return _let_go(picture, source.value)
+        if goals.is_reset(picture, workload, source.value):
+            return _reset(picture, source.value)
+        if source.value.replicas != (total := len(picture.slots(workload.name))):
+            return _not_as_many(picture, source.value, total)
+        for each in source.value.autoscalers:
+            if why := autoscalers.in_the_way(each):
+                return wait(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
+            if not autoscalers.is_paused(each):
+                kept = autoscalers.is_kept(each, fleet.originals.get(workload.name))
+                return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {source.value}", subject=str(each),
+                            unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if kept
+                            else "it was made since Baseline: delete it until the migration has ended")
+    return passed("the workloads are as this migration has them")
+
+
+def not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
+    """The claim was taken off, or another migration's stands there."""
+    first = ("let the migration with that uid end, or delete it" if source.claimed_by
+             else "stop what takes annotations off that Git does not have")
+    return fail(NOT_CLAIMED, f"{source} is not claimed by this migration any more: no pod is moved, forward or back",
+                subject=source.name, observed=source.claimed_by or "nobody", threshold=picture.uid,
+                unblocks=f"{first}; then kubectl --namespace {picture.namespace} annotate {source.kind.lower()}"
+                         f" {source.name} --overwrite {names.CLAIM}={picture.uid}")
+
+
+def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
+    """Somebody wrote another template than the record asks for: none of this migration's, or after us an earlier one."""
+    live, container = picture.live_mode(workload.name), workload.container
+    modes = [picture.position.nodes[slot].assigned for slot in picture.slots(workload.name)]
+    wanted = next((mode for mode in (TARGET, INTERMEDIATE) if mode in modes), ORIGINAL)
+    template = picture.template(workload.name, wanted)
+    if not live or template is None:
+        return True
+    if picture.position.direction is Direction.BACKWARD or not (parts := change.differing(source, container, template)):
+        return False
+    writer = gitops.last_writer(source, parts)
+    ours = [manager.at for manager in source.managers if manager.name == names.MANAGER and manager.parts & {*parts}]
+    return writer is not None and writer.at > max(ours, default=0.0)
+
+
+def _let_go(picture: Picture, source: MemberWorkload) -> Verdict:
+    """It is held again in the same pass; what took the hold off does so again."""
+    who, stop = _written_by(picture, source, ("strategy",))
+    return wait(DEPLOYMENT_NOT_HELD, f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
+                " all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
+                threshold=deployment.HOLD_SECONDS,
+                unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
+
+
+def _reset(picture: Picture, source: MemberWorkload) -> Verdict:
+    """It is given back in the same pass, where the batch goes on from."""
+    who, stop = _written_by(picture, source, ("strategy",))
+    shape = source.update_strategy.get("rollingUpdate") or {}
+    told = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
+    return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods beside the batch could rise or fall by it, so it"
+                " is set again", subject=source.name, observed=told, threshold="maxSurge or maxUnavailable, the other 0",
+                unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
+
+
+def _written_by(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> tuple[str, str]:
+    """Who but us wrote one of these parts last, and what stops them."""
+    writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
+    return ("somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})",
+            tool.suspend if tool is not None else "stop whatever applies another manifest")
+
+
+def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
+    return fail(REPLICAS_CHANGED, f"{scaled} was scaled while pods are being moved: it has {scaled.replicas}, where by the"
+                f" record it has {wanted}; no pod is moved, forward or back", subject=scaled.name, observed=scaled.replicas,
+                threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in it); then"
+                f" kubectl --namespace {picture.namespace} scale {scaled.kind.lower()} {scaled.name} --replicas {wanted}")
+
+
+def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:
+    writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
+    who, stop = _written_by(picture, source, parts)
+    undo = f"kubectl --namespace {picture.namespace} rollout undo {source.kind.lower()} {source.name}"
+    if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
+        undo = (f"kubectl --namespace {picture.namespace} edit deployment {source.name}: {', '.join(parts)} as in"
+                " spec.workloads, or, in a rollback, as before")
+    return fail(REVERTED_BY_GITOPS, f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
+                " it is none of this migration's, so no pod is moved", subject=str(source),
+                observed=writer.name if writer is not None else "", threshold=names.MANAGER,
+                unblocks=f"{stop}; then {undo}")
+
+
+def check_autoscalers_paused(picture: Picture) -> Verdict:
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        for each in source.value.autoscalers if isinstance(source, Known) else ():
+            if not autoscalers.is_paused(each):
+                return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {workload.name}",
+                            subject=str(each), unblocks="it is paused")
+    return passed("no autoscaler changes the number of pods")
+
+
+def check_claimed(picture: Picture) -> Verdict:
+    """Each workload is claimed and what it was is kept: from here on the way back exists."""
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        if not isinstance(source, Known) or source.value.claimed_by != picture.uid \
+                or fleet.originals.get(workload.name) is None:
+            return wait(NOT_CLAIMED, f"{workload.kind} {workload.name} is not claimed yet", subject=workload.name,
+                        unblocks="the claim and the original are written")
+    return passed("the workloads are claimed, and what they were is kept")
+
+
+def check_released(picture: Picture) -> Verdict:
+    fleet = fleet_of(picture)
+    if isinstance(fleet, Verdict):
+        return fleet
+    for workload in picture.spec.workloads:
+        if not goals.is_released(picture, workload.name):
+            return wait(NOT_RELEASED, f"{workload.kind} {workload.name} is still claimed",
+                        subject=workload.name,
+                        unblocks="its own update settings are given back, and the claim is taken off")
+    return passed("nothing of the migration is left on the workloads")
+
+
+OURS: Gate[Picture] = Gate("WorkloadsAreOurs", check_ours)
+CLAIMED: Gate[Picture] = Gate("WorkloadsClaimed", check_claimed)
+AUTOSCALERS_PAUSED: Gate[Picture] = Gate("AutoscalersPaused", check_autoscalers_paused)
+RELEASED: Gate[Picture] = Gate("WorkloadsReleased", check_released)

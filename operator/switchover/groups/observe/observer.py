@@ -1,0 +1,272 @@
+"""Observe: fill the facts of one ConsumerGroupMigration for one pass, concurrently, every failure becoming Unknown."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
+from switchover.cluster.facts import Address
+from switchover.coordination.layout import Layout
+from switchover.engine.effects import Effect, RemoveGuards, SetMode
+from switchover.groups import audit
+from switchover.groups.gates.protocol import to_consumer
+from switchover.groups.observe.samples import GroupSamples
+from switchover.groups.picture import Facts, Fleet, Picture
+from switchover.groups.workloads import deployment
+from switchover.groups.workloads.change import original_name
+from switchover.groups.workloads.trials import Trial, trials
+from switchover.kafka.group import BrokerGroups, Group, GroupState
+from switchover.kubernetes import names
+from switchover.kubernetes.jobs import JobRun
+from switchover.lag.baseline import KEY, WeeklyBaseline, parse
+from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
+from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.outside.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads, ZooKeeperGroups
+
+T = TypeVar("T")
+
+SETTINGS_SECONDS = 15.0
+"""How old what brokers say of themselves may be."""
+COORDINATORS_SECONDS = 5.0
+"""How old the answer may be who coordinates the group: every broker is asked."""
+LOAD_SECONDS = 30.0
+"""How old the count of all groups' members may be: it describes every group of the cluster."""
+TRIALS_SECONDS = 10.0
+"""How old a dry run may be: it asks every webhook of the workloads."""
+RIGHTS_SECONDS = 30.0
+"""How old the list of rights that are missing in ZooKeeper may be: it takes a question for each."""
+BASELINE_SECONDS = 30.0
+"""How old a baseline may be: it changes once a day."""
+COORDINATORS_LOOKING_SECONDS = 60.0
+"""How old may be who coordinates the group, where nothing is done upon it."""
+PROBE_SECONDS = 15.0
+"""How old a probe may be. The one for strategies leaves a pending member behind, for 6 s
+(docs/facts/groups.md#do-all-members-offer-a-strategy)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClients:
+    """What is asked, with the credentials of this moment."""
+
+    groups: Groups
+    offsets: GroupOffsets
+    zookeeper: ZooKeeperGroups | None = None         # with coordination only
+    unchecked: tuple[str, ...] = ()                  # Secrets with which servers may have certificates for any name
+
+
+class GroupConnected(Protocol):
+    """Gives the clients for a pass; they are others once credentials have changed."""
+
+    async def clients(self) -> GroupClients:
+        """Raises Refused and Unreachable: then nothing can be asked."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class GroupObserver:
+    """Everything of one migration of a group that is looked at. Samples and what seldom changes are kept in memory."""
+
+    def __init__(self, workloads: Workloads, survey: Survey, connected: GroupConnected, clock: Clock,
+                 watched: Workloads | None = None) -> None:
+        self._workloads = workloads
+        self._watched = workloads if watched is None else watched
+        self._survey = survey
+        self._connected = connected
+        self._clock = clock
+        self._samples = GroupSamples(clock)
+        self._quiet_since: float | None = None
+        self._answers = Answers(clock)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._connected.close()
+
+    async def perform(self, effect: Effect) -> None:
+        """A group is changed through its pods; with coordination through ZooKeeper as well."""
+        zookeeper = (await self._connected.clients()).zookeeper
+        if zookeeper is None:
+            raise AssertionError(f"not an effect of this kind of migration: {effect}")
+        match effect:
+            case SetMode(group, mode, version):
+                await zookeeper.set_mode(group, mode, version)
+            case RemoveGuards(group, partitions):
+                await zookeeper.remove_guards(group, partitions)
+            case _:
+                raise AssertionError(f"not an effect of this kind of migration: {effect}")
+
+    async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
+        """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
+        uid, attempt = migration.metadata.uid, migration.status.attempt
+        fleet = await self._fleet(self._workloads, migration.spec, uid, attempt)
+        found: list[str] = []
+        for workload in migration.spec.workloads:
+            source = fleet.sources.get(workload.name)
+            if source is not None and deployment.is_held(source):
+                found.append(f"the hold of {source}: minReadySeconds, progressDeadlineSeconds, strategy and paused, which"
+                             " must be its own again")
+            if source is not None and source.claimed_by == uid:
+                found.append(f"annotation {names.CLAIM} of {source}: take it off before another migration")
+                found += [f"{each}, which may still be paused" for each in source.autoscalers]
+            if fleet.originals.get(workload.name) is not None:
+                found.append(f"ControllerRevision {original_name(workload.kind, workload.name, uid, attempt)}"
+                             " with the template as it was")
+        return found + await self._left_in_zookeeper(migration.spec.group)
+
+    async def _left_in_zookeeper(self, group: str) -> list[str]:
+        if (zookeeper := (await self._connected.clients()).zookeeper) is None:
+            return []
+        world = await zookeeper.world(group)
+        guards = sum(not owner.session for owner in world.owners.values())
+        return [*([f"znode {Layout(group).mode}, which says {world.mode_data.decode(errors='backslashreplace')}"]
+                  if world.mode_version >= 0 else []),
+                *([f"{guards} guard nodes below {Layout(group).owners}, which keep old consumers away"] if guards else [])]
+
+    async def see(self, picture: Picture, lease_holder: str, *, fresh: bool = True) -> Picture:
+        """The picture with the facts of this pass. Never raises."""
+        return replace(picture, facts=await self._facts(picture, lease_holder, fresh))
+
+    async def _facts(self, picture: Picture, lease_holder: str, fresh: bool) -> Facts:
+        spec, at = picture.spec, picture.position
+        fleet = await self._known(
+            self._fleet(self._workloads if fresh else self._watched, spec, picture.uid, at.attempt))
+        rights: Observed[tuple[str, ...]] = NOT_ASKED
+        others: Observed[Mapping[str, str]] = NOT_ASKED
+        tried: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED
+        if at.step == "Preflight":
+            rights = await self._known(self._survey.missing_rights(_credentials(spec)))
+            others = await self._others_called(fleet, 0.0 if fresh else LOOKING_SECONDS)
+            tried = await self._known(self._try(replace(picture, facts=Facts(fleet=fleet)),
+                                                TRIALS_SECONDS if fresh else LOOKING_SECONDS))
+        audited: Observed[JobRun | None] = NOT_ASKED
+        if at.step == audit.STEP:
+            audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
+        clients = await self._known(self._connected.clients())
+        if not isinstance(clients, Known):
+            return Facts(fleet=fleet, others=others, group=clients, cluster_id=clients, samples=clients, lag=clients,
+                         partitions=clients, coordinators=clients, coordinated=clients, offsets_topic=clients,
+                         readiness=clients, offered=clients, missing_rights=rights, trials=tried, audit=audited,
+                         zookeeper=clients,
+                         stores=clients, quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
+                         lease_holder=lease_holder)
+        groups, zookeeper = clients.value.groups, clients.value.zookeeper
+        group = await self._known(groups.describe(spec.group))
+        baseline = await self._usual(spec)
+        picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group, baseline=baseline)), zookeeper)
+        cluster = await self._answers.observed("cluster", groups.cluster, SETTINGS_SECONDS)
+        await self._samples.take(picture, clients.value.offsets, zookeeper)
+        begins = at.opened is None or at.step == "Preflight"
+        facts = self._samples.laid_into(Facts(
+            fleet=fleet, others=others, unchecked=Known(clients.value.unchecked, clients.at), group=group,
+            zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
+            cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
+            brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
+            coordinators=await self._answers.observed(
+                "coordinators", lambda: groups.coordinators(spec.group),
+                COORDINATORS_SECONDS if fresh else COORDINATORS_LOOKING_SECONDS),
+            offsets_topic=await self._answers.observed("topic", groups.offsets_topic, SETTINGS_SECONDS),
+            missing_rights=rights, trials=tried, audit=audited,
+            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
+        if not begins or not isinstance(group, Known):
+            return facts
+        topics = sorted({topic for member in group.value.members for topic in member.topics})
+        facts = replace(facts, coordinated=await self._answers.observed("load", groups.coordinated, LOAD_SECONDS))
+        if to_consumer(picture):
+            facts = replace(facts, readiness=await self._answers.observed(
+                "readiness", lambda: groups.readiness(spec.group, topics), PROBE_SECONDS))
+        if at.step == "BounceTwo" and spec.assignment_strategy is not None:
+            facts = replace(facts, offered=await self._probe(group.value, spec.assignment_strategy.to, groups))
+        return facts
+
+    async def _known(self, reading: Awaitable[T]) -> Observed[T]:
+        return await known(reading, READ_SECONDS, self._clock)
+
+    # --- Kubernetes ---------------------------------------------------------------------------------------------------
+
+    async def _fleet(self, workloads: Workloads, spec: ConsumerGroupMigrationSpec, uid: str, attempt: int) -> Fleet:
+        wanted = [(workload.kind.value, workload.name) for workload in spec.workloads]
+        found = await workloads.member_workloads(wanted)
+        originals: dict[str, Mapping[str, Any] | None] = {
+            workload.name: await workloads.original(original_name(workload.kind, workload.name, uid, attempt))
+            for workload in spec.workloads}
+        return Fleet(sources={workload.name: found.get(workload.name) for workload in spec.workloads}, originals=originals)
+
+    async def _others_called(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:
+        missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
+        if not missing:
+            return NOT_ASKED
+        return await self._answers.observed("others", lambda: self._workloads.others_called(missing), seconds, missing)
+
+    async def _try(self, picture: Picture, seconds: float) -> Mapping[str, Observed[Mapping[str, Any]]]:
+        """The template that the API server would make of each change. One that it refuses is tried in every pass: whoever
+        cures it sees it soon."""
+        async def one(trial: Trial) -> Mapping[str, Any]:
+            return (await self._survey.try_patch(trial.source.kind, trial.source.name, trial.operations)).template
+
+        every = tuple(trials(picture))
+        found = await asyncio.gather(*(self._answers.observed(
+            ("trial", trial.name), partial(one, trial), seconds,
+            made_of=(trial.source.uid, trial.source.generation, trial.operations)) for trial in every))
+        return dict(zip((trial.name for trial in every), found, strict=True))
+
+    async def _usual(self, spec: ConsumerGroupMigrationSpec) -> Observed[WeeklyBaseline | str]:
+        """What the group is used to, or in words why its ConfigMap does not tell."""
+        if (wanted := spec.gates.baseline_ref) is None:
+            return NOT_ASKED
+
+        async def read() -> WeeklyBaseline | str:
+            found = await self._workloads.config_map(wanted.name)
+            if found is None:
+                return "it does not exist"
+            if KEY not in found:
+                return f"it has no key {KEY}"
+            try:
+                return parse(found[KEY], spec.group)
+            except ValueError as error:
+                return str(error)
+
+        return await self._answers.observed("baseline", read, BASELINE_SECONDS, wanted.name)
+
+    # --- Kafka --------------------------------------------------------------------------------------------------------
+
+    async def _each(self, cluster: Cluster | None, groups: Groups) -> dict[int, Observed[BrokerGroups]]:
+        if cluster is None:
+            return {}
+
+        async def one(broker_id: int, address: Address) -> Observed[BrokerGroups]:
+            return await self._answers.observed(
+                ("broker", broker_id), lambda: groups.broker(address, broker_id), SETTINGS_SECONDS)
+
+        found = await asyncio.gather(*(one(*each) for each in cluster.brokers.items()))
+        return dict(zip(cluster.brokers, found, strict=True))
+
+    async def _probe(self, group: Group, strategy: str, groups: Groups) -> Observed[Mapping[str, bool]]:
+        if group.state is not GroupState.STABLE or not group.members:
+            return Unknown(f"group {group.name} is asked only while it is stable and has members")
+
+        async def ask() -> Mapping[str, bool]:
+            return {strategy: await groups.all_support(group.name, strategy)}
+
+        return await self._answers.observed("offered", ask, PROBE_SECONDS)
+
+    async def _see_zookeeper(self, picture: Picture, zookeeper: ZooKeeperGroups | None) -> Picture:
+        """Read after Kafka: a migration-enabled member is in ZooKeeper before it is in Kafka's group."""
+        if zookeeper is None:
+            return picture
+        group = picture.spec.group
+        world = await self._known(zookeeper.world(group))
+        if self._quiet_since is None or not isinstance(world, Known) or world.value.old:
+            self._quiet_since = self._clock.now()
+        rights = (await self._answers.observed("rights", lambda: zookeeper.missing_rights(group), RIGHTS_SECONDS)
+                  if picture.position.step == "Preflight" else NOT_ASKED)
+        return replace(picture, facts=replace(
+            picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),
+            missing_zookeeper_rights=rights))
+
+
+def _credentials(spec: ConsumerGroupMigrationSpec) -> tuple[str, ...]:
+    """The Secrets that it reads."""
+    references = (spec.kafka.credentials_ref, spec.zookeeper.credentials_ref if spec.zookeeper is not None else None)
+    return tuple(reference.name for reference in references if reference is not None)

@@ -1,0 +1,117 @@
+"""The offsets of a group, sweep after sweep: samples for gates that look back, both stores, and the lag judged by them."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
+from switchover.groups.coordination.members import Members
+from switchover.groups.gates.convergence import expected
+from switchover.groups.gates.lag import POLL, thresholds
+from switchover.groups.observe.both_stores import BothStores
+from switchover.groups.picture import Facts, Picture
+from switchover.kafka.group import Group, GroupSample, GroupState, StoreSample
+from switchover.lag.baseline import WeeklyBaseline
+from switchover.lag.collector import LagCollector
+from switchover.lag.group import Group as LagGroup
+from switchover.lag.membership import Membership
+from switchover.lag.standstill import keep, span
+from switchover.lag.watch import Assessment
+from switchover.lag.window import Asked
+from switchover.outside.ask import known
+from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.outside.ports import Clock, GroupOffsets, ZooKeeperGroups
+
+READ_SECONDS = 10.0
+"""How long a sweep may take."""
+FRESH_SECONDS = 4 * POLL / 1000
+"""How old the last reading of both stores may be: what starts next goes on from there."""
+
+
+class GroupSamples:
+    """What the sweeps over one group have found. Nothing of it outlives the process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._samples: deque[GroupSample] = deque()
+        self._stores: deque[StoreSample] = deque()
+        self._both: BothStores | None = None
+        self._collector: LagCollector | None = None
+        self._judged_by: object = None
+        self._lag: Observed[Assessment] = NOT_ASKED
+        self._partitions: Observed[Mapping[str, int]] = NOT_ASKED
+
+    def laid_into(self, facts: Facts) -> Facts:
+        """The facts with what is known now."""
+        samples: Observed[tuple[GroupSample, ...]] = Unknown("no offset was read yet")
+        if self._samples:
+            samples = Known(tuple(self._samples), self._samples[-1].at)
+        return replace(facts, samples=samples, stores=self._both_stores(), lag=self._lag, partitions=self._partitions)
+
+    def _both_stores(self) -> Observed[tuple[StoreSample, ...]]:
+        if self._both is None:
+            return NOT_ASKED
+        if not self._stores:
+            return Unknown("no offset was read yet")
+        if (age := self._clock.now() - self._stores[-1].at) > FRESH_SECONDS:
+            return Unknown(f"offsets were read {age:.0f} s ago and not since")
+        return Known(tuple(self._stores), self._stores[-1].at)
+
+    async def take(self, picture: Picture, offsets: GroupOffsets, zookeeper: ZooKeeperGroups | None) -> None:
+        """One more sweep over the group, unless the last one was just now, and the lag judged by it."""
+        now, group = self._clock.now(), picture.facts.group
+        members = picture.members.value if isinstance(picture.members, Known) else None
+        if not isinstance(group, Known) or (self._samples and now - self._samples[-1].at < POLL / 1000):
+            return
+        if zookeeper is not None and members is None:
+            return                                          # nobody can tell its topics
+        topics = _topics(group.value) | (members.topics() if members is not None else frozenset())
+        name, limits = picture.spec.group, thresholds(picture)
+        read_committed = picture.spec.gates.isolation == "ReadCommitted"
+        if self._collector is None or self._judged_by != (offsets, zookeeper, limits, read_committed):
+            self._both = BothStores(offsets, zookeeper, self._clock) if zookeeper is not None else None
+            self._collector = LagCollector(self._both or offsets, self._clock, limits)
+            self._judged_by = (offsets, zookeeper, limits, read_committed)
+        sweep = await known(self._collector.sweep({name: Asked(topics, read_committed)}), READ_SECONDS, self._clock)
+        if not isinstance(sweep, Known) or sweep.value.readings[name].why:
+            self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
+            self._lag = self._partitions
+            return
+        epoch = group.value.epoch if members is None else members.generation
+        self._keep(GroupSample(now, epoch, self._collector.left(name)), picture.spec.gates)
+        self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
+        opened = picture.position.opened
+        own = (_lag_group(group.value, self._partitions.value) if members is None
+               else _coordinated_lag_group(members, self._partitions.value))
+        baseline = picture.facts.baseline.value if isinstance(picture.facts.baseline, Known) else None
+        self._lag = Known(self._collector.assess(
+            name, own, None if opened is None else round(opened * 1000),
+            baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
+
+    def _keep(self, sample: GroupSample, gates: ConsumerGroupMigrationGates) -> None:
+        keep(self._samples, sample, span(gates.max_stall_seconds))
+        if self._both is not None and self._both.last is not None:
+            self._stores.append(self._both.last)
+            while len(self._stores) > 2 and sample.at - self._stores[1].at >= gates.quiet_seconds:
+                self._stores.popleft()
+
+
+def _topics(group: Group) -> frozenset[str]:
+    owned: Iterable[str] = (each.topic for member in group.members for each in member.target)
+    return frozenset(owned).union(*(member.topics for member in group.members))
+
+
+def _lag_group(group: Group, partitions: Mapping[str, int]) -> LagGroup:
+    wanted = expected(group, partitions)
+    owners = Counter(each for member in group.members for each in member.assigned)
+    assigned = {member.member_id: member.assigned for member in group.members}
+    return LagGroup(
+        wanted, stable=group.state is GroupState.STABLE, generation=Membership(group.state, assigned).generation,
+        sole_owners=all(owners[each] == 1 for each in wanted))
+
+
+def _coordinated_lag_group(members: Members, partitions: Mapping[str, int]) -> LagGroup:
+    """Settled while every partition has one owner: the group that Kafka knows may have no member at all."""
+    wanted = members.expected(partitions)
+    sole = all(len(members.owners.get(each, ())) == 1 for each in wanted)
+    return LagGroup(wanted, stable=sole, generation=members.generation, sole_owners=sole)

@@ -1,0 +1,128 @@
+"""The plans of a ConsumerGroupMigration as tables: which steps there are depends on the spec.
+
+Slots go from Original to Target, over Intermediate where the spec has a bridge (picture.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.engine.plan import Leg, Plan, Step
+from switchover.groups import audit, goals, preflight, rollouts, slots
+from switchover.groups.coordination import plan as coordination
+from switchover.groups.gates.audit import AUDIT_CLEAN
+from switchover.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
+from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED, ONE_COORDINATOR
+from switchover.groups.gates.ending import EMPTY, SOAKED
+from switchover.groups.gates.lag import LAG_HEALTHY, LAG_RECOVERED
+from switchover.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.gates.on_record import RECORD_HOLDS
+from switchover.groups.gates.progress import GOES_ON, PROGRESSED
+from switchover.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_EXPIRED, READY, SELECTED
+from switchover.groups.gates.windows import WITHIN_WINDOW
+from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.preflight.workloads import MOVABLE
+from switchover.groups.rollouts import Gates
+
+WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
+"""What stops a rollout at once; none of it is shut by what a rebalance does by right."""
+BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
+AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
+HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
+RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
+
+to = partial(rollouts.to, before=BEFORE, after=AFTER)
+back_to = partial(rollouts.back_to, after=(PODS_ARE_MEMBERS,))
+CURE = rollouts.restart_one(after=(PODS_ARE_MEMBERS,))
+"""One pod restarted: its joining makes a coordinator assign again that has forgotten to
+(docs/facts/groups.md#upgrade-alone-from-43-on)."""
+
+PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+BASELINE: Step[Picture] = Step(
+    "Baseline",
+    forward=Leg(
+        enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=goals.claim,
+        done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
+    back=Leg(
+        watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
+SETTLE: Step[Picture] = Step(
+    "Settle", back=Leg(),
+    forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)))
+AUDIT: Step[Picture] = Step(
+    audit.STEP, back=Leg(),
+    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=audit.job, done=(AUDIT_CLEAN,)))
+HAND_OVER: Step[Picture] = Step(
+    "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
+    forward=Leg(ahead=goals.kept, goal=goals.release, done=(RELEASED,)))
+
+
+def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
+    """From the original, over the canary: to the intermediate, or to the target where nothing is between."""
+    bridged = any(workload.bridge is not None for workload in spec.workloads)
+    enter: Gates = (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, CONVERGED, *(() if bridged else (PLAIN_ASSIGNMENTS, READY)))
+    there = INTERMEDIATE if bridged else TARGET
+    names = ("BridgeCanary", "Bridge") if bridged and spec.protocol is not None else (
+        ("BounceOneCanary", "BounceOne") if bridged else ("Canary", "Rollout"))
+    return (
+        Step(names[0],
+             forward=Leg(enter=enter, watch=WATCH, goal=goals.template(there), rollouts=(to(there, canary=True),)),
+             back=Leg(watch=(OURS,), goal=goals.template(ORIGINAL), rollouts=(back_to(ORIGINAL),))),
+        Step(names[1], back=Leg(),
+             forward=Leg(watch=WATCH, goal=goals.template(there), rollouts=(to(there, after_canary=True),))),
+    )
+
+
+def _second(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
+    """From the intermediate to the target."""
+    enter: Gates = (WITHIN_WINDOW, CAPACITY, CONVERGED, PLAIN_ASSIGNMENTS, READY)
+    back: Leg[Picture] = Leg(watch=(OURS,), goal=goals.template(INTERMEDIATE), rollouts=(back_to(INTERMEDIATE),))
+    if spec.assignment_strategy is not None:
+        forward: Leg[Picture] = Leg(
+            enter=(*enter, OFFERED), watch=WATCH, goal=goals.template(TARGET), done=(SELECTED,),
+            rollouts=(to(TARGET, before=(PROBE_EXPIRED, *BEFORE)),))
+        return (Step("BounceTwo", forward=forward, back=back),)
+    return (
+        Step("Canary", back=back,
+             forward=Leg(enter=enter, watch=WATCH, goal=goals.template(TARGET), rollouts=(to(TARGET, canary=True),))),
+        Step("Rollout", back=Leg(),
+             forward=Leg(watch=WATCH, goal=goals.template(TARGET), rollouts=(to(TARGET, after_canary=True),))),
+    )
+
+
+OFFLINE: tuple[Step[Picture], ...] = (
+    Step("Stop",
+         forward=Leg(enter=(WITHIN_WINDOW,), goal=goals.stopped, done=(EMPTY,)),
+         back=Leg(goal=goals.started, done=RECOVERED)),
+    Step("Start",
+         forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), goal=goals.started_as_target,
+                     done=(ALL_MOVED, *RECOVERED)),
+         back=Leg(assigns=slots.assign_all(ORIGINAL), goal=goals.stopped_as_original, done=(EMPTY,))),
+)
+
+
+@lru_cache(maxsize=64)
+def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
+    """The steps that a spec asks for, each believed only with what was left behind before it."""
+    return Plan(tuple(replace(step, rests_on=(RECORD_HOLDS,)) for step in _steps(spec)))
+
+
+def _steps(spec: ConsumerGroupMigrationSpec) -> Sequence[Step[Picture]]:
+    audited = (AUDIT,) if spec.audit.enabled else ()
+    if spec.coordination is not None:
+        return coordination.plan_of(spec.coordination, audited=spec.audit.enabled).steps
+    if spec.protocol is not None and spec.protocol.strategy == "Offline":
+        moving = OFFLINE
+    else:
+        bridged = any(workload.bridge is not None for workload in spec.workloads)
+        moving = (*_first(spec), *(_second(spec) if bridged else ()))
+    return (PREFLIGHT, BASELINE, *map(_kept, (*moving, SETTLE, *audited)), HAND_OVER)
+
+
+def _kept(step: Step[Picture]) -> Step[Picture]:
+    """What others do to the workloads in the middle is taken back, also while a step waits to begin."""
+    forward, back = (None if leg is None else replace(leg, keep=goals.kept, ahead=goals.kept)
+                     for leg in (step.forward, step.back))
+    assert forward is not None
+    return replace(step, forward=forward, back=back)

@@ -1,0 +1,104 @@
+"""What the new pods are told, as far as their variables and arguments show it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.engine.gate import Verdict, fail, warn
+from switchover.groups.gates.protocol import to_consumer
+from switchover.groups.picture import Picture
+from switchover.groups.preflight.reading import check, group, workloads
+from switchover.groups.slots import sizes
+from switchover.groups.workloads.change import Unsupported, changed, container_of
+from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
+
+FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+"""Settings with which no client of either family starts under the consumer protocol (docs/facts/groups.md#clients)."""
+ONLY_CONSUMER = ("group.remote.assignor",)
+"""Java does not start with it under the classic protocol."""
+NOT_RE2 = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|[*+?}]\+")
+"""Look-around, atomic groups, back-references, possessive quantifiers: RE2/J, by which brokers match, has none of them."""
+
+
+def settings_in(container: Mapping[str, Any]) -> frozenset[str]:
+    """Client settings that variables and arguments name: SESSION_TIMEOUT_MS, or session.timeout.ms=… in any text."""
+    variables = {str(item["name"]).lower().replace("_", ".") for item in container.get("env", ()) if item.get("value")}
+    texts = [str(item.get("value") or "") for item in container.get("env", ())] + list(map(str, container.get("args", ())))
+    found = {key for key in (*FORBIDDEN, *ONLY_CONSUMER)
+             if any(name.endswith(key) for name in variables)
+             or any(re.search(rf"(^|[\s,;\"']){re.escape(key)}\s*[=:]", text) for text in texts)}
+    return frozenset(found)
+
+
+def find_forbidden_settings(picture: Picture) -> Iterator[Verdict]:
+    if picture.spec.protocol is None:
+        return
+    forbidden = FORBIDDEN if to_consumer(picture) else ONLY_CONSUMER
+    for source in workloads(picture):
+        workload = picture.workload(source.name)
+        try:
+            _, container = container_of(changed(source.template, workload.container, workload.template), workload.container)
+        except Unsupported:
+            continue                                                  # a finding of its own
+        for key in sorted(settings_in(container) & frozenset(forbidden)):
+            yield fail(FORBIDDEN_SETTING, f"the changed {source} sets {key}: the client does not start with it under the"
+                       f" {'consumer' if to_consumer(picture) else 'classic'} protocol", subject=source.name, observed=key,
+                       threshold="not set", unblocks=f"give the variable or argument an empty value in spec.workloads of"
+                                                     f" {source.name}; under the consumer protocol brokers decide it")
+
+
+def find_small_canary(picture: Picture) -> Iterator[Verdict]:
+    found, canary = group(picture), sizes(picture)[0].pods
+    if to_consumer(picture) and canary < 2 <= len(found.members):
+        yield warn("OneCanary", "with one canary every restart of it converts the whole group back and forth", cure="set"
+                   " spec.rollout.steps[0].pods to 2", subject="spec.rollout", observed=canary, threshold=2)
+
+
+def find_static_members(picture: Picture) -> Iterator[Verdict]:
+    """Two pods cannot have one instance id: a Deployment's new pod runs beside the one that has it."""
+    if picture.offline or picture.in_place:
+        return
+    static = [member for member in group(picture).members if member.instance_id]
+    for workload in picture.spec.workloads:
+        if workload.kind is WorkloadKind.DEPLOYMENT and static and _owns(picture, workload, static[0].member_id):
+            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of Deployment {workload.name} have a group.instance.id, and"
+                       " its pods are replaced by new ones beside them: the new ones would be refused"
+                       " (UNRELEASED_INSTANCE_ID)",
+                       subject=static[0].instance_id, unblocks="run static members in a StatefulSet, or give the id up")
+
+
+def _owns(picture: Picture, workload: Workload, member_id: str) -> bool:
+    return any(member.member_id == member_id for name, _, pod in picture.pods() if name == workload.name
+               for member in picture.members_of(pod))
+
+
+def find_patterns(picture: Picture) -> Iterator[Verdict]:
+    """A classic member's subscription tells no pattern; one is asked for where the pods' settings show one."""
+    if not to_consumer(picture):
+        return
+    for source in workloads(picture):
+        try:
+            _, container = container_of(source.template, picture.workload(source.name).container)
+        except Unsupported:
+            continue
+        patterns = [str(item["value"]) for item in container.get("env", ()) if str(item.get("value") or "").startswith("^")]
+        for pattern in patterns:
+            if unknown := NOT_RE2.search(pattern):
+                yield warn("PatternUnsupported", f"{source} seems to subscribe to {pattern}: brokers do not know"
+                           f" {unknown[0]} and refuse a member that leaves the pattern to them"
+                           " (INVALID_REGULAR_EXPRESSION)", subject=source.name, observed=pattern, threshold="RE2",
+                           cure="write the pattern without it; Java's subscribe(Pattern) may stay as it is")
+            elif not pattern.endswith((".*", "$")):
+                yield warn("PatternMeansLess", f"{source} seems to subscribe to {pattern}: under the consumer protocol"
+                           " brokers match the whole name, so that it means only a topic of exactly that name",
+                           subject=source.name,
+                           observed=pattern, threshold=f"{pattern}.*", cure=f"write {pattern}.* in the change")
+
+
+CHECKS = (
+    check("ClientSettings", find_forbidden_settings, "the changed clients start under the new protocol"),
+    check("Canary", find_small_canary, "one restart of a canary does not turn the group back"),
+    check("StaticMembers", find_static_members, "no instance id is needed twice"),
+    check("Patterns", find_patterns, "patterns mean the same under both protocols"),
+)

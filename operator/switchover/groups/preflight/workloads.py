@@ -1,0 +1,219 @@
+"""The workloads whose pods are to be moved: there, movable, nobody else's, and with the size that they should have."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
+from switchover.cluster.preflight.reading import several
+from switchover.engine.gate import Verdict, fail, unknown, wait, warn
+from switchover.engine.policy import Policy, allow, matches
+from switchover.groups.picture import Picture
+from switchover.groups.preflight.reading import check, workloads
+from switchover.groups.workloads import autoscalers, bounds, deployment
+from switchover.groups.workloads.change import Unsupported, changed, container_of
+from switchover.groups.workloads.trials import trials_of
+from switchover.kubernetes import gitops
+from switchover.kubernetes.members import MemberWorkload
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.brokers import BROKERS_UNKNOWN
+from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
+from switchover.reasons.preflight_group import (
+    CHANGE_REFUSED,
+    CHANGE_UNDONE,
+    CLAIM_NOT_ALLOWED,
+    CLAIMED_BY_ANOTHER,
+    LEASE_HELD_BY_ANOTHER,
+    SECRET_NOT_ALLOWED,
+    WORKLOAD_NOT_READY,
+    WORKLOAD_OWNED,
+    WORKLOAD_UNSUPPORTED,
+)
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, WORKLOAD_MISSING
+
+
+def find_unmovable(picture: Picture) -> Iterator[Verdict]:
+    there = {source.name: source for source in workloads(picture)}
+    for workload in picture.spec.workloads:
+        source = there.get(workload.name)
+        if source is None:
+            yield _missing(picture, workload)
+            continue
+        try:
+            container_of(source.template, workload.container)
+            if source.paused and not deployment.is_held(source):
+                raise Unsupported("it is paused: its controller would roll nothing out; kubectl rollout resume deployment"
+                                  f" {source.name}")
+            if workload.kind is WorkloadKind.DEPLOYMENT and picture.rolls:
+                deployment.check_movable(source, in_place=picture.in_place)
+            if picture.replaces:
+                yield from _changes_wrongly(workload, source)
+        except Unsupported as error:
+            yield fail(WORKLOAD_UNSUPPORTED, f"{source}: {error}", subject=workload.name, unblocks="change it as said")
+        if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge, while others have: its pods would go to"
+                       " the new protocol before theirs may", subject=workload.name,
+                       unblocks="give every workload a bridge, or none")
+        if source.claimed_by not in ("", picture.uid):
+            yield fail(CLAIMED_BY_ANOTHER, f"{source} is claimed by another migration", subject=workload.name,
+                       observed=source.claimed_by, threshold=picture.uid, unblocks="let that one end first")
+        if source.owner:
+            yield fail(WORKLOAD_OWNED, f"{source} belongs to {source.owner}, which would put back what is changed",
+                       subject=workload.name, unblocks=f"change {source.owner} itself, or migrate by hand")
+        if source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas \
+                or (workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_whole(source)):
+            yield wait(WORKLOAD_NOT_READY, f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
+                       subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
+                       unblocks="its pods are Ready; look at the first that is not")
+        for budget, allowed in source.budgets.items():
+            if allowed < 1:
+                yield warn("StrictBudget", f"PodDisruptionBudget {budget} allows no disruption of {source}: batches do not"
+                           " ask it, but it refuses evictions: that of a node drain, and of the one pod that heals a"
+                           " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
+                           subject=budget,
+                           cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
+
+
+INSTEAD = {
+    "Rollout": "move its pods by its own steps (setWeight and pause), change by change, or run them as a Deployment",
+    "CloneSet": "move its pods by its own updateStrategy.partition, change by change, or run them as a Deployment",
+    "StrimziPodSet": "change the resource that Strimzi makes it of (KafkaConnect, KafkaMirrorMaker2): its operator would put"
+                     " back what is changed here",
+    "DaemonSet": "stop its pods (a nodeSelector that no node has), change it, and start them again",
+}
+"""What moves the pods of workloads that Switchover leaves alone."""
+
+
+def _missing(picture: Picture, workload: Workload) -> Verdict:
+    """It does not exist; or something else has its name, which is not moved."""
+    others = picture.facts.others
+    kind = others.value.get(workload.name, "") if isinstance(others, Known) else ""
+    if not kind:
+        return fail(WORKLOAD_MISSING, f"{workload.kind} {workload.name} does not exist", subject=workload.name,
+                    unblocks="check spec.workloads")
+    return fail(WORKLOAD_UNSUPPORTED, f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
+                " StatefulSets", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
+
+
+def _changes_wrongly(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
+    """Nothing, since what cannot be told from what was before it is never seen to be done; or more than a patch may."""
+    modes = [source.template]
+    for name, change in (("bridge", workload.bridge), ("template", workload.template)):
+        if change is None:
+            continue
+        after = changed(source.template, workload.container, change)
+        if after == modes[-1]:
+            yield fail(NOTHING_TO_CHANGE, f"the {name} of spec.workloads {workload.name} changes nothing",
+                       subject=workload.name,
+                       unblocks="name the image, variables, arguments or the patch that make the difference")
+        alone = changed(source.template, workload.container, ContainerChange(patch=change.patch))
+        for why in (*bounds.beyond(source.template, alone),
+                    *(each for mode in modes for each in bounds.reordered(mode, after, workload.container))):
+            yield fail(WORKLOAD_UNSUPPORTED, f"the patch in {name} of spec.workloads {workload.name} changes {why}",
+                       subject=workload.name, unblocks="change the workload itself, or leave it out of the patch")
+        modes.append(after)
+
+
+def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
+    there = {source.name: source for source in workloads(picture)}
+    for workload in picture.spec.workloads:
+        present = ""
+        if workload.name in there:
+            with suppress(Unsupported):                              # told above
+                present = container_of(there[workload.name].template, workload.container)[1].get("image", "")
+        for name, change in (("bridge", workload.bridge), ("template", workload.template)):
+            if change is not None and change.image is not None:
+                field = f"spec.workloads[{workload.name}].{name}.image"
+                yield from picture.policy.find_image(field, change.image, present)
+            if workload.name in there and change is not None and change.patch is not None:
+                with suppress(Unsupported):
+                    yield from _brought_in(picture.policy, workload, name, change, there[workload.name].template)
+    audit = picture.spec.audit
+    if audit.enabled and audit.image is not None and audit.claim is not None:
+        yield from picture.policy.find_image("spec.audit.image", audit.image)
+        yield from _find_claim(picture.policy, "spec.audit.claim", audit.claim)
+
+
+def _brought_in(policy: Policy, workload: Workload, name: str, change: ContainerChange,
+                before: Mapping[str, Any]) -> Iterator[Verdict]:
+    """What the patch alone brings in: the image that is named beside it replaces its own."""
+    field, after = f"spec.workloads[{workload.name}].{name}.patch", changed(before, workload.container, change)
+    for container, image, present in bounds.images(before, after):
+        if container != f"containers[{workload.container}]" or change.image is None:
+            yield from policy.find_image(f"{field} of {container}", image, present)
+    for claim in bounds.claims(before, after):
+        yield from _find_claim(policy, field, claim)
+    for secret in bounds.secrets(before, after):
+        if not matches(secret, policy.secrets):
+            yield fail(SECRET_NOT_ALLOWED, f"{field} brings in Secret {secret}, which the chart does not allow",
+                       subject=field, observed=secret, threshold=", ".join(policy.secrets) or "none",
+                       unblocks=allow("secrets", secret))
+
+
+def _find_claim(policy: Policy, field: str, claim: str) -> Iterator[Verdict]:
+    if not matches(claim, policy.claims):
+        yield fail(CLAIM_NOT_ALLOWED, f"{field} names volume claim {claim}, which the chart does not allow", subject=field,
+                   observed=claim, threshold=", ".join(policy.claims) or "none", unblocks=allow("claims", claim))
+
+
+def find_refused_change(picture: Picture) -> Iterator[Verdict]:
+    """Each change of a template, as the API server and its admission would make it: a dry run."""
+    told = picture.facts.trials
+    for trial in (each for source in workloads(picture) if picture.replaces
+                  for each in trials_of(picture.workload(source.name), source)):
+        not_made = Unknown(f"no dry run was made on {trial.source}")
+        outcome = told.value.get(trial.name, not_made) if isinstance(told, Known) else told
+        workload, _, name = trial.name.rpartition(".")
+        change = f"the {name} of spec.workloads {workload}"
+        if isinstance(outcome, Known):
+            if otherwise := trial.kept_otherwise(outcome.value):
+                yield fail(CHANGE_UNDONE, f"of {change} the API server or its admission keeps something else at"
+                           f" {several(otherwise)}", subject=workload, observed=several(otherwise),
+                           unblocks="write there what it keeps, as kubectl get --output yaml shows it; or have the mutating"
+                           " webhook leave that workload alone")
+        elif outcome.refused:
+            yield fail(CHANGE_REFUSED, f"{change} is refused: {outcome.why}", subject=workload,
+                       unblocks="correct what validation does not like, or have the policy or webhook allow it for"
+                       " Switchover's account")
+        else:
+            yield unknown(NOT_OBSERVED, outcome.why, subject=workload)
+
+
+def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
+    for source in workloads(picture):
+        for each in source.autoscalers:
+            if why := autoscalers.in_the_way(each):
+                yield fail(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
+            else:
+                yield warn("AutoscalerIsPaused", f"{each} is paused while the pods of {source} are moved, and restored"
+                           " after",
+                           subject=str(each), cure="nothing to do")
+
+
+def find_gitops(picture: Picture) -> Iterator[Verdict]:
+    for source in workloads(picture):
+        tool = gitops.tool_of(source, picture.namespace)
+        if tool is not None and tool.reverts and not tool.quiet:
+            yield warn("GitOpsOwnsIt", f"{tool} applies {source} again and again: what it puts back stops the migration",
+                       subject=source.name, observed=str(tool), cure=tool.tolerate)
+
+
+def find_lease(picture: Picture) -> Iterator[Verdict]:
+    holder, cluster = picture.facts.lease_holder, picture.facts.cluster_id
+    if not isinstance(cluster, Known):
+        yield unknown(BROKERS_UNKNOWN, cluster.why, subject="Kafka")
+    elif holder and not holder.startswith(f"{picture.uid}/"):
+        yield wait(LEASE_HELD_BY_ANOTHER, f"another migration of group {picture.spec.group} holds its Lease",
+                   subject="Lease", observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
+
+
+MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved")
+CHECKS = (
+    MOVABLE,
+    check("Allowed", find_not_allowed, "images, volume claims and Secrets are those that the chart allows"),
+    check("TemplateChange", find_refused_change, "a dry run of each change of a template succeeds"),
+    check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
+    check("GitOps", find_gitops, "nobody puts back what is changed"),
+    check("Lease", find_lease, "no other migration of the group is under way"),
+)

@@ -1,0 +1,238 @@
+"""Slots in a rollout: how each is seen and assigned, how many go together, and in which order."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from switchover.api.consumer_group_migration import Workload, WorkloadKind
+from switchover.api.status import Direction
+from switchover.engine.effects import DeletePod, Effect, Evict
+from switchover.engine.position import NodeRecord
+from switchover.engine.rollout import BatchSize, Sight
+from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.workloads import deployment, leaving, stateful_set
+from switchover.kubernetes.members import MemberWorkload
+from switchover.lag.group import TopicPartition
+from switchover.outside.observed import Known, Observed, Unknown
+
+
+def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:
+    """A slot for each pod that the workloads want now, which Baseline puts on record."""
+    found: dict[str, NodeRecord] = {}
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        assert isinstance(source, Known), "the gate that found every workload movable has passed"
+        for index in range(source.value.replicas):
+            found[f"{workload.name}/{index}"] = NodeRecord(index, ORIGINAL)
+    return found
+
+
+def assign_all(mode: str) -> Callable[[Picture], Mapping[str, NodeRecord]]:
+    """Every slot at once, where all pods are stopped before any is started."""
+    return lambda picture: {name: replace(record, assigned=mode) for name, record in picture.position.nodes.items()}
+
+
+# --- how many, and in which order ---------------------------------------------------------------------------------------
+
+
+def sizes(picture: Picture) -> tuple[BatchSize, ...]:
+    """The batches as the spec asks; a share of the pods is rounded up. The first is the canary."""
+    pods = len(picture.position.nodes)
+    return tuple(BatchSize(batch.pods or math.ceil(pods * (batch.percent or 0) / 100), float(batch.bake_seconds))
+                 for batch in picture.spec.rollout.steps)
+
+
+def surplus(picture: Picture) -> int:
+    """How many members a batch adds until its predecessors leave; none where these leave first."""
+    return 0 if picture.in_place else max(size.pods for size in sizes(picture))
+
+
+def canary_size(picture: Picture) -> tuple[BatchSize, ...]:
+    """The canary alone, also where each kind of workload has one of its own."""
+    return sizes(picture)[:1]
+
+
+def sizes_after_canary(picture: Picture) -> tuple[BatchSize, ...]:
+    """The batches that follow the canary."""
+    return sizes(picture)[1:] or sizes(picture)
+
+
+def sizes_without_bake(picture: Picture) -> tuple[BatchSize, ...]:
+    """On the way back nothing has to be proved for long."""
+    return tuple(BatchSize(size.pods, 0.0) for size in sizes_after_canary(picture))
+
+
+Left = Callable[[Picture], Observed[Sequence[str]]]
+
+
+def left(mode: str, only_canary: bool = False) -> Left:
+    """The slots that are not in `mode` yet: the highest first, as a StatefulSet replaces them.
+
+    With `only_canary` no more of them than make the first batch of the rollout. Unknown while the template of a workload
+    could not be changed yet.
+    """
+
+    def find(picture: Picture) -> Observed[Sequence[str]]:
+        for workload in picture.spec.workloads:
+            if picture.live_mode(workload.name) != mode:
+                return Unknown(f"{workload.kind} {workload.name} does not have its {mode.lower()} template yet: it is"
+                               " changed when every pod is Ready and of the template before")
+        found = [slot for workload in picture.spec.workloads
+                 for slot in picture.position.left(reversed(picture.slots(workload.name)), mode)]
+        if only_canary:
+            found = found[: max(0, sizes(picture)[0].pods - (len(picture.position.nodes) - len(found)))]
+        return Known(found, picture.now)
+
+    return find
+
+
+def moves_left(picture: Picture) -> int:
+    """How many pods the way back still has to replace."""
+    passes = {ORIGINAL: 0, INTERMEDIATE: 1, TARGET: 2 if picture.bridged else 1}
+    return sum(passes[record.assigned] for record in picture.position.nodes.values())
+
+
+BATCH_SECONDS = 60.0
+"""Assumed of a batch beside its bake: pods start, join, and the group settles (4 to 10 s; docs/facts/groups.md#times)."""
+
+
+def seconds_left(picture: Picture) -> float:
+    """How long the batches that are left will take, at that assumption, and the soak."""
+    at, spec = picture.position, picture.spec
+    if not picture.replaces:
+        return BATCH_SECONDS + (spec.soak_seconds if at.direction is Direction.FORWARD else 0)
+    if at.direction is Direction.BACKWARD:
+        return BATCH_SECONDS * math.ceil(moves_left(picture) / sizes_after_canary(picture)[-1].pods)
+    every = len(at.nodes) * (2 if picture.bridged else 1)
+    last = sizes(picture)[-1]
+    left = max(0, every - moves_left(picture))
+    return math.ceil(left / last.pods) * (BATCH_SECONDS + last.bake) + spec.soak_seconds
+
+
+# --- assigning ----------------------------------------------------------------------------------------------------------
+
+
+def assign(picture: Picture) -> tuple[Effect, ...]:
+    """What makes the pods of each workload in the batch follow the record: one change a pass."""
+    names = dict.fromkeys(slot.rpartition("/")[0] for slot in picture.position.batch.nodes) if picture.position.batch else {}
+    effects = (effect for name in names for effect in _assign(picture, picture.workload(name)))
+    return tuple(effects)
+
+
+def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
+    source = picture.source(workload.name)
+    if not isinstance(source, Known):
+        return
+    if workload.kind is WorkloadKind.STATEFUL_SET:
+        yield from _by_partition(picture, workload.name, source.value)
+    elif picture.live_mode(workload.name) == picture.moved_to:
+        yield from deployment.roll(
+            source.value, picture.assigned(workload.name, picture.moved_to), joined=_have_joined(picture, source.value),
+            in_place=picture.in_place, worth=_worth(picture, source.value))
+
+
+def _have_joined(picture: Picture, source: MemberWorkload) -> bool:
+    pods = (source.pods[name] for name in source.ready())
+    return all(picture.takes_part(pod, picture.moved_to) for pod in pods)
+
+
+def _worth(picture: Picture, source: MemberWorkload) -> leaving.Worth:
+    """What each pod's partitions had not committed, summed up over all sweeps that are known, and how many they are. One on
+    which nobody has committed counts for more than any. Nothing while the coordinator tells of no partition whose it is.
+    """
+    owned = {pod.name: picture.owned_by(pod) for pod in source.pods.values()}
+    if not isinstance(picture.facts.samples, Known) or not any(owned.values()):
+        return {}
+    waiting: dict[TopicPartition, float] = defaultdict(float)
+    for sample in picture.facts.samples.value:
+        for partition, (committed, end) in sample.offsets.items():
+            waiting[partition] += math.inf if committed is None and end else end - (committed or 0)
+    return {pod: (sum(waiting[each] for each in partitions), len(partitions)) for pod, partitions in owned.items()}
+
+
+def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterator[Effect]:
+    updated = _updated(picture, name)
+    reached = source.replicas - stateful_set.partition_of(source.update_strategy, source.replicas)
+    if reached < (onward := _onward(picture, source, updated)):
+        yield stateful_set.lower(source, onward)
+        return
+    for pod in (source.pods[each] for each in stateful_set.highest(source, updated) if each in source.pods):
+        if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
+            yield DeletePod(pod.name, pod.uid)          # with OrderedReady it would stand in the way of its own repair
+
+
+def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
+    """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
+    for count, name in enumerate(stateful_set.highest(source, updated), 1):
+        pod = source.pods.get(name)
+        if pod is None or name not in source.ready() or not picture.takes_part(pod, picture.moved_to):
+            return count
+    return updated
+
+
+def _updated(picture: Picture, name: str) -> int:
+    """How many slots, from the highest down, are assigned to the mode of the batch without a gap."""
+    count = 0
+    for slot in reversed(picture.slots(name)):
+        if picture.position.nodes[slot].assigned != picture.moved_to:
+            break
+        count += 1
+    return count
+
+
+# --- seeing -------------------------------------------------------------------------------------------------------------
+
+
+def sight(picture: Picture, slot: str) -> Observed[Sight]:
+    """The pod that fills a slot once it runs in the assigned mode; until then a pod is awaited, and its trouble told."""
+    name = slot.rpartition("/")[0]
+    source = picture.source(name)
+    if not isinstance(source, Known):
+        return source
+    mode = picture.position.nodes[slot].assigned
+    if picture.workload(name).kind is WorkloadKind.STATEFUL_SET:
+        return Known(_ordinal(picture, slot, source.value, mode), source.at)
+    return Known(_counted(picture, slot, source.value, mode), source.at)
+
+
+def _counted(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
+    """Which pod of a Deployment fills which slot does not matter: as many are Ready as slots are assigned."""
+    alike = [other for other in picture.slots(source.name) if picture.position.nodes[other].assigned == mode]
+    if picture.live_mode(source.name) != mode or not deployment.is_moved(source, len(alike)):
+        return _awaited(source)
+    pod = source.pods[source.ready()[alike.index(slot)]]
+    return Sight(pod.uid, True, False, pod.started_at, mode)
+
+
+def _ordinal(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
+    index = int(slot.rpartition("/")[2])
+    pod = source.pods.get(f"{source.name}-{source.first_ordinal + index}")
+    if pod is None or pod.name not in source.ready() or picture.live_mode(source.name) != mode:
+        return _awaited(source)                         # one that is coming up would be evicted for not being there
+    return Sight(pod.uid, True, False, pod.started_at, mode)
+
+
+def _awaited(workload: MemberWorkload) -> Sight:
+    troubled = [f"{pod.name}: {pod.trouble}" for _, pod in sorted(workload.pods.items()) if pod.trouble]
+    no_room = f"{workload.trouble}; make room, or set spec.rollout.surge to 0" if workload.trouble else ""
+    trouble = no_room or (troubled[0] if troubled else "")
+    return Sight("", False, False, None, "", trouble)
+
+
+# --- the cure of a group that nobody assigns -----------------------------------------------------------------------------
+
+
+def to_cure(picture: Picture) -> Observed[Sequence[str]]:
+    """One slot."""
+    return Known(tuple(sorted(picture.position.nodes))[:1], picture.now)
+
+
+def one(_: Picture) -> tuple[BatchSize, ...]:
+    return (BatchSize(1, 0.0),)
+
+
+def evict(picture: Picture, slot: str, seen: Sight) -> Effect:
+    """Evict the pod that fills a slot."""
+    pod = next((pod for _, _, pod in picture.pods() if pod.uid == seen.uid), None)
+    return Evict(pod.name if pod is not None else slot, seen.uid)

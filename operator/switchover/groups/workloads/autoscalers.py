@@ -1,0 +1,92 @@
+"""Autoscalers of a workload whose pods are moved: paused before the first pod, and given back exactly as they were.
+
+A HorizontalPodAutoscaler enforces its bounds even where its behavior is disabled, so minReplicas goes down to 1; at 0
+replicas it does nothing (kubernetes pkg/controller/podautoscaler/horizontal.go; tests/apiserver/test_member_workloads.py).
+KEDA would put its own HPA back: its ScaledObject is paused by the annotation that it has for this, upon which it removes the
+HPA (kedacore/keda discussion 6800) and leaves the replicas alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from switchover.engine.effects import Patch
+from switchover.groups.workloads.change import as_read
+from switchover.kubernetes.members import Autoscaler
+
+HPA = "HorizontalPodAutoscaler"
+SCALED_OBJECT = "ScaledObject"
+PAUSED = "autoscaling.keda.sh/paused"
+PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
+_DISABLED = {"selectPolicy": "Disabled"}
+
+
+def in_the_way(autoscaler: Autoscaler) -> str:
+    """Why this one cannot be paused, in words; "" when `pause` can."""
+    if autoscaler.kind == SCALED_OBJECT:
+        if PAUSED_REPLICAS in autoscaler.settings:
+            return (f"{autoscaler} holds the replicas at {autoscaler.settings[PAUSED_REPLICAS]}: take its annotation"
+                    f" {PAUSED_REPLICAS} off")
+        return ""
+    if autoscaler.kind != HPA:
+        return f"{autoscaler} may restart pods by itself: delete it until the migration is done"
+    if autoscaler.owner:
+        return f"{autoscaler} is kept by {autoscaler.owner}, which would put it back: pause that"
+    return ""
+
+
+def is_paused(autoscaler: Autoscaler) -> bool:
+    """Whether it is told to leave the replicas alone; of a ScaledObject, that KEDA has heard it."""
+    if autoscaler.kind == SCALED_OBJECT:
+        return _is_told(autoscaler) and autoscaler.confirmed
+    return autoscaler.kind == HPA and _is_told(autoscaler)
+
+
+def _is_told(autoscaler: Autoscaler) -> bool:
+    if autoscaler.kind == SCALED_OBJECT:
+        return autoscaler.settings.get(PAUSED) == "true"
+    behavior = autoscaler.settings.get("behavior") or {}
+    disabled = all((behavior.get(way) or {}).get("selectPolicy") == "Disabled" for way in ("scaleUp", "scaleDown"))
+    return disabled and autoscaler.settings.get("minReplicas", 1) == 1
+
+
+def is_kept(autoscaler: Autoscaler, original: Mapping[str, Any] | None) -> bool:
+    """Whether its settings of before are among what is kept of its workload (`change.original_manifest`)."""
+    return original is not None and str(autoscaler) in original["autoscalers"]
+
+
+def pause(autoscaler: Autoscaler) -> Patch | None:
+    """Tell it to leave the replicas alone; None when it is told so."""
+    assert not in_the_way(autoscaler), f"{autoscaler} cannot be paused"
+    if _is_told(autoscaler):
+        return None
+    operations: list[Mapping[str, Any]]
+    if autoscaler.kind == HPA:
+        operations = [{"op": "add", "path": "/spec/minReplicas", "value": 1},
+                      {"op": "add", "path": "/spec/behavior", "value": {"scaleUp": _DISABLED, "scaleDown": _DISABLED}}]
+    elif autoscaler.annotated:
+        operations = [{"op": "add", "path": _path(PAUSED), "value": "true"}]
+    else:
+        operations = [{"op": "add", "path": "/metadata/annotations", "value": {PAUSED: "true"}}]
+    return _patch(autoscaler, operations, "paused")
+
+
+def resume(autoscaler: Autoscaler, original: Mapping[str, Any]) -> Patch | None:
+    """Give it the settings that were kept (`change.original_manifest`); None when it has them."""
+    paths = ({"minReplicas": "/spec/minReplicas", "behavior": "/spec/behavior"} if autoscaler.kind == HPA
+             else {PAUSED: _path(PAUSED)})
+    operations: list[Mapping[str, Any]] = []
+    for setting, path in paths.items():
+        if setting in original and autoscaler.settings.get(setting) != original[setting]:
+            operations.append({"op": "add", "path": path, "value": original[setting]})
+        elif setting in autoscaler.settings and setting not in original:
+            operations.append({"op": "remove", "path": path})
+    return _patch(autoscaler, operations, "as it was") if operations else None
+
+
+def _path(annotation: str) -> str:
+    return f"/metadata/annotations/{annotation.replace('/', '~1')}"
+
+
+def _patch(autoscaler: Autoscaler, operations: list[Mapping[str, Any]], purpose: str) -> Patch:
+    fence = as_read(autoscaler.uid, autoscaler.resource_version)
+    return Patch(autoscaler.api_version, autoscaler.kind, autoscaler.name, (*fence, *operations), purpose)

@@ -1,0 +1,103 @@
+"""A StatefulSet whose pods are replaced batch by batch: RollingUpdate, its partition lowered from the replicas to 0.
+
+What Kubernetes does, as seen on 1.36 (tests/apiserver/test_member_stateful_sets.py):
+
+* At or above the partition a pod is made of the update revision, and replaced when it has another, highest ordinal first,
+  one at a time, waiting for Ready in between. It is deleted, not evicted: no disruption budget is asked.
+* Below the partition nothing is replaced, but a pod that goes away is made anew of `status.currentRevision`, which need not
+  be the one that it had. It becomes the update revision when all pods have that and are Ready, and under OnDelete never:
+  a StatefulSet that was created with it long ago still points to its very first template.
+* With OrderedReady a pod that never gets Ready stops everything, its own replacement by a better template too. It has to be
+  deleted (DeletePod).
+
+Forward, and back from the end of a roll: `settle` where the strategy is OnDelete, await `settled`, `hold`, and only then
+change the template. Back: `hold` at once, then the template; a pod that goes away meanwhile is made of the current revision,
+which is where it comes from or where it goes. Forward again from the middle of the way back: as soon as it `comes_back`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from switchover.engine.effects import Patch
+from switchover.groups.workloads.change import patch, unchanged
+from switchover.kubernetes.members import MemberWorkload
+
+STRATEGY = "/spec/updateStrategy"
+
+
+def settle(workload: MemberWorkload) -> Patch:
+    """RollingUpdate of all pods, only while nothing `would_restart` under it: then the current revision catches up."""
+    return _strategy(workload, 0, "its template for whatever pod starts")
+
+
+def hold(workload: MemberWorkload) -> Patch:
+    """Nothing is replaced from now on, whatever the template. Forward only when it `comes_back`."""
+    return _strategy(workload, workload.replicas, "no pod replaced for now")
+
+
+def holding(workload: MemberWorkload) -> Mapping[str, Any]:
+    """What goes with a change of the template: the test that the partition holds every pod."""
+    return {"op": "test", "path": f"{STRATEGY}/rollingUpdate/partition", "value": workload.replicas}
+
+
+def _strategy(workload: MemberWorkload, partition: int, purpose: str) -> Patch:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    return patch(workload, [unchanged(workload), {"op": "replace", "path": STRATEGY, "value": strategy}], purpose)
+
+
+def partition_of(strategy: Mapping[str, Any], replicas: int) -> int:
+    """How many pods, from the lowest ordinal up, the StatefulSet controller leaves alone; under OnDelete all."""
+    if strategy.get("type") == "OnDelete":
+        return replicas
+    return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
+
+def is_held(workload: MemberWorkload) -> bool:
+    """Whether the strategy is what `hold` makes it."""
+    strategy = workload.update_strategy
+    return strategy.get("type") == "RollingUpdate" and partition_of(strategy, workload.replicas) == workload.replicas
+
+
+def settled(workload: MemberWorkload) -> bool:
+    """A pod that goes away now comes back as it was: the template may be changed.
+
+    Not while pods of two revisions run, nor while one is not Ready: under RollingUpdate the rest follows by itself.
+    """
+    return (workload.caught_up and workload.current_revision == workload.update_revision
+            and all(pod.revision == workload.update_revision for pod in workload.pods.values()))
+
+
+def comes_back(workload: MemberWorkload) -> bool:
+    """A pod that goes away while the workload is held comes back as one of those that are here.
+
+    After a turn in the middle of a roll they are of two revisions, or the template has changed and none has followed yet.
+    """
+    here = {pod.revision for pod in workload.pods.values()}
+    return settled(workload) or (workload.caught_up and workload.current_revision in here)
+
+
+def lower(workload: MemberWorkload, updated: int) -> Patch:
+    """Let the `updated` pods with the highest ordinals be of the template as it is now."""
+    partition = workload.replicas - updated
+    return patch(workload, [unchanged(workload),
+                            {"op": "replace", "path": f"{STRATEGY}/rollingUpdate/partition", "value": partition}],
+                 f"{updated} of {workload.replicas} pods to its template")
+
+
+def highest(workload: MemberWorkload, count: int) -> tuple[str, ...]:
+    """The pods that `lower` reaches, in the order in which they are replaced."""
+    last = workload.first_ordinal + workload.replicas - 1
+    return tuple(f"{workload.name}-{ordinal}" for ordinal in range(last, last - count, -1))
+
+
+def would_restart(workload: MemberWorkload, strategy: Mapping[str, Any]) -> tuple[str, ...]:
+    """The pods that Kubernetes would replace at once under that strategy; none may be when it is given back."""
+    reached = workload.replicas - partition_of(strategy, workload.replicas)
+    return tuple(name for name in highest(workload, max(0, reached))
+                 if name not in workload.pods or workload.pods[name].revision != workload.update_revision)
+
+
+def restore_strategy(workload: MemberWorkload, original: Mapping[str, Any]) -> Patch:
+    """Give the update strategy back; only while nothing `would_restart` under it."""
+    return patch(workload, [unchanged(workload), {"op": "replace", "path": STRATEGY, "value": original}],
+                 "update strategy as it was")

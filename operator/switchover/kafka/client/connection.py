@@ -1,0 +1,218 @@
+"""One connection to one Kafka node: framing, headers, TLS and SASL around kio's requests and responses."""
+
+import asyncio
+import errno
+import io
+import itertools
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from kio.schema.errors import ErrorCode
+from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
+from kio.serial import entity_writer
+from kio.static.primitive import i32
+from kio.static.protocol import RequestPayload, ResponsePayload
+from scramp import ScramClient, ScramException
+
+from switchover.cluster.facts import Address
+from switchover.kafka.client import bounds
+from switchover.outside import memory
+from switchover.outside.addresses import looked_up
+from switchover.outside.ports import NotListening, Refused, Unreachable
+from switchover.outside.sasl import Credentials
+from switchover.outside.security import Security
+
+CLIENT_ID = "switchover"
+NOT_AUTHORIZED = frozenset({
+    ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed, ErrorCode.topic_authorization_failed,
+})
+LARGEST_ANSWER = 64 * 1024 * 1024       # bytes
+LARGE_ANSWER = 256 * 1024               # bytes, which take some 25 ms to read: more is not for the event loop to wait for
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
+MOST_ITERATIONS = 16_384                # of SCRAM: what Kafka grants to a credential at most (ScramMechanism.java)
+
+_LARGE_ANSWERS = ThreadPoolExecutor(1, "large answers")
+"""Reads one after the other: two at once would take the memory of two."""
+
+Response = TypeVar("Response", bound=ResponsePayload)
+
+
+@asynccontextmanager
+async def connected(node: Address, security: Security, seconds: float) -> AsyncIterator["Connection"]:
+    """A connection for the length of the block, which may take `seconds` in all.
+
+    Raises Unreachable and Refused, naming the node, whatever goes wrong on the way.
+    """
+    async with talking(node, security, seconds):
+        connection = await Connection.open(node, security)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@asynccontextmanager
+async def talking(node: Address, security: Security, seconds: float) -> AsyncIterator[None]:
+    """Whatever goes wrong in the block on a connection to the node becomes Unreachable or Refused, naming it, at the latest
+    after `seconds`. Refused at once where our credentials must not go there."""
+    if why_not := security.allowed.why_not([node]):
+        raise Refused(why_not)
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise Unreachable(f"{node}: no complete answer within {seconds:g} s") from error
+    except ssl.SSLCertVerificationError as error:
+        raise Refused(f"{node}: its certificate is not accepted ({error.verify_message}); check "
+                      "ssl.truststore.certificates and the names in the certificate") from error
+    except ssl.SSLError as error:
+        if "CERTIFICATE" in (error.reason or ""):                   # an alert of the node; TLS names a dozen of them
+            raise Refused(f"{node}: does not accept our certificate ({error.reason}); check "
+                          "ssl.keystore.certificate.chain and ssl.keystore.key") from error
+        raise Unreachable(f"{node}: TLS failed ({error.reason}); security.protocol may not fit the listener") from error
+    except asyncio.IncompleteReadError as error:
+        raise Unreachable(f"{node}: closed the connection without an answer; security.protocol may not fit the "
+                          "listener, or the node does not know the request") from error
+    except OSError as error:
+        if _nobody_listens(error):
+            raise NotListening(f"{node}: nobody listens there") from error
+        raise Unreachable(f"{node}: {error.strerror or error}") from error
+
+
+def _nobody_listens(error: OSError) -> bool:
+    """Connection refused, by each of the host's addresses: asyncio puts their words into one error."""
+    text = str(error)
+    return 0 < text.count("[Errno ") == text.count(f"[Errno {errno.ECONNREFUSED}]")
+
+
+def succeeded(node: Address, code: ErrorCode, what: str, right: str, resource: str = "the Cluster resource") -> None:
+    """Raise what an error code in an answer means: Refused when the user lacks `right` on `resource`, else Unreachable."""
+    if code in NOT_AUTHORIZED:
+        raise Refused(f"{node}: the user may not {what}; grant it {right} on {resource}")
+    if code is not ErrorCode.none:
+        raise Unreachable(f"{node}: cannot {what} now: {code.name.upper()}")
+
+
+class Connection:
+    """Asks one question after the other. Errors are those that `talking` translates."""
+
+    def __init__(self, node: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._node = node
+        self._reader = reader
+        self._writer = writer
+        self._ids = itertools.count()
+        self.opened_at = asyncio.get_running_loop().time()
+        self._ends_at = float("inf")               # when the node lets go of a login, by the event loop's clock
+        self.api_keys: Mapping[int, int] | None = None       # once the node has told them (versions.py)
+
+    @classmethod
+    async def open(cls, node: Address, security: Security) -> "Connection":
+        """Connect and log in."""
+        reader, writer = await asyncio.open_connection(
+            looked_up(node.host, security.within), node.port, ssl=security.tls,
+            server_hostname=node.host if security.tls else None,
+        )
+        connection = cls(node, reader, writer)
+        try:
+            if security.sasl is not None:
+                await connection.authenticate(security.sasl)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def is_good_for(self, seconds: float) -> bool:
+        """Whether neither side has closed it, and the login holds for so long."""
+        closed = self._reader.at_eof() or self._reader.exception() is not None or self._writer.is_closing()
+        return not closed and asyncio.get_running_loop().time() + seconds < self._ends_at
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._writer.close()
+
+    async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
+        """Send a request and read its answer, of the same version."""
+        return await self.read(await self.exchange(request), response)
+
+    async def read(self, answer: bytes, response: type[Response]) -> Response:
+        """Read what `exchange` returned."""
+        if len(answer) <= LARGE_ANSWER:
+            return self._read(answer, response)
+        return await asyncio.get_running_loop().run_in_executor(_LARGE_ANSWERS, self._read, answer, response)
+
+    def _read(self, answer: bytes, response: type[Response]) -> Response:
+        try:
+            _, begin = bounds.read(response.__header_schema__, answer)
+            result, _ = bounds.read(response, answer, begin)
+        except bounds.TooLarge as error:
+            raise self._too_large(error.bytes) from error
+        except bounds.Unreadable as error:
+            raise Unreachable(f"{self._node}: unreadable answer: {error}") from error
+        return result
+
+    def _too_large(self, size: int) -> Refused:
+        return Refused(f"{self._node}: an answer of it takes {size // memory.MIB:,} MiB of memory, more than the operator"
+                       f" has for one; give it a limit of {memory.limit_for(size)} (resources.limits.memory)")
+
+    async def exchange(self, request: RequestPayload) -> bytes:
+        """Send a request; the answer's bytes from its header on."""
+        correlation_id = next(self._ids)
+        with io.BytesIO() as message:
+            header = request.__header_schema__
+            entity_writer(header)(message, header(
+                request_api_key=request.__api_key__,
+                request_api_version=request.__version__,
+                correlation_id=i32(correlation_id),
+                client_id=CLIENT_ID,
+            ))
+            entity_writer(type(request))(message, request)
+            data = message.getvalue()
+        self._writer.write(len(data).to_bytes(4) + data)
+        await self._writer.drain()
+
+        size = int.from_bytes(await self._reader.readexactly(4), signed=True)
+        if not 4 <= size <= LARGEST_ANSWER:
+            raise Unreachable(f"{self._node}: does not speak Kafka's protocol")
+        if (twice := 2 * size) > memory.room():                     # as it comes in, and as it is handed on
+            raise self._too_large(twice)
+        answer = await self._reader.readexactly(size)
+        returned = int.from_bytes(answer[:4], signed=True)          # first in every response header
+        if returned != correlation_id:
+            raise Unreachable(f"{self._node}: answered another request than the one it was asked")
+        return answer
+
+    async def authenticate(self, credentials: Credentials) -> None:
+        """SASL as PLAIN (RFC 4616) or SCRAM (RFC 5802). Raises Refused with the node's words."""
+        handshake = await self.ask(SaslHandshakeRequest(mechanism=credentials.mechanism), SaslHandshakeResponse)
+        if handshake.error_code is not ErrorCode.none:
+            offered = ", ".join(name for name in MECHANISMS if name in handshake.mechanisms) or "none of Kafka's mechanisms"
+            raise Refused(f"{self._node}: does not offer SASL/{credentials.mechanism}, but {offered} "
+                          f"({handshake.error_code.name.upper()})")
+        if credentials.mechanism == "PLAIN":
+            await self._token(credentials, f"\0{credentials.username}\0{credentials.password}")
+            return
+        try:
+            client = ScramClient([credentials.mechanism], credentials.username, credentials.password)
+            client.set_server_first(await self._token(credentials, client.get_client_first()))
+            if (iterations := int(client.iterations)) > MOST_ITERATIONS:
+                raise Refused(f"{self._node}: wants the password hashed {iterations:,} times, and no Kafka wants more"
+                              f" than {MOST_ITERATIONS:,}")
+            # The node chooses how often the password is hashed: not for the event loop to wait for.
+            proof = await asyncio.to_thread(client.get_client_final)
+            client.set_server_final(await self._token(credentials, proof))
+        except ScramException as error:
+            raise Refused(f"{self._node}: {credentials.mechanism} as user {credentials.username} failed: the password is not"
+                          " the one that the node knows, or the node is not the one that knows it") from error
+
+    async def _token(self, credentials: Credentials, token: str) -> str:
+        """One round of the mechanism; Refused when the node does not accept it."""
+        answer = await self.ask(SaslAuthenticateRequest(auth_bytes=token.encode()), SaslAuthenticateResponse)
+        if answer.error_code is not ErrorCode.none:
+            raise Refused(f"{self._node}: refused user {credentials.username}: {answer.error_code.name.upper()}")
+        if lifetime := answer.session_lifetime.total_seconds():         # connections.max.reauth.ms (KIP-368)
+            self._ends_at = asyncio.get_running_loop().time() + lifetime
+        return answer.auth_bytes.decode(errors="replace")

@@ -1,0 +1,268 @@
+"""Consumer groups over Kafka's protocol (`ports.Groups`).
+
+Ordinary clients do not tell epochs, user data or by which protocol a member takes part, and their admin client crashed
+the process when a coordinator moved (kafka/client/admin.py).
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v10 import MetadataResponse
+
+from switchover.cluster.facts import Address
+from switchover.kafka.client.broker import cluster_operations
+from switchover.kafka.client.brokers import Brokers
+from switchover.kafka.client.configs import broker_settings, topic_settings
+from switchover.kafka.client.connection import Connection, succeeded
+from switchover.kafka.client.coordinator import (
+    CONSUMER_GROUP_DESCRIBE,
+    CONSUMER_GROUP_HEARTBEAT,
+    Coordinator,
+    Coordinators,
+    answered,
+    find_coordinators,
+)
+from switchover.kafka.client.group_answers import changing, described_group, group_type, other_group
+from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.together import Question, Together
+from switchover.kafka.client.versions import api_versions
+from switchover.kafka.group import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.metadata.replay import METADATA_VERSION
+from switchover.outside.ports import Access, Cluster, Refused, Unreachable
+
+GROUP_VERSION = "group.version"
+OFFSETS_TOPIC = "__consumer_offsets"
+CODEC, UNCOMPRESSED = "offsets.topic.compression.codec", "0"
+SHORTEST_SESSION = "group.min.session.timeout.ms"
+
+T = TypeVar("T")
+
+
+class WireGroups:
+    """`ports.Groups`. A question may take `seconds`; connections are used until they are `keep` seconds old.
+
+    What many want to know of their groups at about the same time is asked together. `access.servers` is `bootstrap.servers`,
+    asked one after the other, the last that answered first. Raises Refused at once when the client properties cannot be
+    used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 5.0, keep: float = 0.0) -> None:
+        self._brokers = Brokers(access, seconds, keep)
+        self._described: Together[str, Group] = Together(self._describe_all)
+        self._answering: Together[str, frozenset[int]] = Together(self._ask_every_broker)
+
+    async def describe(self, group: str) -> Group:
+        """DescribeGroups, and ConsumerGroupDescribe for what is not of that type."""
+        return await self._described.get(group)
+
+    async def cluster(self) -> Cluster:
+        """Metadata of one broker."""
+        answer = await self._brokers.any(lambda node, connection: metadata(node, connection, ()))
+        return Cluster(
+            answer.cluster_id or "", {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers})
+
+    async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
+        """ApiVersions and DescribeConfigs of that broker."""
+        async with self._brokers.connected(broker) as connection:
+            versions = await api_versions(broker, connection)
+            settings = await broker_settings(broker, connection, broker_id)
+        return BrokerGroups(
+            group_version=versions.finalized.get(GROUP_VERSION, 0),
+            metadata_version=versions.supported.get(METADATA_VERSION, 0),
+            consumer_keys={CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE} <= versions.api_keys.keys(),
+            settings={setting.name: setting.value for setting in settings
+                      if setting.name.startswith("group.") and setting.value is not None},
+        )
+
+    async def readiness(self, group: str, topics: Iterable[str]) -> Readiness:
+        """The coordinator's answer to a heartbeat that it must refuse."""
+        _, node = await self._coordinator_of(group)
+        async with self._asked(node) as coordinator:
+            code, words = await coordinator.heartbeat(group, topics)
+        if code is not ErrorCode.unsupported_assignor:
+            return Readiness(code.name.upper())
+        listed = re.search(r"Supported assignors: ([^.]*)", words)
+        return Readiness("", tuple(listed[1].split(", ")) if listed else ())
+
+    async def all_support(self, group: str, strategy: str) -> bool:
+        """JoinGroup with that strategy alone, of a group that was described on the same connection."""
+        node_id, node = await self._coordinator_of(group)
+        async with self._asked(node) as coordinator:
+            [shortest] = await broker_settings(node, coordinator.connection, node_id, [SHORTEST_SESSION])
+            described = (await _described(coordinator, node_id, [group]))[group]
+            if isinstance(described, Exception):
+                raise described
+            if described.state is not GroupState.STABLE or not described.members:
+                raise Unreachable(f"group {group} is {described.state} with {len(described.members)} members: they cannot "
+                                  "be asked what they support now")
+            code = await coordinator.join(group, strategy, int(shortest.value or 0))
+        if code not in (ErrorCode.member_id_required, ErrorCode.inconsistent_group_protocol):
+            answered(node, code, group, f"ask group {group} what its members support", "Read")
+        return code is ErrorCode.member_id_required
+
+    async def coordinators(self, group: str) -> frozenset[int]:
+        """The same questions as `describe`, to every broker: who does not coordinate it says NOT_COORDINATOR."""
+        return await self._answering.get(group)
+
+    async def coordinated(self) -> Mapping[int, int]:
+        """ListGroups of every broker, and the members of those that are not Empty."""
+        async def one(_: int, node: Address) -> int:
+            async with self._asked(node) as coordinator:
+                if "DESCRIBE" not in await cluster_operations(coordinator.connection):
+                    raise Refused(f"{node}: shows our user only groups that it has rights on; grant it Describe on the "
+                                  "Cluster resource")
+                return await _members(coordinator)
+
+        return await self._each(one)
+
+    async def offsets_topic(self) -> OffsetsTopic:
+        """Metadata, the topic's settings, and every broker's compression codec for it."""
+        async def read(node: Address, connection: Connection) -> tuple[MetadataResponse, int]:
+            answer = await metadata(node, connection, (OFFSETS_TOPIC,))
+            [topic] = answer.topics
+            if topic.error_code is ErrorCode.unknown_topic_or_partition:
+                raise Unreachable(f"{node}: there is no {OFFSETS_TOPIC} yet: no group has ever been there")
+            succeeded(node, topic.error_code, f"describe topic {OFFSETS_TOPIC}", "Describe", f"topic {OFFSETS_TOPIC}")
+            [limit] = await topic_settings(node, connection, OFFSETS_TOPIC, ["max.message.bytes"])
+            return answer, int(limit.value or 0)
+
+        async def compresses(broker_id: int, node: Address) -> bool:
+            async with self._brokers.connected(node) as connection:
+                [codec] = await broker_settings(node, connection, broker_id, [CODEC])
+            return codec.value != UNCOMPRESSED
+
+        answer, limit = await self._brokers.any(read)
+        compressed = await asyncio.gather(
+            *(compresses(broker.node_id, Address(broker.host, broker.port)) for broker in answer.brokers))
+        short = [partition for partition in answer.topics[0].partitions
+                 if len(partition.isr_nodes) < len(partition.replica_nodes)]
+        return OffsetsTopic(limit, all(compressed), len(short))
+
+    async def partitions(self, topics: Iterable[str]) -> Mapping[str, int]:
+        """Metadata of those topics; nothing is created."""
+        asked = tuple(topics)
+
+        async def read(node: Address, connection: Connection) -> dict[str, int]:
+            answer = await metadata(node, connection, asked)
+            found = {str(topic.name): topic for topic in answer.topics
+                     if topic.error_code is not ErrorCode.unknown_topic_or_partition}
+            for name, topic in found.items():
+                succeeded(node, topic.error_code, f"describe topic {name}", "Describe", f"topic {name}")
+            return {name: len(topic.partitions) for name, topic in found.items()}
+
+        return await self._brokers.any(read)
+
+    async def close(self) -> None:
+        """Close what is kept open between two questions."""
+        self._brokers.close()
+
+    async def _describe_all(self, questions: Sequence[Question[str, Group]]) -> None:
+        found = await self._find([question.asked for question in questions])
+
+        def tell(told: Mapping[str, Group | Exception]) -> None:
+            for question in questions:
+                if question.asked in told:
+                    question.tell(told[question.asked])
+
+        async def describe(node: Address, connection: Connection, groups: Sequence[str]) -> None:
+            tell(await _described(await Coordinator.at(node, connection), found.ids[node], groups))
+
+        tell(found.failed)
+        await self._brokers.each(
+            found.groups, describe, lambda groups, error: tell(dict.fromkeys(groups, error)))
+
+    async def _ask_every_broker(self, questions: Sequence[Question[str, frozenset[int]]]) -> None:
+        groups = sorted({question.asked for question in questions})
+
+        async def ask(node_id: int, node: Address) -> Mapping[str, Group | Exception]:
+            try:
+                async with self._asked(node) as coordinator:
+                    return await _described(coordinator, node_id, groups)
+            except Unreachable as error:
+                return dict.fromkeys(groups, error)
+
+        told = await self._each(ask)
+        for question in questions:
+            answers = {node_id: found[question.asked] for node_id, found in told.items()}
+            wrong = [each for each in answers.values() if isinstance(each, Exception) and not isinstance(each, Unreachable)]
+            question.tell(wrong[0] if wrong else frozenset(
+                node_id for node_id, each in answers.items() if isinstance(each, Group)))
+
+    async def _find(self, groups: Iterable[str]) -> Coordinators:
+        """Their coordinators, by the first bootstrap server that knows one of any group, if one does."""
+        asked, told = sorted(set(groups)), Coordinators()
+
+        async def find(node: Address, connection: Connection) -> None:
+            nonlocal told
+            told = await find_coordinators(node, connection, asked)
+            if told.failed.keys() >= {*asked} and not any(isinstance(each, Refused) for each in told.failed.values()):
+                raise told.failed[asked[0]]
+
+        try:
+            await self._brokers.any(find)
+        except Unreachable:
+            if not told.failed:
+                raise
+        return told
+
+    async def _coordinator_of(self, group: str) -> tuple[int, Address]:
+        found = await self._find([group])
+        for address, node_id in found.ids.items():
+            return node_id, address
+        raise found.failed.get(group) or Unreachable(f"group {group} was left out of the answer about its coordinator")
+
+    @asynccontextmanager
+    async def _asked(self, node: Address) -> AsyncIterator[Coordinator]:
+        async with self._brokers.connected(node) as connection:
+            yield await Coordinator.at(node, connection)
+
+    async def _each(self, question: Callable[[int, Address], Awaitable[T]]) -> dict[int, T]:
+        """What every broker answers, by its node id; all are asked at once."""
+        brokers = (await self.cluster()).brokers
+        answers = await asyncio.gather(*(question(*each) for each in brokers.items()))
+        return dict(zip(brokers, answers, strict=True))
+
+
+async def _described(coordinator: Coordinator, node_id: int, groups: Sequence[str]) -> dict[str, Group | Exception]:
+    """Each of them, or what is wrong with it alone; the list of groups tells of what is neither classic nor consumer."""
+    told = await coordinator.descriptions(groups)
+
+    def found(name: str) -> Group:
+        if name not in told:
+            raise Unreachable(f"{coordinator.node}: left group {name} out of its answer")
+        return described_group(coordinator.node, name, told[name], node_id)
+
+    seen = {name: _or_error(partial(found, name)) for name in groups}
+    dead = [name for name, group in seen.items() if isinstance(group, Group) and group.state is GroupState.DEAD]
+    if dead:
+        try:
+            listed = await coordinator.listed()
+        except (Unreachable, Refused) as error:
+            return seen | dict.fromkeys(dead, error)
+        seen |= {name: _or_error(partial(other_group, name, listed.get(name), node_id)) for name in dead}
+    return seen
+
+
+def _or_error(read: Callable[[], Group]) -> Group | Exception:
+    try:
+        return read()
+    except Exception as error:  # noqa: BLE001 - an odd answer about one group is that of no other
+        return error
+
+
+async def _members(coordinator: Coordinator) -> int:
+    """Of all classic and consumer groups of that broker."""
+    names = [name for name, group in (await coordinator.listed()).items()
+             if group_type(group) is not GroupType.OTHER and group.group_state != GroupState.EMPTY]
+    count = 0
+    for name, group in (await coordinator.descriptions(names)).items():
+        answered(coordinator.node, group.error_code, name, f"describe group {name}")
+        if group.group_state == GroupState.DEAD:
+            raise changing(name)
+        count += len(group.members)
+    return count

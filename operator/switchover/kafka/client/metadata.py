@@ -1,0 +1,29 @@
+"""Metadata as a broker tells it: who the brokers are, and which topics there are and who leads them."""
+
+from collections.abc import Iterable
+
+from kio.schema.metadata.v10 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v10.request import MetadataRequestTopic
+from kio.schema.types import TopicName
+
+from switchover.cluster.facts import Address
+from switchover.kafka.client.connection import Connection
+from switchover.outside.ports import Untold
+
+
+async def metadata(node: Address, connection: Connection, topics: Iterable[str] | None) -> MetadataResponse:
+    """Of these topics, or of all for None, with their ids (Kafka 2.8 or newer); nothing is created.
+
+    Raises Untold for a broker that knows of none, not even of itself: it has just started, and does not know of the topics
+    either.
+    """
+    answer = await connection.ask(MetadataRequest(
+        topics=None if topics is None else tuple(
+            MetadataRequestTopic(topic_id=None, name=TopicName(topic)) for topic in topics),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    ), MetadataResponse)
+    if not answer.brokers:
+        raise Untold(f"{node}: has just started, and knows of no broker yet")
+    return answer

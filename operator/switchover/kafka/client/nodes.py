@@ -1,0 +1,158 @@
+"""Kafka nodes asked one at a time over Kafka's protocol (`ports.KafkaNodes`), with kio's requests and responses.
+
+Ordinary clients choose the node themselves, and neither controllers nor the metadata log are open to them.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
+from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
+from kio.schema.describe_quorum.v1.response import ReplicaState
+from kio.static.primitive import i32
+
+from switchover.cluster.examination import BrokerExamination
+from switchover.cluster.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
+from switchover.kafka.client.broker import examine_broker, shown_marker
+from switchover.kafka.client.connection import connected, succeeded
+from switchover.kafka.client.identity import told_identity
+from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
+from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.quotas import set_quota
+from switchover.kafka.client.versions import api_versions
+from switchover.metadata.cluster import Entity
+from switchover.metadata.replay import METADATA_VERSION
+from switchover.outside.credentials import ANYWHERE, AllowedServers
+from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.security import security
+
+SECONDS_FOR_OTHER_VOTERS = 0.5
+
+
+class KafkaWire:
+    """`ports.KafkaNodes` with a connection for each question, which may take `seconds`.
+
+    Raises Refused at once when the client properties cannot be used.
+    """
+
+    def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, within: str = "", *,
+                 seconds: float = 5.0) -> None:
+        self._security = security(properties, allowed, within)
+        self._seconds = seconds
+        self._log = MetadataLog()
+
+    async def api_versions(self, node: Address) -> NodeAnswer:
+        """ApiVersions v3; a node too old for it (before Kafka 2.4) tells its API keys alone."""
+        async with connected(node, self._security, self._seconds) as connection:
+            told = await api_versions(node, connection)
+        return NodeAnswer(
+            api_keys=told.api_keys,
+            zk_migration_ready=told.zk_migration_ready,
+            features_epoch=told.epoch,
+            metadata_version=told.finalized.get(METADATA_VERSION),
+        )
+
+    async def metadata(self, broker: Address) -> BrokerView:
+        """Metadata v9 of all topics, internal ones too."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            answer = await metadata(broker, connection, None)
+        return BrokerView(
+            cluster_id=answer.cluster_id or "",
+            controller_id=answer.controller_id,
+            brokers={known.node_id: Address(known.host, known.port) for known in answer.brokers},
+            partitions=tuple(
+                Partition(topic.name, partition.partition_index, partition.leader_id,
+                          partition.replica_nodes, partition.isr_nodes)
+                for topic in answer.topics for partition in topic.partitions
+            ),
+        )
+
+    async def quorum(self, voters: Iterable[Address]) -> Quorum:
+        """Ask all voters at once. Raises Refused when one of them refuses and none leads."""
+        questions = [asyncio.create_task(self._describe_quorum(voter)) for voter in voters]
+        if not questions:
+            raise Unreachable("no voter of the quorum is known")
+        try:
+            answers = await _answers(questions)
+        finally:
+            for question in questions:
+                question.cancel()
+        if answers:
+            return max(answers, key=lambda quorum: quorum.leader_epoch)     # a leader cut off may not know it yet
+        errors = [question.exception() for question in questions]
+        refusals = [str(error) for error in errors if isinstance(error, Refused)]
+        if refusals:
+            raise Refused("; ".join(refusals))
+        raise Unreachable("no voter leads the quorum: " + "; ".join(str(error) for error in errors))
+
+    async def log(self, voters: Mapping[int, Address]) -> LogImage:
+        """Follow the metadata log; one call at a time. Interrupted by its time limit, the next call goes on."""
+        quorum = await self.quorum(voters.values())
+        leader = voters.get(quorum.leader_id)
+        if leader is None:
+            raise Unreachable(f"node {quorum.leader_id} leads the quorum, but is none of the voters "
+                              f"{sorted(voters)} known here")
+        async with connected(leader, self._security, self._seconds) as connection:
+            return await self._log.follow(leader, connection, quorum.leader_epoch)
+
+    async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
+        """Settings, log directories and our rights, as a broker tells them."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            return await examine_broker(broker, connection, broker_id)
+
+    async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
+        """Which of these brokers it is, by whose settings it tells."""
+        async with connected(node, self._security, self._seconds) as connection:
+            return await told_identity(node, connection, cluster_id, among)
+
+    async def marker(self, broker: Address, broker_id: int) -> str:
+        """Of all settings that a broker tells, the one that the door gave it."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            return await shown_marker(broker, connection, broker_id)
+
+    async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
+        """AlterClientQuotas v1."""
+        async with connected(controller, self._security, self._seconds) as connection:
+            await set_quota(controller, connection, entity, key, value)
+
+    async def close(self) -> None:
+        """Nothing stays open between two questions."""
+
+    async def _describe_quorum(self, voter: Address) -> Quorum:
+        async with connected(voter, self._security, self._seconds) as connection:
+            answer = await connection.ask(DescribeQuorumRequest(topics=(
+                TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=i32(0)),)),
+            )), DescribeQuorumResponse)
+        succeeded(voter, answer.error_code, "describe the quorum", "Describe")
+        if len(answer.topics) != 1 or len(answer.topics[0].partitions) != 1:
+            raise Unreachable(f"{voter}: answered without the quorum")
+        partition = answer.topics[0].partitions[0]
+        succeeded(voter, partition.error_code, "describe the quorum", "Describe")
+        return Quorum(
+            leader_id=partition.leader_id,
+            leader_epoch=partition.leader_epoch,
+            high_watermark=partition.high_watermark,
+            voters=_replicas(partition.current_voters),
+            observers=_replicas(partition.observers),
+        )
+
+
+async def _answers(questions: list[asyncio.Task[Quorum]]) -> list[Quorum]:
+    """What was answered: once there is one answer, the others get only a moment more."""
+    waiting = set(questions)
+    answers: list[Quorum] = []
+    while waiting:
+        done, waiting = await asyncio.wait(
+            waiting, timeout=SECONDS_FOR_OTHER_VOTERS if answers else None, return_when=asyncio.FIRST_COMPLETED,
+        )
+        if not done:
+            break
+        answers += [question.result() for question in done if question.exception() is None]
+    return answers
+
+
+def _replicas(states: tuple[ReplicaState, ...]) -> dict[int, Replica]:
+    return {
+        state.replica_id: Replica(state.log_end_offset, state.last_fetch_timestamp, state.last_caught_up_timestamp)
+        for state in states
+    }

@@ -1,0 +1,282 @@
+"""How far consumer groups are (`ports.GroupOffsets`), asked in batches over Kafka's protocol.
+
+Ordinary clients cannot do it: AdminClient asks for one group a call and kills the process when a coordinator has moved (see
+kafka/client/admin.py), and a consumer for each group is dear (docs/measurements.md, Lag, has both).
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
+from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsTopic
+from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
+from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
+from kio.schema.types import BrokerId, GroupId, TopicName
+from kio.static.primitive import i8, i32, i64
+
+from switchover.cluster.facts import Address
+from switchover.kafka.client.brokers import Brokers, batches
+from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.coordinator import find_coordinators
+from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.together import Question, Together
+from switchover.kafka.client.unreadable import unreadable
+from switchover.lag.group import TopicPartition
+from switchover.lag.samples import NONE
+from switchover.lag.unreadable import Stretch
+from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.outside.ports import Access
+
+GROUPS = 100                # in one request: the answer carries every commit of each
+PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each
+LOOK_SECONDS = 1.0          # for looking into logs: what lies behind a commit may be large
+
+READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
+LATEST, EARLIEST = i64(-1), i64(-2)
+NOT_ANSWERED = "the broker left it out of its answer"
+
+_WORDS = {
+    ErrorCode.group_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the group",
+    ErrorCode.topic_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the topic",
+    ErrorCode.not_coordinator: "the group's coordinator has moved",
+    ErrorCode.coordinator_load_in_progress: "the group's coordinator is still loading its groups",
+    ErrorCode.coordinator_not_available: "the group has no coordinator: its partition of __consumer_offsets has no leader",
+    ErrorCode.not_leader_or_follower: "the partition's leader has moved",
+    ErrorCode.leader_not_available: "the partition has no leader",
+    ErrorCode.offset_not_available: "the partition's new leader does not know its end yet",
+}
+
+
+class WireOffsets:
+    """The brokers of one Kafka cluster (3.0 or newer).
+
+    A sweep is four rounds, each of which may take `seconds`: who coordinates, the commits of all groups, who leads, and the
+    ends and log starts of all their partitions, once each however many groups read them; and a fifth, of `LOOK_SECONDS`,
+    where it is to look for records. In a round all brokers are asked at the same time.
+    Nothing is asked twice: what a moved coordinator or leader refuses has failed in this sweep, and the next one asks anew
+    who it is. Connections are used until they are `keep` seconds old. Raises Refused for an access that cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 3.0, keep: float = 0.0) -> None:
+        self._brokers = Brokers(access, seconds, keep)
+        self._swept: Together[Mapping[str, Asked], Sweep] = Together(self._sweep_all)
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        """Read them all. Raises Unreachable when no bootstrap server answers, Refused when one does not accept us."""
+        return await self._swept.get(asked)
+
+    async def _sweep_all(self, questions: Sequence[Question[Mapping[str, Asked], Sweep]]) -> None:
+        """In one sweep what many ask; in another whoever asks for a group of it in another way."""
+        together: dict[str, Asked] = {}
+        otherwise = []
+        first = []
+        for question in questions:
+            if any(together.get(group, asked) != asked for group, asked in question.asked.items()):
+                otherwise.append(question)
+            else:
+                together.update(question.asked)
+                first.append(question)
+        sweep = await self._sweep(together)
+        for question in first:
+            question.tell(replace(sweep, readings={group: sweep.readings[group] for group in question.asked}))
+        if otherwise:
+            await self._sweep_all(otherwise)
+
+    async def _sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        found = _Sweep(asked)
+        await self._brokers.any(found.find_coordinators)
+        await self._brokers.each(found.coordinators, found.fetch_commits, found.groups_failed)
+        await self._brokers.any(found.find_leaders)
+        await self._brokers.each(found.leaders, found.list_ends, found.partitions_failed)
+        await self._brokers.each(found.looks(), found.look, lambda *_: None, min(self._brokers.seconds, LOOK_SECONDS))
+        return found.result()
+
+    async def close(self) -> None:
+        """Close what is kept open between two sweeps."""
+        self._brokers.close()
+
+
+class _End(NamedTuple):
+    """A partition's ends with the time at which they were asked for, in ms, and its log start."""
+
+    high_at: int
+    high: int
+    stable_at: int
+    stable: int
+    start: int
+
+
+class _Look(NamedTuple):
+    """A stretch of a partition that a group cannot read, to be prolonged."""
+
+    group: str
+    partition: TopicPartition
+    stretch: Stretch
+
+
+class _Sweep:
+    """What the rounds of one sweep have found so far."""
+
+    def __init__(self, asked: Mapping[str, Asked]) -> None:
+        self._asked = asked
+        self.coordinators: dict[Address, list[str]] = {}
+        self._failed: dict[str, str] = {}
+        self._commits: dict[str, dict[TopicPartition, int | str]] = {}
+        self.leaders: dict[Address, list[TopicPartition]] = {}
+        self._numbers: dict[str, int] = {}
+        self._ids: dict[str, UUID] = {}
+        self._unread: dict[TopicPartition | str, str] = {}
+        self._ends: dict[TopicPartition, _End] = {}
+        self._unreadable: dict[str, dict[TopicPartition, Stretch]] = defaultdict(dict)
+
+    # --- commits ----------------------------------------------------------------------------------------------------------
+
+    async def find_coordinators(self, node: Address, broker: Connection) -> None:
+        told = await find_coordinators(node, broker, sorted(self._asked))
+        self.coordinators, self._failed = told.groups, {group: _words(code) for group, code in told.codes.items()}
+
+    async def fetch_commits(self, _: Address, coordinator: Connection, groups: Sequence[str]) -> None:
+        for batch in batches(groups, GROUPS):
+            wanted = tuple(OffsetFetchRequestGroup(group_id=GroupId(group), topics=None) for group in batch)
+            answer = await coordinator.ask(OffsetFetchRequest(groups=wanted), OffsetFetchResponse)
+            for group in answer.groups:
+                if group.error_code is not ErrorCode.none:
+                    self._failed[group.group_id] = _words(group.error_code)
+                    continue
+                self._commits[group.group_id] = {
+                    TopicPartition(topic.name, partition.partition_index):
+                        _answered(partition.error_code, partition.committed_offset)
+                    for topic in group.topics for partition in topic.partitions}
+
+    def groups_failed(self, groups: Iterable[str], why: Exception) -> None:
+        self._failed |= {group: str(why) for group in groups if group not in self._commits}
+
+    # --- ends -------------------------------------------------------------------------------------------------------------
+
+    async def find_leaders(self, node: Address, broker: Connection) -> None:
+        self.leaders = defaultdict(list)
+        topics = sorted({topic for group in self._commits for topic in self._topics(group)})
+        if not topics:
+            return
+        answer = await metadata(node, broker, topics)
+        brokers = {known.node_id: Address(known.host, known.port) for known in answer.brokers}
+        for topic in answer.topics:
+            if topic.error_code is ErrorCode.unknown_topic_or_partition:
+                continue
+            if topic.error_code is not ErrorCode.none:
+                self._unread[topic.name] = _words(topic.error_code)
+                continue
+            self._numbers[topic.name] = len(topic.partitions)
+            if topic.topic_id is not None:
+                self._ids[topic.name] = topic.topic_id
+            for partition in topic.partitions:
+                named = TopicPartition(topic.name, partition.partition_index)
+                if partition.leader_id in brokers:
+                    self.leaders[brokers[partition.leader_id]].append(named)
+                else:
+                    self._unread[named] = _words(ErrorCode.leader_not_available)
+
+    async def list_ends(self, _: Address, leader: Connection, partitions: Sequence[TopicPartition]) -> None:
+        stable = {topic for group in self._commits if self._asked[group].read_committed for topic in self._topics(group)}
+        for batch in batches(partitions, PARTITIONS):
+            stable_at = _now()
+            stables = await _offsets(leader, [each for each in batch if each.topic in stable], READ_COMMITTED, LATEST)
+            high_at = _now()
+            highs = await _offsets(leader, batch, READ_UNCOMMITTED, LATEST)
+            starts = await _offsets(leader, batch, READ_UNCOMMITTED, EARLIEST)
+            for each in batch:
+                high, start = highs.get(each, NOT_ANSWERED), starts.get(each, NOT_ANSWERED)
+                end = stables.get(each, NOT_ANSWERED) if each.topic in stable else high
+                if isinstance(high, int) and isinstance(start, int) and isinstance(end, int):
+                    self._ends[each] = _End(high_at, high, stable_at, end, start)
+                else:
+                    self._unread[each] = next(found for found in (end, high, start) if isinstance(found, str))
+
+    def partitions_failed(self, partitions: Iterable[TopicPartition], why: Exception) -> None:
+        self._unread |= {each: str(why) for each in partitions if each not in self._ends and each not in self._unread}
+
+    # --- records ----------------------------------------------------------------------------------------------------------
+
+    def looks(self) -> dict[Address, list[_Look]]:
+        """In which logs to look, by their leaders."""
+        leaders = {each: leader for leader, partitions in self.leaders.items() for each in partitions}
+        found: dict[Address, list[_Look]] = defaultdict(list)
+        for group in self._commits:
+            for each, stretch in self._asked[group].looks.items():
+                if each in self._ends:
+                    found[leaders[each]].append(_Look(group, each, stretch))
+        return found
+
+    async def look(self, _: Address, leader: Connection, looks: Sequence[_Look]) -> None:
+        """Prolong each stretch up to the next record, or to the end that was read before. What was seen in time counts."""
+        for group, each, stretch in looks:
+            read_committed, told = self._asked[group].read_committed, self._ends[each]
+            end = told.stable if read_committed else told.high
+            async for offset in unreadable(leader, each, max(stretch.end, told.start), end, read_committed=read_committed):
+                self._unreadable[group][each] = stretch._replace(end=offset)
+
+    # --- both -------------------------------------------------------------------------------------------------------------
+
+    def result(self) -> Sweep:
+        """A reading of every group."""
+        readings = {group: self._reading(group) for group in self._commits}
+        missing = self._asked.keys() - readings.keys()
+        return Sweep(readings | {group: Reading(why=self._failed.get(group, NOT_ANSWERED)) for group in missing},
+                     self._numbers, self._ids)
+
+    def _topics(self, group: str) -> frozenset[str]:
+        return self._asked[group].topics | {each.topic for each in self._commits[group]}
+
+    def _reading(self, group: str) -> Reading:
+        commits, read_committed = self._commits[group], self._asked[group].read_committed
+        offsets: dict[TopicPartition, Offsets] = {}
+        failed: dict[TopicPartition | str, str] = {}
+        for topic in self._topics(group):
+            if topic in self._unread:
+                failed[topic] = self._unread[topic]
+            for number in range(self._numbers.get(topic, 0)):
+                each = TopicPartition(topic, number)
+                committed, end = commits.get(each, NONE), self._ends.get(each)
+                if isinstance(committed, str) or end is None:
+                    failed[each] = committed if isinstance(committed, str) else self._unread.get(each, NOT_ANSWERED)
+                    continue
+                at, last = (end.stable_at, end.stable) if read_committed else (end.high_at, end.high)
+                offsets[each] = Offsets(at, committed, last, end.start, end.high)
+        return Reading(offsets, frozenset(each.topic for each in commits), failed, unreadable=self._unreadable[group])
+
+
+async def _offsets(leader: Connection, partitions: Sequence[TopicPartition], isolation: i8,
+                   timestamp: i64) -> dict[TopicPartition, int | str]:
+    """ListOffsets: an offset of each, or why there is none."""
+    if not partitions:
+        return {}
+    topics: dict[str, list[int]] = defaultdict(list)
+    for each in partitions:
+        topics[each.topic].append(each.partition)
+    answer = await leader.ask(ListOffsetsRequest(
+        replica_id=BrokerId(-1),
+        isolation_level=isolation,
+        topics=tuple(ListOffsetsTopic(name=TopicName(topic), partitions=tuple(
+            ListOffsetsPartition(partition_index=i32(number), timestamp=timestamp) for number in numbers))
+            for topic, numbers in topics.items()),
+    ), ListOffsetsResponse)
+    return {
+        TopicPartition(topic.name, partition.partition_index): _answered(partition.error_code, partition.offset)
+        for topic in answer.topics for partition in topic.partitions}
+
+
+def _answered(code: ErrorCode, offset: int) -> int | str:
+    return offset if code is ErrorCode.none else _words(code)
+
+
+def _words(code: ErrorCode) -> str:
+    return f"{_WORDS[code]} ({code.name.upper()})" if code in _WORDS else code.name.upper()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

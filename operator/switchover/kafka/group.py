@@ -1,0 +1,172 @@
+"""The facts of a ConsumerGroupMigration: what the group's coordinator, every broker and Kubernetes said in one pass.
+
+Plain immutable values in Kafka's and Kubernetes' own terms. Adapters fill them, gates read them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from switchover.kafka.releases import release_at
+from switchover.lag.group import TopicPartition
+
+
+class GroupType(StrEnum):
+    """By which protocol the coordinator holds a group (ListGroups v5: the type). Share and Streams groups are OTHER."""
+
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+    OTHER = "Other"
+
+
+class GroupState(StrEnum):
+    """Kafka's states of every type (docs/facts/groups.md#states-and-epochs). DEAD: there is no such group; NOT_READY:
+    of Streams alone."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    NOT_READY = "NotReady"
+    DEAD = "Dead"
+
+
+class MemberProtocol(StrEnum):
+    """By which protocol one member takes part; in a group of type Consumer both can."""
+
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+
+
+LEFT = -2
+"""Epoch of a static member of the consumer protocol that has left and whose successor is awaited."""
+
+UNTOLD = -1
+"""Epoch where nobody tells it: Kafka tells a classic group's generation to its members alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a group.
+
+    `epoch` is the member's own, for a classic group the group's; LEFT for a static member between two pods. `target` is what
+    it is to own in the end: the same as `assigned` in a classic group. What a member of a group of type Consumer subscribes
+    to and owns is known even while partitions are being handed over; of a classic group only while it is Stable.
+    `user_data` is the length in bytes of the user data in a classic member's assignment, which forbids the online upgrade
+    unless it is 0 (docs/facts/groups.md#user-data-in-assignments). `metadata` and `assignment` are the lengths in bytes
+    of what the group keeps of it. All three are 0 in a group of type Consumer.
+    """
+
+    member_id: str
+    client_id: str
+    host: str                                     # its address, without the slash that Kafka puts before it
+    instance_id: str                              # group.instance.id, "" for a dynamic member
+    protocol: MemberProtocol
+    epoch: int
+    topics: frozenset[str]                        # subscribed by name
+    regex: str                                    # subscribed by a pattern of the broker's, "" for none
+    assigned: frozenset[TopicPartition]
+    target: frozenset[TopicPartition]
+    user_data: int = 0
+    metadata: int = 0
+    assignment: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as its coordinator tells it.
+
+    `epoch` is the group's epoch. For a classic group it is what its members' subscriptions tell: one more than the newest
+    generation that any of them came from. It never is more than the generation, and grows with every rebalance. UNTOLD while
+    the group rebalances, in its first generation, and where no member tells (librdkafka with an eager strategy, clients
+    before KIP-792).
+    `assignment_epoch` is behind it while the coordinator has not computed the next assignment; the same for a classic group.
+    `assignor` is the strategy selected by a classic group ("" while it rebalances) or the brokers' assignor in force.
+    `protocol_type` is "consumer", or "connect" for Connect's workers; "" where the group does not exist, or has only
+    committed offsets. Of a group of type OTHER only the state is known.
+    """
+
+    name: str
+    coordinator: int                              # node id
+    type: GroupType
+    state: GroupState
+    protocol_type: str
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerGroups:
+    """What one broker says of group coordination.
+
+    `group_version` is the finalized feature; 0 where it is not among the finalized ones. `metadata_version` is the highest
+    level of `metadata.version` that its software supports, which tells its minor release (docs/facts/groups.md#releases); 0
+    in ZooKeeper mode, which tells no features. `settings` are its live settings that begin with "group.", among them
+    `group.consumer.migration.policy` from 4.0 on; sensitive and absent ones are missing.
+    """
+
+    group_version: int
+    metadata_version: int
+    consumer_keys: bool                           # ApiVersions lists ConsumerGroupHeartbeat and ConsumerGroupDescribe
+    settings: Mapping[str, str]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Major and minor release of the broker's software, by its metadata version; (0, 0) where that is 0."""
+        return release_at(self.metadata_version)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsTopic:
+    """`__consumer_offsets`, whose batches must take a group's records (docs/facts/groups.md#size)."""
+
+    max_message_bytes: int
+    compressed: bool                              # offsets.topic.compression.codec is not none
+    replicas_short: int                           # partitions with fewer in-sync replicas than assigned ones
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer to a heartbeat that names an assignor which does not exist: nothing is created
+    (docs/facts/groups.md#does-the-coordinator-serve-us).
+
+    `refused` is "" when the coordinator serves the consumer protocol, else its error by name (UNSUPPORTED_VERSION,
+    GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED …). `assignors` are those that it supports.
+    """
+
+    refused: str
+    assignors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSample:
+    """One sweep over a group's offsets: the offset committed, None for none, and up to where its members are to commit.
+
+    With coordination the greater one of both stores, as members read them, and for the epoch what stands for it.
+    """
+
+    at: float                                     # seconds since the epoch
+    epoch: int                                    # the group's
+    offsets: Mapping[TopicPartition, tuple[int | None, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is committed of a partition, None for none, and where its log begins and ends."""
+
+    zookeeper: int | None
+    kafka: int | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSample:
+    """The offsets of a group in both stores. ZooKeeper was read after Kafka: it is not behind by what was under way."""
+
+    at: float
+    offsets: Mapping[TopicPartition, Stored]

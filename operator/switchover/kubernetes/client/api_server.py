@@ -1,0 +1,338 @@
+"""The connection to the Kubernetes API server: one request function whose failures are the three errors of the ports.
+
+Built on `kubernetes.aio.dynamic`, whose plain dictionaries cost 64 MiB of memory where the typed models cost 178
+(docs/facts/kubernetes.md#clients-and-kopf). Paths are written down, not discovered: discovery would need a writable
+cache file.
+"""
+
+import asyncio
+import copy
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.request import getproxies_environment
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.config import list_kube_config_contexts, load_incluster_config, load_kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+from kubernetes.aio.dynamic import DynamicClient
+from yaml import YAMLError
+
+from switchover import documents
+from switchover.outside.ports import Fenced, Refused, Unreachable
+
+FIELD_MANAGER = "switchover"
+SECONDS_PER_CALL = 10.0
+REQUESTS_AT_ONCE = 16
+"""To one API server, watches aside: each is a connection with 256 KiB of buffers, and what is asked beside waits there."""
+WATCH_SECONDS, SILENT_SECONDS = 300, 150.0
+"""How long one watch lasts; and after how long without a line it is taken for dead: bookmarks come every minute or so."""
+ASK_AGAIN_SECONDS = 3600.0
+"""After a refusal of what belongs to no namespace: each is an entry in somebody's audit log, and the right comes seldom."""
+
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+_PLURALS = {
+    "ConfigMap": "configmaps",
+    "ControllerRevision": "controllerrevisions",
+    "Deployment": "deployments",
+    "Event": "events",
+    "HorizontalPodAutoscaler": "horizontalpodautoscalers",
+    "Job": "jobs",
+    "Lease": "leases",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "Pod": "pods",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+    "ReplicaSet": "replicasets",
+    "ScaledObject": "scaledobjects",
+    "Secret": "secrets",
+    "Service": "services",
+    "StatefulSet": "statefulsets",
+    "VerticalPodAutoscaler": "verticalpodautoscalers",
+}
+
+
+T = TypeVar("T")
+
+
+class NotFound(Exception):
+    """The object does not exist. Never leaves the adapters."""
+
+
+class Conflict(Exception):
+    """409: a resourceVersion or uid that is no longer so, or a name that is taken. Never leaves the adapters."""
+
+
+class Expired(Exception):
+    """410: the version to watch from is too old. Never leaves the adapters."""
+
+
+class Forbidden(Refused):
+    """403: the account has not the right. `told` says which, without the cure, which depends on whose account it is."""
+
+    def __init__(self, told: str, cure: str = "") -> None:
+        super().__init__(f"{told}. {cure}" if cure else told)
+        self.told = told
+
+
+class OverBudget(Exception):
+    """429 by a disruption budget, with its words. Never leaves the adapters."""
+
+
+async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "ApiServer":
+    """Connect with the kubeconfig files (as KUBECONFIG names them), or, where none is named, with the pod's service account.
+
+    Without a namespace it is that of the context, or of the pod. Raises Refused when the credentials cannot be read, or
+    there is no such context.
+    """
+    configuration = Configuration()
+    _set_connections(configuration)
+    if not kubeconfig:
+        own = _load_service_account(configuration, namespace)
+        return ApiServer(ApiClient(configuration), own)
+    try:
+        names = [str(each["name"]) for each in list_kube_config_contexts(kubeconfig)[0]]  # type: ignore[no-untyped-call]
+        if context and context not in names:
+            raise Refused(f"the kubeconfig {kubeconfig} has no context {context}; it has {', '.join(names) or 'none'}")
+        loader = await load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=kubeconfig, context=context or None, client_configuration=configuration, persist_config=False
+        )
+        found = loader.current_context["context"].get("namespace")
+    except _NO_KUBECONFIG as error:
+        raise _unreadable(f"the kubeconfig {kubeconfig}", error) from None
+    return ApiServer(ApiClient(configuration), namespace or str(found or "default"))
+
+
+def _set_connections(configuration: Configuration) -> None:
+    """As many connections as there are requests. aiohttp looks for a proxy and .netrc with every request: only where one is
+    told, since it was 7 % of the CPU that many migrations took."""
+    configuration.connection_pool_maxsize = 0                 # without a bound: ours counts no watch, which keeps its own
+    configuration.client_session_kwargs = {"trust_env": bool(getproxies_environment())}
+
+
+def _load_service_account(configuration: Configuration, namespace: str) -> str:
+    """The namespace to work in."""
+    try:
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        return namespace or POD_NAMESPACE.read_text().strip()
+    except (ConfigException, OSError) as error:
+        raise _unreadable("the pod's service account", error) from None
+
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_NO_KUBECONFIG = (ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError)
+"""What the library raises for a file that is none: it walks whatever YAML it is given."""
+
+
+def _unreadable(what: str, error: Exception) -> Refused:
+    why = " ".join(str(error).split())
+    return Refused(f"cannot read the API server's address and credentials from {what}: {why or type(error).__name__}")
+
+
+class ApiServer:
+    """Requests to one API server, in one namespace."""
+
+    def __init__(self, client: ApiClient, namespace: str) -> None:
+        self.namespace = namespace
+        self.address = str(client.configuration.host)
+        self._client = client
+        self._forbidden: dict[str, tuple[float, str]] = {}
+        self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        self._dynamic = DynamicClient(client)  # type: ignore[no-untyped-call]
+
+    def within(self, namespace: str) -> "ApiServer":
+        """The same connections for requests in another namespace; closing one closes both."""
+        other = copy.copy(self)
+        other.namespace = namespace
+        return other
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()  # type: ignore[no-untyped-call]
+
+    def path(self, api_version: str, kind: str, name: str = "", subresource: str = "") -> str:
+        """The path of an object, or of the collection, in our namespace. Refused for a kind that we never touch."""
+        try:
+            plural = _PLURALS[kind]
+        except KeyError:
+            raise Refused(f"Switchover does not handle objects of kind {kind}") from None
+        return self.resource_path(api_version, plural, name, subresource)
+
+    def resource_path(self, api_version: str, plural: str, name: str = "", subresource: str = "") -> str:
+        """The same by the plural name of the resource, as custom resources need it.
+
+        Refused for a name that no object has: one with a slash would lead out of our namespace.
+        """
+        if name and not _NAME.fullmatch(name):
+            raise Refused(f"{name[:80]!r} is not the name of an object")
+        root = "apis" if "/" in api_version else "api"
+        parts = (root, api_version, "namespaces", self.namespace, plural, name, subresource)
+        return "/" + "/".join(part for part in parts if part)
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """Read one object; NotFound when it does not exist."""
+        return await self.request("GET", path)
+
+    async def beyond(self, collection: str, name: str = "") -> dict[str, Any]:
+        """Read what belongs to no namespace; a refusal holds for the whole collection, for ASK_AGAIN_SECONDS."""
+        now = asyncio.get_running_loop().time()
+        until, why = self._forbidden.get(collection, (now, ""))
+        if now < until:
+            raise Forbidden(why)
+        try:
+            return await self.get(f"{collection}/{name}" if name else collection)
+        except Forbidden as error:
+            self._forbidden[collection] = (now + ASK_AGAIN_SECONDS, str(error))
+            raise
+
+    async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """Read a collection, at most what carries all the labels."""
+        selector = ",".join(f"{key}={value}" for key, value in (labels or {}).items())
+        answer = await self.request("GET", path, label_selector=selector or None)
+        items: list[dict[str, Any]] = answer["items"]
+        return items
+
+    async def json_patch(
+        self, path: str, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False, manager: str = FIELD_MANAGER
+    ) -> dict[str, Any]:
+        """JSON patch. Fenced when one of its tests fails or a path is gone; Refused when the result is not valid."""
+        body = [dict(operation) for operation in operations]
+        return await self.request("PATCH", path, body, content_type=JSON_PATCH, field_manager=manager,
+                                  dry_run="All" if dry_run else None)
+
+    async def apply(self, path: str, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply with our field manager, taking over fields that somebody else owns."""
+        await self.request(
+            "PATCH",
+            path,
+            dict(manifest),
+            content_type=APPLY_PATCH,
+            field_manager=FIELD_MANAGER,
+            force_conflicts=True,
+        )
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        """One request within SECONDS_PER_CALL.
+
+        Raises Unreachable, Refused or Fenced, and NotFound, Conflict or OverBudget for the caller to interpret.
+        """
+        return await self._answered(method, path, lambda: self._dynamic.request(
+            method, path, body=body, serializer=_plain, query_params=[], header_params={}, **parameters))
+
+    async def text(self, path: str, query: Mapping[str, str]) -> str:
+        """Read what is no JSON, such as a log. Raises what `request` raises."""
+        async def read() -> str:
+            answer = await self._dynamic.request(
+                "GET", path, serialize=False, query_params=list(query.items()), header_params={})
+            return str(await answer.text(errors="replace"))
+
+        return await self._answered("GET", path, read)
+
+    @asynccontextmanager
+    async def watch(self, path: str, version: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of a watch of a collection after that version, bookmarks among them, for WATCH_SECONDS.
+
+        Raises what `request` raises, also while it is read: Unreachable when it is silent for longer than bookmarks are
+        apart.
+        """
+        query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", version),
+                 ("timeoutSeconds", str(WATCH_SECONDS))]
+
+        async def begin() -> aiohttp.ClientResponse:
+            return await self._dynamic.request(  # type: ignore[no-any-return]
+                "GET", path, serialize=False, query_params=query, header_params={}, _request_timeout=2 * WATCH_SECONDS)
+
+        answer = await self._answered("GET", path, begin)
+
+        async def lines() -> AsyncIterator[bytes]:
+            while True:
+                async with asyncio.timeout(SILENT_SECONDS):
+                    line = await answer.content.readline()
+                if not line:
+                    return
+                yield line
+
+        try:
+            yield lines()
+        except TimeoutError:
+            raise Unreachable(f"the watch of {_what(path)} was silent for {SILENT_SECONDS:.0f} s") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise Unreachable(f"the watch of {_what(path)} broke off: {type(error).__name__}") from None
+        finally:
+            answer.close()
+
+    async def _answered(self, method: str, path: str, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with self._room, asyncio.timeout(SECONDS_PER_CALL):
+                return await ask()
+        except ApiException as error:
+            # `from None`: the original carries the whole body, and of a Secret that may be its content.
+            raise translate(method, path, error) from None
+        except TimeoutError:
+            raise Unreachable(
+                f"the API server {self.address} did not answer within {SECONDS_PER_CALL:.0f} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"the API server {self.address} cannot be reached: {type(error).__name__}") from None
+
+
+def _plain(_client: DynamicClient, data: dict[str, Any]) -> dict[str, Any]:
+    return data
+
+
+def translate(method: str, path: str, error: ApiException) -> Exception:
+    """The answer that is not 2xx as one of the ports' errors, or of the three that the adapters interpret."""
+    status = _status(error.body)
+    causes = [cause for cause in (status.get("details") or {}).get("causes") or () if isinstance(cause, dict)]
+    what = _what(path)
+    words = "; ".join(str(part["message"]) for part in (status, *causes) if part.get("message"))
+    if "/secrets" in path:
+        words = str(status.get("reason", ""))  # the server may quote a value that it does not like
+    match error.status:
+        case 401:
+            return Refused(f"the API server does not accept our credentials ({what})")
+        case 403:
+            return Forbidden(
+                f"the API server forbids {_VERBS[method]} on {what}: {words}",
+                "Allow it in the Role of the operator's service account",
+            )
+        case 404:
+            return NotFound(what)
+        case 409:
+            return Conflict(words)
+        case 410:
+            return Expired(words)
+        case 422 if not causes or all(cause.get("reason") == "UnexpectedServerResponse" for cause in causes):
+            return Fenced(f"{what} is not what was read")
+        case 429 if any(cause.get("reason") == "DisruptionBudget" for cause in causes):
+            return OverBudget(words)
+        case code if code is not None and (code == 429 or code >= 500):
+            return Unreachable(f"the API server answers {code} for {what}: {words}")
+        case code:
+            return Refused(f"the API server refuses {_VERBS[method]} on {what} ({code}): {words}")
+
+
+_VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def _status(body: str | None) -> dict[str, Any]:
+    try:
+        status = documents.parsed(body or "")
+    except ValueError:
+        return {}
+    return status if isinstance(status, dict) else {}
+
+
+def _what(path: str) -> str:
+    """`statefulsets kafka in namespace demo` of a path, or the path itself where it has no namespace."""
+    _, found, rest = path.partition("/namespaces/")
+    if not found:
+        return path
+    namespace, _, resource = rest.partition("/")
+    plural, _, name = resource.partition("/")
+    return f"{plural}{' ' + name if name else ''} in namespace {namespace}"

@@ -1,0 +1,208 @@
+"""Deployments and StatefulSets whose pods are members of a group, as facts. Reads only."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from switchover.groups.workloads.autoscalers import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT
+from switchover.kubernetes import names
+from switchover.kubernetes.client import ownership
+from switchover.kubernetes.client.api_server import ApiServer, NotFound
+from switchover.kubernetes.client.pods import read_member_pod
+from switchover.kubernetes.members import Autoscaler, MemberWorkload
+from switchover.kubernetes.selectors import required, selects
+
+Object = Mapping[str, Any]
+
+AUTOSCALERS = ((HPA, "autoscaling/v2"), (SCALED_OBJECT, "keda.sh/v1alpha1"),
+               ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1"))
+OWNED = {"Pod": "v1", "ReplicaSet": "apps/v1"}
+BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **dict(AUTOSCALERS)}
+"""The version of each kind: what a workload owns, and what may be about it."""
+HASH = "pod-template-hash"
+OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
+          ("core.strimzi.io/v1beta2", "strimzipodsets", "StrimziPodSet"), ("apps/v1", "daemonsets", "DaemonSet"))
+"""Workloads that have pods as well and are not moved."""
+
+
+async def read_member_workloads(
+    server: ApiServer, wanted: Iterable[tuple[str, str]]
+) -> Mapping[str, MemberWorkload | None]:
+    """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
+    pairs = tuple(wanted)
+    found = await asyncio.gather(*(_get(server, kind, name) for kind, name in pairs))
+    by_kind, *own = await asyncio.gather(_lists(server, BESIDE), *(_selected(server, each) for each in found))
+    return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
+            for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
+
+
+async def other_kind(server: ApiServer, name: str) -> str:
+    """The kind of a workload of that name that is neither Deployment nor StatefulSet; "" where there is none."""
+    for version, plural, kind in OTHERS:
+        try:
+            await server.get(server.resource_path(version, plural, name))
+        except NotFound:
+            continue
+        return kind
+    return ""
+
+
+async def _get(server: ApiServer, kind: str, name: str) -> Object | None:
+    try:
+        return await server.get(server.path("apps/v1", kind, name))
+    except NotFound:
+        return None
+
+
+async def _selected(server: ApiServer, workload: Object | None) -> Mapping[str, list[dict[str, Any]]]:
+    """What its selector can select of the namespace, in which there may be thousands of others."""
+    if workload is None:
+        return {}
+    return await _lists(server, OWNED, required(workload["spec"].get("selector")))
+
+
+async def _lists(server: ApiServer, versions: Mapping[str, str],
+                 labels: Mapping[str, str] | None = None) -> Mapping[str, list[dict[str, Any]]]:
+    """By kind. Nothing of one that the API server does not serve: KEDA or the VPA is not installed."""
+    async def items(kind: str, version: str) -> list[dict[str, Any]]:
+        try:
+            return await server.items(server.path(version, kind), labels)
+        except NotFound:
+            return []
+
+    found = await asyncio.gather(*(items(*each) for each in versions.items()))
+    return dict(zip(versions, found, strict=True))
+
+
+def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any]]]) -> MemberWorkload:
+    metadata, spec, status = found["metadata"], found["spec"], found.get("status") or {}
+    annotations = metadata.get("annotations") or {}
+    sets = [each for each in by_kind["ReplicaSet"] if _is_owned(each, {metadata["uid"]})]
+    owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
+    pods = [read_member_pod(pod) for pod in by_kind["Pod"] if _is_owned(pod, owners)]
+    newest, running = _newest(spec["template"], sets), {pod.revision for pod in pods}
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    budgets = [each for each in by_kind["PodDisruptionBudget"] if selects(each["spec"].get("selector"), labels)]
+    return MemberWorkload(
+        kind=kind,
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        generation=metadata["generation"],
+        caught_up=status.get("observedGeneration") == metadata["generation"],
+        replicas=spec.get("replicas", 1),
+        seen=status.get("replicas", 0),
+        template=spec["template"],
+        update_revision=status.get("updateRevision", "") if kind == "StatefulSet" else _revision(newest),
+        pods={pod.name: pod for pod in pods},
+        update_strategy=spec.get("updateStrategy") or spec.get("strategy") or {},
+        min_ready=spec.get("minReadySeconds", 0),
+        deadline=spec.get("progressDeadlineSeconds"),
+        sizes={_revision(each): each["spec"].get("replicas", 1) for each in sets},
+        templates={_revision(each): _plain(each["spec"]["template"]) for each in sets if _revision(each) in running},
+        available=_available(found, newest),
+        current_revision=status.get("currentRevision", ""),
+        first_ordinal=(spec.get("ordinals") or {}).get("start", 0),
+        paused=spec.get("paused", False),
+        trouble=_trouble(status),
+        annotated=bool(annotations),
+        claimed_by=annotations.get(names.CLAIM, ""),
+        marks=ownership.marks(found),
+        managers=ownership.managers(found, every_place=True),
+        owner=ownership.owner(found),
+        autoscalers=_autoscalers(kind, metadata["name"], by_kind),
+        budgets={each["metadata"]["name"]: (each.get("status") or {}).get("disruptionsAllowed", 0) for each in budgets},
+        claims=_claims(spec["template"], by_kind["PersistentVolumeClaim"]),
+    )
+
+
+def _is_owned(found: Object, uids: set[str]) -> bool:
+    return any(owner["uid"] in uids and owner.get("controller") for owner in found["metadata"].get("ownerReferences") or ())
+
+
+def _newest(template: Object, sets: Iterable[Object]) -> Object | None:
+    """The ReplicaSet of the template as it is now, which the Deployment's controller rolls to; None before it has made one.
+
+    By the template, as that controller finds it (FindNewReplicaSet), and the oldest where two have it: a paused Deployment
+    whose template has changed gets no new one, and its annotation still names the one before.
+    """
+    wanted = _plain(template)
+    return min((each for each in sets if _plain(each["spec"]["template"]) == wanted), key=_age, default=None)
+
+
+def _age(found: Object) -> tuple[str, str]:
+    return found["metadata"].get("creationTimestamp") or "", found["metadata"]["name"]
+
+
+def _plain(template: Object) -> Object:
+    """The template without the label by which a ReplicaSet tells its pods."""
+    metadata = template.get("metadata") or {}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH}
+    kept = {key: value for key, value in metadata.items() if key not in ("labels", "creationTimestamp")}
+    return {**template, "metadata": {**kept, "labels": labels}}
+
+
+def _revision(found: Object | None) -> str:
+    return "" if found is None else str((found["metadata"].get("labels") or {}).get(HASH, ""))
+
+
+def _available(workload: Object, newest: Object | None) -> int:
+    """Of the newest ReplicaSet; all its pods while its controller has not counted under the seconds of now."""
+    if newest is None:
+        return 0
+    status, spec = newest.get("status") or {}, newest["spec"]
+    counted = status.get("observedGeneration") == newest["metadata"].get("generation") and spec.get(
+        "minReadySeconds", 0) == workload["spec"].get("minReadySeconds", 0)
+    return int(status.get("availableReplicas", 0) if counted else spec.get("replicas", 1))
+
+
+def _trouble(status: Object) -> str:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
+            return f"{condition.get('reason', '')}: {condition.get('message', '')}"
+    return ""
+
+
+def _claims(template: Object, claims: Iterable[Object]) -> dict[str, tuple[str, ...]]:
+    volumes = template["spec"].get("volumes") or ()
+    named = {claim["claimName"] for volume in volumes if (claim := volume.get("persistentVolumeClaim"))}
+    return {claim["metadata"]["name"]: tuple(claim["spec"].get("accessModes") or ())
+            for claim in claims if claim["metadata"]["name"] in named}
+
+
+# --- autoscalers --------------------------------------------------------------------------------------------------------
+
+
+def _autoscalers(kind: str, name: str, by_kind: Mapping[str, list[dict[str, Any]]]) -> tuple[Autoscaler, ...]:
+    """Those that target the workload. The HPA that KEDA made for a ScaledObject is that ScaledObject's affair."""
+    found = [_autoscaler(version, scaler, each) for scaler, version in AUTOSCALERS for each in by_kind[scaler]
+             if _target(scaler, each) == (kind, name)]
+    told = {str(each) for each in found}
+    return tuple(each for each in found if each.owner not in told)
+
+
+def _target(scaler: str, found: Object) -> tuple[str, str]:
+    spec = found.get("spec") or {}
+    target = spec.get("targetRef" if scaler == "VerticalPodAutoscaler" else "scaleTargetRef") or {}
+    return target.get("kind", "Deployment"), target.get("name", "")
+
+
+def _autoscaler(version: str, kind: str, found: Object) -> Autoscaler:
+    metadata, annotations = found["metadata"], found["metadata"].get("annotations") or {}
+    settings: dict[str, Any] = {}
+    if kind == HPA:
+        settings = {key: found["spec"][key] for key in ("minReplicas", "behavior") if key in found["spec"]}
+    elif kind == SCALED_OBJECT:
+        settings = {key: annotations[key] for key in (PAUSED, PAUSED_REPLICAS) if key in annotations}
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return Autoscaler(
+        api_version=version,
+        kind=kind,
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        settings=settings,
+        annotated=bool(annotations),
+        confirmed=any(each.get("type") == "Paused" and each.get("status") == "True" for each in conditions),
+        owner=ownership.owner(found),
+    )

@@ -1,0 +1,204 @@
+"""Pods and label selectors as the Kubernetes API writes them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from switchover.cluster.door import disks, reach
+from switchover.cluster.facts import Pod, Reached, Stage
+from switchover.groups.workloads.leaving import COST
+from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.members import MemberPod
+from switchover.outside.addresses import canonical
+
+_STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+_LAST_WORDS = 600
+"""Characters of a termination message that are told, its last ones: it may be the end of a whole log."""
+_CREDENTIAL = re.compile(r"((?:password|secret|salt|stored_key|server_key)\s*[=:]\s*)[^\s,;]+", re.IGNORECASE)
+
+
+def never_allows(budget: Mapping[str, Any]) -> bool:
+    """Whether a PodDisruptionBudget allows no disruption even while every pod is healthy, as its controller reckons."""
+    status = budget.get("status") or {}
+    current = status.get("observedGeneration") == budget["metadata"].get("generation")
+    expected, desired = status.get("expectedPods", 0), status.get("desiredHealthy", 0)
+    return current and bool(0 < expected <= desired)
+
+
+def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Mapping[str, str]) -> Pod:
+    """A pod of the API as a fact; `cordoned` are the nodes that are, None when that cannot be known.
+
+    `claims` has the uid of every volume claim of the namespace.
+    """
+    status = pod.get("status") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    node = pod["spec"].get("nodeName", "")
+    return Pod(
+        name=pod["metadata"]["name"],
+        uid=pod["metadata"]["uid"],
+        node=node,
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        terminating="deletionTimestamp" in pod["metadata"],
+        revision=(pod["metadata"].get("labels") or {}).get("controller-revision-hash", ""),
+        started_at=_started_at(status),
+        cordoned=None if cordoned is None else node in cordoned,
+        trouble=_trouble(status, conditions),
+        disks=disks.parse(_report(status, disks.CONTAINER)),
+        volumes=_volumes(pod["spec"], claims),
+        ips=tuple(canonical(each["ip"]) for each in status.get("podIPs") or ()),
+        host_ports=_host_ports(pod["spec"]),
+        reached=_reached(pod["spec"], status, conditions),
+        unreached=reach.parse(_report(status, reach.CONTAINER)),
+    )
+
+
+def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
+    """A pod of the API as a fact about a group's members."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return MemberPod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        ips=frozenset(canonical(each["ip"]) for each in status.get("podIPs") or ()),
+        node=pod["spec"].get("nodeName", ""),
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        terminating="deletionTimestamp" in metadata,
+        revision=labels.get("controller-revision-hash") or labels.get("pod-template-hash", ""),
+        restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
+        trouble=_trouble(status, conditions),
+        started_at=_started_at(status),
+        resource_version=metadata.get("resourceVersion", ""),
+        annotated=bool(annotations),
+        cost=annotations.get(COST, ""),
+    )
+
+
+def _host_ports(spec: Mapping[str, Any]) -> frozenset[int] | None:
+    """What the scheduler keeps free for it on its node; None where it has a network of its own.
+
+    On its node's network the API server makes every `containerPort` a `hostPort` (`SetHostNetworkPorts` in
+    pkg/apis/core/v1/defaults.go).
+    """
+    if not spec.get("hostNetwork"):
+        return None
+    ports = (port for container in spec["containers"] for port in container.get("ports") or ())
+    return frozenset(port["hostPort"] for port in ports if "hostPort" in port and port.get("protocol", "TCP") == "TCP")
+
+
+def _volumes(spec: Mapping[str, Any], claims: Mapping[str, str]) -> tuple[str, ...]:
+    named = [claim["claimName"] for volume in spec.get("volumes") or () if (claim := volume.get("persistentVolumeClaim"))]
+    return tuple(sorted(f"{name}/{claims[name]}" for name in named if name in claims))
+
+
+def _started_at(status: Mapping[str, Any]) -> float | None:
+    """When the last of its containers started; None while one of them does not run."""
+    containers = status.get("containerStatuses") or ()
+    starts: list[str] = []
+    for container in containers:
+        running = (container.get("state") or {}).get("running")
+        if running is None:
+            return None
+        starts.append(running["startedAt"])
+    return max((datetime.fromisoformat(start).timestamp() for start in starts), default=None)
+
+
+def _report(status: Mapping[str, Any], name: str) -> str:
+    """What an init container of ours left as its termination message; "" while or where it did not."""
+    for container in status.get("initContainerStatuses") or ():
+        if container["name"] == name:
+            return ((container.get("state") or {}).get("terminated") or {}).get("message") or ""
+    return ""
+
+
+def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> str:
+    """Why it does not come up, in the scheduler's or kubelet's words; empty while nothing is wrong."""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return _words(scheduled)
+    for container in _in_turn(status):
+        state = container.get("state") or {}
+        waiting, terminated = state.get("waiting"), state.get("terminated")
+        last = (container.get("lastState") or {}).get("terminated") or {}
+        ended = f"ended with {last['exitCode']}: {_words(last)}" if last.get("exitCode") else ""
+        if waiting and waiting.get("reason") not in _STARTING:
+            return "; it ".join(filter(None, (f"container {container['name']}: {_words(waiting)}", ended)))
+        if terminated and terminated.get("exitCode") != 0:
+            return f"container {container['name']} ended with {terminated.get('exitCode')}: {_words(terminated)}"
+        if state.get("running") and container.get("ready") is False and ended:
+            return f"container {container['name']} runs again, and is not ready; it {ended}"
+    if status.get("phase") == "Failed":
+        return _words(status)
+    return ""
+
+
+def _reached(spec: Mapping[str, Any], status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> Reached:
+    """The stage of the first container that does not do yet what it shall; the one that started last, where all run."""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return Reached(Stage.PENDING, "", _seconds(scheduled.get("lastTransitionTime")))
+    beside = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    before = _seconds(scheduled.get("lastTransitionTime"))            # when the last thing before ended
+    for container in _in_turn(status):
+        name, state = container["name"], container.get("state") or {}
+        waiting, running, ended = state.get("waiting"), state.get("running"), state.get("terminated")
+        last = ended or (container.get("lastState") or {}).get("terminated") or {}
+        is_init = container in (status.get("initContainerStatuses") or ())
+        if ended is not None and ended.get("exitCode") == 0 and is_init:
+            before = _seconds(ended.get("finishedAt")) or before
+        elif ended is not None or (waiting is not None and last):
+            return Reached(Stage.ENDED, name, _seconds(last.get("finishedAt")))
+        elif running is None:
+            return Reached(Stage.PREPARING, name, before)
+        elif is_init and name not in beside:
+            return Reached(Stage.INITIALIZING, name, _seconds(running["startedAt"]))
+    containers = status.get("containerStatuses") or ()
+    if not containers:
+        return Reached(Stage.PREPARING, "", before)
+    unready = [each for each in containers if each.get("ready") is False] or containers
+    slowest = max(unready, key=lambda each: str(each["state"]["running"]["startedAt"]))
+    return Reached(Stage.RUNNING, slowest["name"], _seconds(slowest["state"]["running"]["startedAt"]))
+
+
+def _in_turn(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The statuses of all containers, in the order in which they start."""
+    yield from status.get("initContainerStatuses") or ()
+    yield from status.get("containerStatuses") or ()
+
+
+def _seconds(time: str | None) -> float | None:
+    return datetime.fromisoformat(time).timestamp() if time else None
+
+
+def _words(source: Mapping[str, Any]) -> str:
+    return ": ".join(part for part in (source.get("reason"), _last_words(source.get("message") or "")) if part)
+
+
+def _last_words(message: str) -> str:
+    """Its last lines, without what looks like a credential."""
+    told = _CREDENTIAL.sub(r"\1(hidden)", " / ".join(line.strip() for line in message.splitlines() if line.strip()))
+    return told if len(told) <= _LAST_WORDS else f"… {told[-_LAST_WORDS:]}"
+
+
+JOB_POD = "batch.kubernetes.io/job-name"
+"""Label that Kubernetes puts on the pods of a Job (1.27)."""
+
+
+def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRun:
+    """A Job of the API as a fact, with its pods."""
+    ended = {item["type"]: item for item in (job.get("status") or {}).get("conditions") or () if item["status"] == "True"}
+    state = (JobState.SUCCEEDED if "Complete" in ended else JobState.FAILED if "Failed" in ended else JobState.RUNNING)
+    newest = sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    messages = [message for pod in newest for container in (pod.get("status") or {}).get("containerStatuses") or ()
+                if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
+    words = str(ended["Failed"].get("message", "")) if state is JobState.FAILED else ""
+    if state is JobState.RUNNING and not newest:
+        words = f"it has no pod; kubectl describe job {job['metadata']['name']} says why not"
+    elif state is JobState.RUNNING:
+        status = newest[-1].get("status") or {}
+        conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+        words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status, conditions) or status.get('phase', 'Pending')}"
+    metadata = job["metadata"]
+    return JobRun(metadata["name"], state, messages[-1] if messages else "", words, metadata.get("uid", ""),
+                  datetime.fromisoformat(metadata["creationTimestamp"]).timestamp(), metadata.get("annotations") or {})

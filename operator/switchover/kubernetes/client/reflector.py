@@ -1,0 +1,198 @@
+"""One collection of the API server, kept up to date by a watch: listed once, then told of each change.
+
+The official client's informer works in threads of its own, and for asyncio it has none, so this one is ours: list, watch
+from there, watch again where one ends, list again where the place is lost (410) or an answer is not understood.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from switchover import documents
+from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
+from switchover.kubernetes.client.labelled import Labelled
+from switchover.outside.ports import Refused, Unreachable
+
+PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Seconds until it is tried again, after so many failures in a row."""
+REFUSED_SECONDS = 60.0
+"""How long a refusal holds, and that a kind is not served."""
+
+logger = logging.getLogger(__name__)
+
+
+class Lost(Exception):
+    """What was watched cannot be gone on with: list again."""
+
+
+STALE_SECONDS = 120.0
+"""How long ago the API server's last word about a collection may be; bookmarks come every minute or so."""
+WORKLOADS = frozenset({"deployments", "statefulsets"})
+"""Of these it is asked who wrote which field."""
+WATCHED = frozenset({
+    *WORKLOADS, "replicasets", "pods", "poddisruptionbudgets", "persistentvolumeclaims", "controllerrevisions",
+    "horizontalpodautoscalers", "scaledobjects", "verticalpodautoscalers"})
+
+
+class Reflector:
+    """The objects of one collection by name. Without `managers` the record of who wrote which field is not kept: it is half
+    of many an object."""
+
+    def __init__(self, server: ApiServer, path: str, *, managers: bool = True) -> None:
+        self._server = server
+        self._path = path
+        self._managers = managers
+        self._objects = Labelled()
+        self._version = ""
+        self._failure: Exception | None = None
+        self._tried = asyncio.Event()             # it was listed, or could not be
+        self._seen_at = -float("inf")
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is a list."""
+        return bool(self._version)
+
+    async def objects(self) -> Labelled:
+        """As they were when the API server last told of them. Raises what listing raised, until it succeeds.
+
+        A list that is there is served although the watch is broken just now: `age` says how old it is.
+        """
+        if self._task is None or self._task.done():            # Kopf ends every task of a watch that ends
+            self._tried.clear()
+            self._task = asyncio.create_task(self._run(), name=f"watch of {self._path}")
+        if not self._version:
+            await self._tried.wait()
+        if self._failure is not None and not self._version:
+            raise self._failure
+        return self._objects
+
+    def age(self, now: float) -> float:
+        """Seconds since the API server last told that all this is so; `now` by the event loop's clock."""
+        return now - self._seen_at
+
+    async def close(self) -> None:
+        """Watch no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                failures = 0
+                await asyncio.sleep(PAUSES[0])
+            except (NotFound, Refused) as error:
+                self._forget(error)
+                await asyncio.sleep(REFUSED_SECONDS)
+            except (Unreachable, Lost, Expired) as error:
+                if isinstance(error, Lost | Expired):
+                    self._version = ""
+                elif not self._version:
+                    self._forget(error)
+                logger.debug("%s: %s", self._path, error)
+                await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+                failures += 1
+
+    def _keep(self, found: dict[str, Any]) -> dict[str, Any]:
+        if not self._managers:
+            found["metadata"].pop("managedFields", None)
+        return found
+
+    def _forget(self, error: Exception) -> None:
+        self._version, self._failure = "", error
+        self._objects = Labelled()
+        self._tried.set()
+
+    async def _list(self) -> None:
+        now = asyncio.get_running_loop().time()
+        answer = await self._server.request("GET", self._path)
+        self._objects = Labelled(map(self._keep, answer["items"]))
+        self._version, self._failure, self._seen_at = answer["metadata"]["resourceVersion"], None, now
+        self._tried.set()
+
+    async def _watch(self) -> None:
+        async with self._server.watch(self._path, self._version) as lines:
+            async for line in lines:
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = documents.parsed(line)
+            kind, found = event["type"], event["object"]
+            if kind == "ERROR":
+                raise Lost(f"{found.get('code')} {found.get('message')}")
+            metadata = found["metadata"]
+            if kind in ("ADDED", "MODIFIED"):
+                self._objects.put(self._keep(found))
+            elif kind == "DELETED":
+                self._objects.drop(metadata["name"])
+            self._version = metadata["resourceVersion"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Lost(f"an event that is none: {error!r}") from None
+        self._seen_at = asyncio.get_running_loop().time()
+
+
+class WatchedServer(ApiServer):
+    """An API server whose collections are read from watches. What no watch may be opened for is asked for, as ever.
+
+    A watch begins with the first reading of its collection, for all who read through this server. Everything but reading is
+    the API server's own.
+    """
+
+    def __init__(self, server: ApiServer) -> None:
+        self.namespace = server.namespace
+        self._server = server
+        self._reflectors: dict[str, Reflector] = {}
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """One object, not to be changed; NotFound when it does not exist."""
+        collection, _, name = path.rpartition("/")
+        if (found := await self._seen(collection)) is None:
+            return await self._server.get(path)
+        if name not in found.named:
+            raise NotFound(path)
+        return found.named[name]
+
+    async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """A collection, at most what carries all the labels. NotFound where the API server does not serve the kind."""
+        if (found := await self._seen(path)) is None:
+            return await self._server.items(path, labels)
+        return found.carrying(labels or {})
+
+    async def beyond(self, collection: str, name: str = "") -> dict[str, Any]:
+        """As `ApiServer.beyond`."""
+        return await self._server.beyond(collection, name)
+
+    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
+        """As `ApiServer.request`."""
+        return await self._server.request(method, path, body, **parameters)
+
+    async def close(self) -> None:
+        """Watch no more; the connections are the API server's."""
+        reflectors, self._reflectors = self._reflectors, {}
+        await asyncio.gather(*(each.close() for each in reflectors.values()))
+
+    def age(self, now: float) -> float:
+        """Seconds since the API server's last word about the collection of which that is longest ago; 0 without a watch."""
+        return max((each.age(now) for each in tuple(self._reflectors.values()) if each.is_told), default=0.0)
+
+    async def _seen(self, path: str) -> Labelled | None:
+        plural = path.rpartition("/")[2]
+        if plural not in WATCHED:
+            return None
+        reflector = self._reflectors.get(path)
+        if reflector is None:
+            reflector = self._reflectors[path] = Reflector(self._server, path, managers=plural in WORKLOADS)
+        try:
+            found = await reflector.objects()
+        except Forbidden:                            # a Role of the release before lets us list, and not watch
+            return None
+        return found if reflector.age(asyncio.get_running_loop().time()) <= STALE_SECONDS else None

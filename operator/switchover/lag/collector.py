@@ -1,0 +1,69 @@
+"""Sweep after sweep over consumer groups: their windows, verdicts and gates."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from switchover.lag.baseline import WeeklyBaseline
+from switchover.lag.group import Group
+from switchover.lag.thresholds import Thresholds
+from switchover.lag.unreadable import Stretch
+from switchover.lag.watch import Assessment, Watch
+from switchover.lag.window import Asked, Reading, Sweep
+from switchover.outside.ports import Clock, GroupOffsets, Refused, Unreachable
+from switchover.partition import TopicPartition
+
+LOOKS = 100
+"""Partitions of all groups in whose logs one sweep looks; the others wait for the next."""
+
+
+class LagCollector:
+    """Watches the groups that each sweep asks for; one that is not asked for any more is forgotten.
+
+    After `sweep`, `assess` each group with what is true of it beside its lag. Nothing outlives the process: a gate without
+    its samples would be Inconclusive all the same.
+    """
+
+    def __init__(self, offsets: GroupOffsets, clock: Clock, thresholds: Thresholds) -> None:
+        self._offsets = offsets
+        self._clock = clock
+        self._thresholds = thresholds
+        self._watches: dict[str, Watch] = {}
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        """Read all groups once more. Where nobody answers, every group's samples are invalid, and say why."""
+        asked = self._with_looks(asked)
+        try:
+            found = await self._offsets.sweep(asked)
+        except (Unreachable, Refused) as error:
+            found = Sweep({group: Reading(why=str(error)) for group in asked})
+        self._watches = {group: self._watch(group, wanted.read_committed) for group, wanted in asked.items()}
+        for group, watch in self._watches.items():
+            watch.add(found.readings[group])
+        return found
+
+    def _with_looks(self, asked: Mapping[str, Asked]) -> dict[str, Asked]:
+        """The same, and where to look for records: first where nobody has, then where that is longest ago."""
+        watches = {name: self._watches[name] for name in asked if name in self._watches}
+        doubts = sorted((doubt, name) for name, watch in watches.items() for doubt in watch.doubts())
+        looks: dict[str, dict[TopicPartition, Stretch]] = {name: {} for name in asked}
+        for (_, partition), name in doubts[:LOOKS]:
+            looks[name][partition] = watches[name].look(partition)
+        return {name: replace(wanted, looks=looks[name]) for name, wanted in asked.items()}
+
+    def _watch(self, name: str, read_committed: bool) -> Watch:
+        """The one that there is; another when the group is read in another way by now."""
+        kept = self._watches.get(name)
+        if kept is not None and kept.read_committed == read_committed:
+            return kept
+        return Watch(self._thresholds, read_committed=read_committed)
+
+    def left(self, name: str) -> dict[TopicPartition, tuple[int | None, int]]:
+        """Commit and end of each partition of a group of the last sweep, as `Watch.left` has them."""
+        return self._watches[name].left()
+
+    def assess(self, name: str, group: Group, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
+        """Judge a group of the last sweep now, by what is usual for it where that is known.
+
+        `since`: when the running step began, in ms since the epoch.
+        """
+        return self._watches[name].assess(group, round(self._clock.now() * 1000), since, usual)

@@ -1,0 +1,121 @@
+"""The operator put together: adapters, reconciler, loops, metrics, logs."""
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import kopf
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+
+from switchover.api.meta import GROUP, VERSION
+from switchover.cluster.kind import KafkaMigrations
+from switchover.engine.kind import Kind, M, P
+from switchover.engine.leadership import Leadership
+from switchover.engine.reconcile import Connect, Reconciler
+from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.kubernetes.client.api_server import ApiServer, connect
+from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.reflector import WatchedServer
+from switchover.kubernetes.client.survey import GROUP_RIGHTS, KubernetesSurvey
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.operator.connections import Connections, GroupConnections
+from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
+from switchover.operator.metrics import MeasuredMigrations, Metrics
+from switchover.operator.probe import answering
+from switchover.operator.settings import Settings
+from switchover.operator.turns import Turns
+from switchover.operator.webhook import Webhook
+from switchover.outside.clock import WallClock
+
+DEEPEST = 30_000
+"""Calls in each other, ours and those of the JSON reader. The API server takes objects of 10,000 levels (managedFields are
+free-form), and Kopf's watch of all objects ends of one that cannot be read. What walks it takes two calls a level; the C
+stack of 8 MiB, which the reader uses, holds more than twice as many."""
+
+
+async def run_operator(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT.
+
+    Raises Refused when the API server's credentials cannot be read, and Deposed when another instance may act instead.
+    """
+    log_as(settings)
+    sys.setrecursionlimit(DEEPEST)
+    clock = WallClock()
+    server = await connect(settings.namespace, settings.kubeconfig)
+    metrics_registry = CollectorRegistry()
+    ProcessCollector(registry=metrics_registry)
+    metrics = Metrics(metrics_registry, time.monotonic)
+    webhook = Webhook(settings.webhook, settings.webhook_template, settings.docs,
+                      metrics.notified) if settings.webhook is not None else None
+    turns = Turns(metrics.turn_seconds.observe)
+    leadership = Leadership(KubernetesWorkloads(server, clock), settings.leader_lease, settings.identity)
+    metrics.tell_leads(lambda: leadership.leads)
+    metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
+    now = asyncio.get_running_loop().time
+    watch = Watch(settings.watched, turns)
+    login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
+    kopf.on.login(registry=watch.registry)(login)
+    served: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    watched: dict[str, WatchedServer] = {}           # one of each namespace, for both kinds
+    metrics.tell_watches(lambda: max((each.age(now()) for each in tuple(watched.values())), default=0.0))
+
+    def add(name: str, plural: str, kind: Kind[M, P],
+            connections: Callable[[ApiServer, KubernetesWorkloads, KubernetesWorkloads], Connect[M, P]]) -> None:
+        """Serve a kind. What a migration is served with is bound to its namespace, and so are its requests."""
+        def loops(namespace: str) -> Loops:
+            there = server.within(namespace)
+            migrations = KubernetesMigrations(there, clock, name, plural)
+            workloads = KubernetesWorkloads(there, clock, leadership.before)
+            seen = watched.setdefault(namespace, WatchedServer(there))
+            connect = connections(there, workloads, KubernetesWorkloads(seen, clock))
+            reconciler = Reconciler(
+                kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connect, clock,
+                metrics.migrations(name, namespace), settings.docs,
+                webhook.of(name, namespace) if webhook is not None else None)
+            return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
+                         migrations.is_ending, reconciler.close, metrics, turns)
+
+        register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
+        served[GROUP, plural] = ("list", "watch")
+
+    if "KafkaMigration" in settings.kinds:
+        add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
+            lambda there, workloads, seen: Connections(
+                there.namespace, workloads, KubernetesSurvey(there), clock, watched=seen, home=settings.namespace))
+    if "ConsumerGroupMigration" in settings.kinds:
+        add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
+            lambda there, workloads, seen: GroupConnections(
+                workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock, watched=seen, home=settings.namespace))
+
+    async def missing(namespace: str) -> Sequence[str]:
+        return await KubernetesSurvey(server.within(namespace), served).missing_rights(())
+
+    scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
+    try:
+        async with answering(settings.probe_port, lambda: why_dead(watch, now()),
+                             lambda: why_not_ready(watch, now()) if leadership.leads else leadership.silence):
+            await leadership.lead(lambda: serve(watch, missing, metrics))
+    finally:
+        if webhook is not None:
+            await webhook.close()
+        await asyncio.gather(*(each.close() for each in watched.values()))
+        await server.close()
+        scraped.shutdown()
+        scraped.server_close()
+        await asyncio.to_thread(thread.join, 5.0)
+
+
+def log_as(settings: Settings) -> None:
+    """Logs on standard error, one JSON object a line unless text is asked for."""
+    kopf.configure(
+        verbose=settings.log_level == "DEBUG",
+        quiet=settings.log_level in ("WARNING", "ERROR"),
+        log_format=kopf.LogFormat.JSON if settings.json_logs else kopf.LogFormat.FULL,
+    )
+    logging.getLogger().setLevel(settings.log_level)
+    for chatty in ("aiohttp.access", "kopf.objects", "kopf.activities"):      # every probe, every event of the watch
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    logging.getLogger("kazoo").setLevel(logging.ERROR)     # every failed attempt; the status tells of ZooKeeper

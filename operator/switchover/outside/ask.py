@@ -1,0 +1,161 @@
+"""Questions to the outside world: the answer, or why there is none, and for how long an answer is good."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+from switchover.defects import place_of
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.outside.ports import Clock, Fenced, Malformed, Refused, Unreachable, Untold
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+READ_SECONDS = 10.0
+"""How long a reading may take that asks more than one node."""
+LOOKING_SECONDS = 300.0
+"""How old may be what takes requests of its own for each migration, where nothing is done upon it: names that are taken,
+storage classes, dry runs of what has not changed."""
+LARGEST_TREE_SECONDS = 300.0
+"""How long the reading of a whole tree of ZooKeeper's may take."""
+PATIENCE_SECONDS = 1.0
+"""How long a new answer is waited for by who is content with the last one."""
+DEFECTS: set[str] = set()
+"""Where an answer met an error that nobody expected; each place is logged once."""
+
+
+async def known(reading: Awaitable[T], seconds: float, clock: Clock) -> Observed[T]:
+    """The answer with the time of asking; every error becomes Unknown."""
+    return await _observed(_dated(reading, seconds, clock.now()), seconds)
+
+
+async def _dated(reading: Awaitable[T], seconds: float, at: float) -> Known[T]:
+    async with asyncio.timeout(seconds):
+        return Known(await reading, at)
+
+
+async def _observed(answer: Awaitable[Known[T]], seconds: float) -> Observed[T]:
+    """Without an error. One that nobody expected is unknown for what it was asked, and nothing else is: an odd answer of one
+    server."""
+    try:
+        return await answer
+    except Refused as error:
+        return Unknown(str(error), refused=True, malformed=isinstance(error, Malformed))
+    except (Unreachable, Fenced) as error:
+        return Unknown(str(error), untold=isinstance(error, Untold))
+    except TimeoutError:
+        return Unknown(f"no answer within {seconds:.0f} s")
+    except Exception as error:
+        place = place_of(error)
+        if place not in DEFECTS:
+            DEFECTS.add(place)
+            logger.error("a defect of this operator: %s", place, exc_info=error)
+        return Unknown(f"the answer met a defect of this operator ({place}); see its log")
+
+
+class Answers:
+    """Answers by what was asked (`key`), each with the time of asking: asked once for all who want the same, and good for
+    some seconds.
+
+    Who asks while somebody does already waits for that answer; an error is told to all of them, and is not kept. An answer
+    holds only for what it is `made_of`: another spec, another list of names is asked for at once.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Without a clock, times are the event loop's."""
+        self._clock = clock
+        self._answers: dict[Hashable, tuple[object, Known[Any]]] = {}
+        self._asking: dict[Hashable, tuple[object, asyncio.Task[Known[Any]]]] = {}
+
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float, made_of: object = None, *,
+                  within: float | None = None, at_most: float = 0.0) -> Known[T]:
+        """The answer that was asked for less than `seconds` ago, or a new one, which may take `within` seconds.
+
+        Where a new one is slow, the last one while it is no older than `at_most`: that holds nobody up who has an older one.
+        Raises what asking raises, TimeoutError, and Unreachable where whoever had asked gave up.
+        """
+        found, last = self._answers.get(key, (None, None))
+        kept = last if found == made_of else None
+        if kept is not None and self._now() - kept.at < seconds:
+            return kept
+        asked_of, task = self._asking.get(key, (None, None))
+        if task is None or task.done() or asked_of != made_of:
+            task = asyncio.create_task(self._ask(key, ask, made_of, within))
+            task.add_done_callback(_seen)
+            self._asking[key] = made_of, task
+        spared = kept if kept is not None and self._now() - kept.at < at_most else None
+        done, _ = await asyncio.wait({task}, timeout=None if spared is None else PATIENCE_SECONDS)
+        if not done and spared is not None:
+            return spared
+        if task.cancelled():                         # Kopf ends every task of a watch that ends
+            raise Unreachable("the question was given up by whoever had asked it")
+        return task.result()
+
+    async def observed(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float,
+                       made_of: object = None) -> Observed[T]:
+        """As `get`, and every error becomes Unknown."""
+        return await _observed(self.get(key, ask, seconds, made_of, within=READ_SECONDS), READ_SECONDS)
+
+    async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[T]], made_of: object,
+                   within: float | None) -> Known[T]:
+        at = self._now()
+        try:
+            async with asyncio.timeout(within):
+                answer = Known(await ask(), at)
+            if self._is_asked_by_this(key):
+                self._answers[key] = made_of, answer
+            return answer
+        finally:
+            if self._is_asked_by_this(key):
+                del self._asking[key]
+
+    def _is_asked_by_this(self, key: Hashable) -> bool:
+        """Whether nobody has asked of something else meanwhile."""
+        return key in self._asking and self._asking[key][1] is asyncio.current_task()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() if self._clock is None else self._clock.now()
+
+
+def _seen(task: "asyncio.Task[Any]") -> None:
+    """Its error was told to whoever waited; nobody may be left."""
+    if not task.cancelled():
+        task.exception()
+
+
+class Background(Generic[T]):
+    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`.
+
+    One without an answer is repeated after as long again as it took: ZooKeeper is not read all the time for nothing.
+    """
+
+    def __init__(self, what: str, seconds: float, clock: Clock) -> None:
+        self._being_read = Unknown(f"{what} being read")
+        self._seconds = seconds
+        self._clock = clock
+        self._read: Observed[T] = self._being_read
+        self._reading: asyncio.Task[Observed[T]] | None = None
+        self._due = 0.0
+
+    def forget(self) -> None:
+        """End what is under way."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading, self._read, self._due = None, self._being_read, 0.0
+
+    async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        """The newest reading; the first one is waited for a little."""
+        if self._reading is None and self._clock.now() >= self._due:
+            self._reading = asyncio.create_task(self._ask(read))
+        if self._reading is not None:
+            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
+            if self._reading.done():
+                self._read, self._reading = self._reading.result(), None
+        return self._read
+
+    async def _ask(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+        begun = self._clock.now()
+        found = await known(read(), LARGEST_TREE_SECONDS, self._clock)
+        ended = self._clock.now()
+        self._due = begun + self._seconds if isinstance(found, Known) else ended + (ended - begun)
+        return found

@@ -1,0 +1,181 @@
+"""A session with ZooKeeper on a thread of its own: how every port on kazoo asks, and what its errors are in our words."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    AuthFailedError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NoNodeError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.hosts import collect_hosts
+from kazoo.protocol.states import KeeperState
+from kazoo.retry import KazooRetry
+
+from switchover.cluster.facts import Address
+from switchover.kazoo_frames import limit
+from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.zookeeper.client import znode_rights
+from switchover.zookeeper.client.security import TlsHandler, credentials, tls
+from switchover.zookeeper.client.znode_slices import Node
+
+SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
+BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
+
+T = TypeVar("T")
+
+# Below INFO kazoo writes out its requests, those that carry the credentials included.
+logging.getLogger("kazoo").setLevel(logging.INFO)
+
+
+class ZooKeeperSession:
+    """`access.servers` is Kafka's `zookeeper.connect`: host:port,…/chroot. `access.properties` are read by
+    zookeeper_security.py.
+
+    Every call ends within `seconds`, the wait for a connection included; only very many nodes take longer, as long as
+    answers come. Names are resolved at each connection attempt, so servers may move. Raises Refused when the connect
+    string or the credentials cannot be used.
+    """
+
+    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
+        try:
+            hosts, _ = collect_hosts(access.reached)
+        except ValueError as error:
+            raise Refused(f"zookeeper.connect {access.servers!r} is not host:port,…/chroot: {error}") from error
+        self._servers = tuple(Address(host, port) for host, port in hosts)
+        self._named, self._reached = access.servers, access.reached
+        self._seconds = seconds
+        self._tls = tls(access.properties)
+        self._options = credentials(access.properties)
+        self._identities = znode_rights.identities(access.properties)
+        self._client: KazooClient | None = None
+        self._live = threading.Event()      # kazoo's: set while there is a session
+        self._too_large = ""                # what the server said, when it was too much
+        self._refused = False               # whether it refused the credentials, whatever a call under way was told
+        self._handler = TlsHandler(self._tls)
+        # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
+
+    async def close(self) -> None:
+        """End the session; waits no longer than any other call."""
+        stopped = asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
+        self._thread.shutdown(wait=False)
+        await asyncio.wait([stopped], timeout=self._seconds)
+
+    # --- below: on the one thread ---------------------------------------------------------------------------------
+
+    def _read(self, deadline: float, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        return self._nodes(deadline, client, paths)
+
+    def _children(self, deadline: float, paths: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        asked = [(path, client.get_children_async(path)) for path in paths]
+        return {path: self._answer(deadline, path, result) or () for path, result in asked}
+
+    def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
+        """Those that exist, in batches under way together; each batch has the time of a call."""
+        for start in range(0, len(paths), BATCH):
+            deadline = max(deadline, time.monotonic() + self._seconds)
+            batch = [(path, client.get_async(path)) for path in paths[start:start + BATCH]]
+            for path, result in batch:
+                if node := self._answer(deadline, path, result):
+                    yield path, node
+
+    def _answer(self, deadline: float, path: str, result: Any, right: str = "READ") -> Any:
+        """The result, or None where the node does not exist."""
+        try:
+            return result.get(timeout=left(deadline))
+        except NoNodeError:
+            return None
+        except NoAuthError as error:
+            raise Refused(
+                f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our credentials {right}"
+            ) from error
+
+    async def _call(self, function: Callable[[float], T]) -> T:
+        deadline = time.monotonic() + self._seconds
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._persist, function, deadline)
+
+    def _persist(self, function: Callable[[float], T], deadline: float) -> T:
+        """Call until the deadline as long as only the connection is in the way; every call may be repeated."""
+        while True:
+            try:
+                return function(deadline)
+            except (AuthFailedError, ConnectionLoss, ConnectionClosedError, SessionExpiredError, KazooTimeoutError) as error:
+                if self._refused or isinstance(error, AuthFailedError):
+                    self._discard()
+                    raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
+                if self._too_large:                 # and will be the next time
+                    self._discard()
+                    raise Refused(f"ZooKeeper at {self._named}: {self._too_large}") from error
+                if left(deadline) < 0.1:
+                    # The next call starts afresh: servers that lost their history refuse a client that saw more of it.
+                    self._discard()
+                    raise Unreachable(
+                        f"ZooKeeper at {self._named} did not answer within {self._seconds:g} s"
+                        f" ({str(error) or type(error).__name__})"
+                    ) from error
+                time.sleep(0.05)
+            except KazooException as error:
+                raise Unreachable(f"ZooKeeper at {self._named}: {type(error).__name__} {error}".rstrip()) from error
+
+    def _connected(self, deadline: float) -> KazooClient:
+        """The client once it has a session; it goes on connecting when this call has given up."""
+        if self._client is None:
+            self._handler, self._too_large, self._refused = TlsHandler(self._tls), "", False
+            self._client = KazooClient(
+                hosts=self._reached, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
+                connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
+            )
+            limit(self._client, self._remember)
+            self._client.add_listener(partial(self._heard, self._client))
+            self._live = self._client.start_async()
+        if not self._live.wait(left(deadline)):
+            if distrust := self._too_large or self._handler.distrust:
+                raise Refused(f"ZooKeeper at {self._named}: {distrust}")
+            raise KazooTimeoutError("no connection")
+        return self._client
+
+    def _heard(self, client: KazooClient, _: object) -> None:
+        """Of a session's end, on kazoo's thread: it is closed a moment later, and by then tells no more why."""
+        refused = client.client_state == KeeperState.AUTH_FAILED
+        self._refused = self._refused or (refused and client is self._client)
+
+    def _remember(self, words: str) -> None:
+        self._too_large = words
+
+    def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            _stop(client)
+
+    def _discard(self) -> None:
+        """Give up the client without waiting for its end."""
+        client, self._client = self._client, None
+        if client is not None:
+            threading.Thread(target=_stop, args=(client,), daemon=True).start()
+
+
+def _stop(client: KazooClient) -> None:
+    """End the session; a connection attempt under way is waited for."""
+    client.stop()
+    client.close()
+
+
+def left(deadline: float) -> float:
+    return max(0.001, deadline - time.monotonic())

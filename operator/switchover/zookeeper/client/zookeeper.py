@@ -1,0 +1,361 @@
+"""The port ZooKeeper on kazoo. It writes for a rollback, and `create_states` where dual write stands still."""
+
+import asyncio
+import contextlib
+import errno
+import functools
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import (
+    BadVersionError,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
+from kazoo.security import ACL
+
+from switchover.cluster.examination import ZooKeeperRights
+from switchover.cluster.facts import Address, ZooKeeperState, ZooKeeperTopics
+from switchover.metadata.parity import TreeReading
+from switchover.metadata.tree import state_path
+from switchover.outside.ports import Access, Fenced, NotListening, Refused, Unreachable
+from switchover.zookeeper.client import znode_rights, znodes
+from switchover.zookeeper.client.old_groups import GroupReader
+from switchover.zookeeper.client.session import ZooKeeperSession, left
+from switchover.zookeeper.client.tree import TreeReader
+from switchover.zookeeper.client.znode_slices import Node
+from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
+
+EPOCH = "/controller_epoch"
+RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
+WRITES = 100                # of one node in one transaction
+LONGEST_WORDS = 65_536       # bytes of an answer to a four-letter word
+NOBODY_THERE = (errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH)
+"""How a host or the network says that there is no server: a Service without endpoints refuses, or no way leads to it."""
+
+T = TypeVar("T")
+
+
+class KazooZooKeeper(ZooKeeperSession):
+    """The ZooKeeper tree of one Kafka cluster."""
+
+    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
+        super().__init__(access, seconds=seconds)
+        self._tree = TreeReader(self._call, self._read, self._children)
+        self._groups = GroupReader(self._call, self._read, self._children)
+
+    async def state(self) -> ZooKeeperState:
+        """The small nodes, as new as the leader's. Refused names a node that is missing or malformed."""
+        return await self._call(self._state)
+
+    async def topics(self) -> ZooKeeperTopics:
+        """All topics and pending work; malformed nodes are named in the answer, not raised."""
+        return await self._call(self._topics)
+
+    async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
+        """The metadata in the tree; malformed nodes are named in it. Other calls are answered between its slices."""
+        return await self._tree.read(secret, states=states)
+
+    async def groups(self) -> Mapping[str, ZooKeeperGroup]:
+        """The groups that have members. Refused names a node that we may not read; other calls are answered in between."""
+        return await self._groups.live()
+
+    async def idle_groups(self) -> IdleGroups:
+        """When groups without members committed last, by the times of their offsets' nodes; the sweep is bounded."""
+        return await self._groups.idle()
+
+    def servers(self) -> Sequence[Address]:
+        """The servers of the connect string."""
+        return self._servers
+
+    async def connections(self, server: Address) -> int:
+        """Connections that are not ours, of every server that this name stands for.
+
+        `srvr` counts every connection, the asker's too. Our session is closed first rather than subtracted: behind a
+        Service nobody knows which server it is on. A virtual address shows one of its servers only. NotListening where
+        the name is gone, or each of its addresses refuses or has no way to it; Refused where the answer is not ZooKeeper's.
+        """
+        return await self._call(lambda deadline: self._connections(deadline, server))
+
+    async def partition_epoch(self) -> int:
+        """The largest `controller_epoch` in the state of any partition: one read for each, so 0.1 s for every thousand."""
+        return await self._call(self._partition_epoch)
+
+    async def stateless(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
+        """The partitions that a topic's node lists and that have no state: (topic, index) -> replicas; a read for each."""
+        return await self._call(self._stateless)
+
+    async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
+        """Create partitions' states as Kafka takes a missing one; Fenced when `/controller_epoch` was written."""
+        for (topic, index), brokers in replicas.items():
+            await self._call(functools.partial(
+                self._create_state, path=state_path(topic, index), brokers=brokers, controller_epoch=controller_epoch))
+
+    async def delete(self, path: str, version: int, controller_epoch: int) -> None:
+        """Delete a node without children in that version, in one transaction with a check of `/controller_epoch`.
+
+        Done when it does not exist; Fenced when either is not what was read.
+        """
+        await self._call(lambda deadline: self._delete(deadline, path, version, controller_epoch))
+
+    async def raise_epoch(self, epoch: int, expected: int) -> None:
+        """Set `/controller_epoch`; Fenced when it is not `expected` any more (KAFKA-20488)."""
+        await self._call(lambda deadline: self._raise_epoch(deadline, epoch, expected))
+
+    async def raise_versions(self, epochs: Mapping[tuple[str, int], int], controller_epoch: int) -> None:
+        """Write partitions' states again as they are until their versions are no less; Fenced when they are written by
+        others, or `/controller_epoch` was.
+        """
+        for (topic, index), epoch in epochs.items():
+            await self._call(functools.partial(
+                self._raise_version, path=state_path(topic, index), epoch=epoch, controller_epoch=controller_epoch))
+
+    async def rights(self) -> ZooKeeperRights:
+        """What our credentials may do with the chroot's root and `/controller_epoch`, by their ACLs."""
+        return await self._call(self._rights)
+
+    async def server_mode(self, server: Address) -> str:
+        """standalone, leader, follower or observer; Refused where the answer is not ZooKeeper's."""
+        answer = await asyncio.to_thread(_srvr_of, server, self._tls, time.monotonic() + self._seconds)
+        return _told(server, answer, "Mode")
+
+    # --- below: on the one thread ---------------------------------------------------------------------------------
+
+    def _state(self, deadline: float) -> ZooKeeperState:
+        client = self._connected(deadline)
+        paths = ("/cluster/id", "/controller", "/controller_epoch", "/migration", "/brokers/seqid")
+        # Requests of one session are answered in order: after `sync` a lagging follower has caught up.
+        synced = client.sync_async("/")
+        nodes = dict(zip(paths, [client.get_async(path) for path in paths], strict=True))
+        ids = client.get_children_async("/brokers/ids")
+        self._answer(deadline, "/", synced)
+        identity, controller, epoch, migration, sequence = (
+            self._answer(deadline, path, result) for path, result in nodes.items()
+        )
+        if identity is None:
+            raise Refused(
+                f"ZooKeeper at {self._named} has no /cluster/id: is it the brokers' zookeeper.connect, chroot included?"
+            )
+        brokers = {f"/brokers/ids/{name}": name for name in self._answer(deadline, "/brokers/ids", ids) or ()}
+        registered = dict(self._nodes(deadline, client, list(brokers)))
+        return ZooKeeperState(
+            cluster_id=_parsed("/cluster/id", znodes.cluster_id, identity[0]),
+            controller=controller
+            and _parsed("/controller", znodes.controller, controller[0], controller[1].ephemeralOwner,
+                        controller[1].version),
+            controller_epoch=_parsed("/controller_epoch", znodes.integer, epoch[0]) if epoch else 0,
+            migration=migration
+            and _parsed("/migration", znodes.migration, migration[0], migration[1].version, migration[1].mtime),
+            brokers={
+                _parsed(path, int, brokers[path]): _parsed(path, znodes.endpoints, data)
+                for path, (data, _) in registered.items()
+            },
+            ahead={int(brokers[path]): at - stat.ctime / 1000 for path, (data, stat) in registered.items()
+                   if (at := _parsed(path, znodes.registered_at, data)) is not None},
+            generated_ids=bool(sequence and sequence[1].version > 0),     # each generated id is one write of this node
+        )
+
+    def _topics(self, deadline: float) -> ZooKeeperTopics:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        names = self._answer(deadline, "/brokers/topics", client.get_children_async("/brokers/topics")) or ()
+        deletes = self._answer(deadline, "/admin/delete_topics", client.get_children_async("/admin/delete_topics"))
+        topics, malformed, moving = {}, [], False
+        for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in sorted(names)]):
+            try:
+                topic, topic_moving = znodes.topic(data)
+            except ValueError as error:
+                malformed.append(f"{path}: {error}")
+            else:
+                topics[path.removeprefix("/brokers/topics/")] = topic
+                moving = moving or topic_moving
+        for path, (data, _) in self._nodes(deadline, client, ["/admin/reassign_partitions"]):
+            try:
+                moving = moving or znodes.reassigning(data)
+            except ValueError as error:
+                malformed.append(f"{path}: {error}")
+        return ZooKeeperTopics(topics, tuple(sorted(deletes or ())), moving, tuple(malformed))
+
+    def _rights(self, deadline: float) -> ZooKeeperRights:
+        client = self._connected(deadline)
+        asked = {path: client.get_acls_async(path) for path in RIGHTS_ON}
+        acls: dict[str, Sequence[ACL]] = {}
+        for path, result in asked.items():
+            try:
+                acls[path] = (self._answer(deadline, path, result) or ((), None))[0]
+            except Refused:
+                acls[path] = ()                                    # who may not even read it may not write it either
+        return ZooKeeperRights({path: znode_rights.granted(acl, self._identities) for path, acl in acls.items()},
+                               {path: znode_rights.unjudged(acl) for path, acl in acls.items()})
+
+    def _partition_epoch(self, deadline: float) -> int:
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        names = self._answer(deadline, "/brokers/topics", client.get_children_async("/brokers/topics")) or ()
+        states = []
+        for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in names]):
+            topic, _ = _parsed(path, znodes.topic, data)
+            states += [state_path(path.rpartition("/")[2], partition) for partition in topic.assignment]
+        return max((_parsed(path, znodes.partition_epoch, data)
+                    for path, (data, _) in self._nodes(deadline, client, states)), default=0)
+
+    def _stateless(self, deadline: float) -> dict[tuple[str, int], tuple[int, ...]]:
+        listed = {state_path(name, index): ((name, index), replicas)
+                  for name, topic in self._topics(deadline).topics.items() for index, replicas in topic.assignment.items()}
+        there = {path for path, _ in self._nodes(deadline, self._connected(deadline), [*listed])}
+        return {key: replicas for path, (key, replicas) in listed.items() if path not in there}
+
+    def _create_state(self, deadline: float, path: str, brokers: Sequence[int], controller_epoch: int) -> None:
+        client = self._connected(deadline)
+        _, stat = self._epoch(deadline, client, controller_epoch)
+        partition = path.rpartition("/")[0]
+        partitions = partition.rpartition("/")[0]
+        topic = self._answer(deadline, path, client.get_acls_async(partitions.rpartition("/")[0]))
+        if topic is None:
+            return
+        acl = list(topic[0])                    # Kafka gives all nodes of a topic the same
+        parents = [node for node in (partitions, partition)
+                   if self._answer(deadline, node, client.exists_async(node)) is None]
+        transaction = client.transaction()
+        transaction.check(EPOCH, stat.version)
+        for parent in parents:
+            transaction.create(parent, acl=acl)
+        transaction.create(path, znodes.missing_state(brokers, controller_epoch), acl=acl)
+        self._commit(deadline, transaction, path, "CREATE on its parent")
+
+    def _delete(self, deadline: float, path: str, version: int, controller_epoch: int) -> None:
+        client = self._connected(deadline)
+        _, stat = self._epoch(deadline, client, controller_epoch)
+        transaction = client.transaction()
+        transaction.check(EPOCH, stat.version)
+        transaction.delete(path, version)
+        self._commit(deadline, transaction, path, "DELETE on its parent")
+
+    def _raise_epoch(self, deadline: float, epoch: int, expected: int) -> None:
+        client = self._connected(deadline)
+        _, stat = self._epoch(deadline, client, expected)
+        try:
+            self._answer(deadline, EPOCH, client.set_async(EPOCH, str(epoch).encode(), stat.version), "WRITE")
+        except BadVersionError as error:
+            raise Fenced(f"{EPOCH} in ZooKeeper was written in between") from error
+
+    def _raise_version(self, deadline: float, path: str, epoch: int, controller_epoch: int) -> None:
+        client = self._connected(deadline)
+        _, stat = self._epoch(deadline, client, controller_epoch)
+        while found := self._answer(deadline, path, client.get_async(path)):
+            data, state = found
+            if state.version >= epoch:
+                return
+            transaction = client.transaction()
+            transaction.check(EPOCH, stat.version)
+            for version in range(state.version, min(epoch, state.version + WRITES)):
+                transaction.set_data(path, data, version)
+            self._commit(deadline, transaction, path, "WRITE")
+
+    def _commit(self, deadline: float, transaction: TransactionRequest, path: str, right: str) -> None:
+        """A node that is gone, or there, is what was wanted, or nothing to write to."""
+        for result in self._answer(deadline, path, transaction.commit_async(), right):
+            match result:
+                case NoNodeError() | NodeExistsError():
+                    return
+                case NoAuthError():
+                    raise Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our"
+                                  f" credentials {right}")
+                case BadVersionError():
+                    raise Fenced(f"{path} in ZooKeeper is not what was read")
+                case NotEmptyError():
+                    raise Refused(f"{path} in ZooKeeper has children and was not deleted")
+                case KazooException() if not isinstance(result, (RolledBackError, RuntimeInconsistency)):
+                    raise result
+
+    def _epoch(self, deadline: float, client: KazooClient, expected: int) -> Node:
+        """The node of the controller epoch, which must be what was read."""
+        self._answer(deadline, "/", client.sync_async("/"))
+        found: Node | None = self._answer(deadline, EPOCH, client.get_async(EPOCH))
+        if found is None or _parsed(EPOCH, znodes.integer, found[0]) != expected:
+            raise Fenced(f"{EPOCH} in ZooKeeper is not {expected} any more")
+        return found
+
+    def _connections(self, deadline: float, server: Address) -> int:
+        self._disconnect()
+        try:
+            found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+            # One family: in the other one the same servers would be met again.
+            addresses = {str(address[0]) for family, *_, address in found if family == found[0][0]}
+            answers, refused = [], []
+            for address in sorted(addresses):
+                try:
+                    answers.append(_srvr(address, server, self._tls, deadline))
+                except OSError as error:
+                    if error.errno not in NOBODY_THERE:
+                        raise
+                    refused.append(error)
+            if refused:
+                raise (Unreachable if answers else NotListening)(f"ZooKeeper server {server}: {refused[0]}")
+        except socket.gaierror as error:
+            gone = error.errno in (socket.EAI_NONAME, socket.EAI_NODATA)
+            raise (NotListening if gone else Unreachable)(f"ZooKeeper server {server}: {error}") from error
+        except ssl.SSLCertVerificationError as error:
+            raise Refused(f"ZooKeeper server {server}: its certificate is not accepted ({error.verify_message})") from error
+        except OSError as error:
+            raise Unreachable(f"ZooKeeper server {server}: {error}") from error
+        return sum(_others(server, answer) for answer in answers)
+
+
+def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
+    """The answer to the four-letter word; the server closes the connection after it."""
+    with contextlib.ExitStack() as opened:
+        connection = opened.enter_context(socket.create_connection((host, server.port), timeout=left(deadline)))
+        if tls is not None:
+            connection = opened.enter_context(tls.wrap_socket(connection, server_hostname=server.host))
+        connection.sendall(b"srvr")
+        answer = b""
+        with contextlib.suppress(TimeoutError):
+            while len(answer) <= LONGEST_WORDS and time.monotonic() <= deadline:
+                connection.settimeout(left(deadline))
+                if not (part := connection.recv(4096)):
+                    return answer.decode(errors="replace")
+                answer += part
+    raise Unreachable(f"ZooKeeper server {server}: {'its answer to srvr does not end' if answer else 'no answer to srvr'}")
+
+
+def _srvr_of(server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
+    try:
+        return _srvr(server.host, server, tls, deadline)
+    except OSError as error:
+        raise Unreachable(f"ZooKeeper server {server}: {error}") from error
+
+
+def _others(server: Address, answer: str) -> int:
+    told = _told(server, answer, "Connections")
+    if not told.isdecimal():
+        raise Refused(f"ZooKeeper server {server} tells {told!r} as its connections")
+    return max(0, int(told) - 1)
+
+
+def _told(server: Address, answer: str, wanted: str) -> str:
+    """What a server says of itself in its answer to `srvr`."""
+    for line in answer.splitlines():
+        name, _, value = line.partition(":")
+        if name == wanted:
+            return value.strip()
+    if "not currently serving" in answer:
+        raise Unreachable(f"ZooKeeper server {server} is not serving requests now")
+    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: what answers to srvr there is"
+                  " not ZooKeeper's, or something before it forbids it")
+
+
+def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return parse(*arguments)
+    except ValueError as error:
+        raise Refused(f"{path} in ZooKeeper is not what Kafka writes: {error}") from error
