@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from adapters.formatted import lay_out, random_id
 from adapters.servers import KafkaServer, ZooKeeperServer, loopback
 from patience import stretched, until
-from switchover.cluster.facts import Address
+from switchover.outside.addresses import Address
 
 COMMON = """\
 num.network.threads=2

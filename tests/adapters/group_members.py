@@ -28,11 +28,11 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from adapters.eventually import eventually
 from patience import stretched
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupState
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.security import security
 
 SESSION = i32Timedelta.parse(timedelta(minutes=5))      # longer than any test: nobody sends heartbeats

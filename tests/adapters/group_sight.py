@@ -5,16 +5,16 @@ from typing import Any
 
 from patience import stretched
 from switchover.api.status import Severity
-from switchover.cluster.facts import Address
 from switchover.engine.gate import Gate, Verdict
 from switchover.groups import preflight
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.ask import known
 from switchover.outside.clock import WallClock
 from switchover.outside.observed import NOT_ASKED, Known
-from switchover.outside.ports import Access
 from unit.group_pictures import moment, spec_of, value, with_fact, with_pod
 
 

@@ -22,7 +22,6 @@ from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.servers import Server
 from adapters.simulated_members import Crowd, Topic, crowd
-from switchover.cluster.facts import Address
 from switchover.engine.gate import Verdict
 from switchover.groups.gates.coordinator import CAPACITY
 from switchover.groups.observe.observer import READ_SECONDS
@@ -31,9 +30,10 @@ from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import Coordinator
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupState, MemberProtocol
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.ask import known
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Access
 from switchover.outside.security import security
 from unit.group_pictures import moment, spec_of
 

@@ -26,8 +26,8 @@ from switchover.lag.collector import LagCollector
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.window import Asked
+from switchover.outside.access import Access
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Access
 
 SWEEPS = 11
 SHARED = 10                 # groups that read the same topic

@@ -34,13 +34,13 @@ from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timede
 
 from adapters.servers import ZooKeeperServer
 from fakes.metadata_sides import nodes_of, records_of
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.log import MAX_BYTES, MetadataLog
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
 from switchover.metadata.parity import TreeReading, compare
 from switchover.metadata.schema import RECORDS
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from unit.test_metadata_decode import record_bytes
 

@@ -39,12 +39,14 @@ from switchover.api.controllers import ControllerListener as ListenerSpec
 from switchover.cluster.controllers import listener
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.facts import Address, LogImage, ZooKeeperState
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.ports import Access
+from switchover.metadata.image import LogImage
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.nodes import ZooKeeperState
 
 RECORDS = 100
 SECURE_PORT = 2281

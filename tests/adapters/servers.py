@@ -23,7 +23,7 @@ from kazoo.client import KazooClient
 
 from adapters.freezing import frozen
 from patience import Patience, stretched
-from switchover.cluster.facts import Address
+from switchover.outside.addresses import Address
 
 KAFKA = Path(__file__).parents[2] / "sandbox" / "kafka"
 RARE = ("3.6", "3.8")       # a few long tests start these

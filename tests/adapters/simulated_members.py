@@ -30,9 +30,9 @@ from kio.static.primitive import i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from adapters.group_members import assignment, subscription
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection, connected
 from switchover.kafka.group import MemberProtocol
+from switchover.outside.addresses import Address
 from switchover.outside.security import security
 
 SESSION = i32Timedelta.parse(timedelta(seconds=45))         # Java's defaults: session.timeout.ms, heartbeat.interval.ms

@@ -22,9 +22,9 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
-from switchover.engine.effects import SetMode
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.capacity import CAPACITY
+from switchover.groups.coordination.effects import SetMode
 from switchover.groups.coordination.members import Members
 from switchover.groups.coordination.ownership import CONVERGED, COVERED
 from switchover.groups.coordination.preflight.registrations import find_wrong_group
@@ -35,8 +35,8 @@ from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import GroupState
+from switchover.outside.access import Access
 from switchover.outside.observed import Known
-from switchover.outside.ports import Access
 from switchover.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of

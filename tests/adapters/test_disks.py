@@ -11,8 +11,9 @@ from adapters.clusters import KafkaCluster
 from adapters.servers import ServerError
 from patience import stretched
 from switchover.cluster.door import disks
-from switchover.cluster.facts import DiskReport
 from switchover.job_message import LARGEST
+from switchover.kubernetes import reports
+from switchover.kubernetes.reports import DiskReport
 
 SHELLS = [["/bin/dash"], ["/bin/bash", "--posix"]]
 PARTITION = "version: 0\ntopic_id: UXH2d0aTQ4mBnUFiwLJOeA\n"
@@ -25,7 +26,7 @@ def message(shell: list[str], *mounts: Path) -> bytes:
     log.write_bytes(b"")
     script = disks.SCRIPT.replace("/dev/termination-log", str(log))
     assert script != disks.SCRIPT
-    ran = subprocess.run([*shell, "-c", script, disks.CONTAINER, *map(str, mounts)], capture_output=True, check=True,
+    ran = subprocess.run([*shell, "-c", script, reports.DISKS, *map(str, mounts)], capture_output=True, check=True,
                          timeout=stretched(60), env={"PATH": "/nowhere"})               # it has nothing but the shell itself
     assert ran.stdout + ran.stderr == b""
     told = log.read_bytes()
@@ -35,7 +36,7 @@ def message(shell: list[str], *mounts: Path) -> bytes:
 
 
 def report(shell: list[str], *mounts: Path) -> DiskReport | None:
-    return disks.parse(message(shell, *mounts).decode())
+    return reports.disks(message(shell, *mounts).decode())
 
 
 def log_directory(path: Path, version: str = "0", *partitions: str, nameless: tuple[str, ...] = ()) -> Path:
@@ -114,7 +115,7 @@ def test_what_cannot_be_read_is_not_reported_as_healthy(tmp_path: Path, shell: l
 @each_shell
 def test_a_report_that_cannot_be_written_ends_with_0_and_keeps_no_broker_down(tmp_path: Path, shell: list[str]) -> None:
     script = disks.SCRIPT.replace("/dev/termination-log", str(tmp_path / "nothing" / "log"))
-    subprocess.run([*shell, "-c", script, disks.CONTAINER, str(tmp_path)], check=True, timeout=stretched(60))
+    subprocess.run([*shell, "-c", script, reports.DISKS, str(tmp_path)], check=True, timeout=stretched(60))
 
 
 def test_real_kafka_refuses_what_the_report_calls_formatted_and_takes_the_cure(own_cluster: KafkaCluster) -> None:

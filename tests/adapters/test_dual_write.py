@@ -13,13 +13,13 @@ from adapters.servers import KafkaServer, ZooKeeperServer, free_port
 from adapters.test_zookeeper import opened, writer
 from fakes.planted_trees import planted
 from patience import Patience, until
-from switchover.cluster.facts import Address
 from switchover.cluster.modes import METADATA_LEVELS
 from switchover.cluster.rehearsal.settings import Attempt, Ids, Place
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
 from switchover.metadata.quotas import Unwritable, unwritable
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree
 

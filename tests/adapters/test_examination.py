@@ -14,11 +14,13 @@ from adapters.eventually import eventually
 from adapters.pods import as_pod
 from patience import stretched
 from switchover.cluster.door import edits
-from switchover.cluster.examination import LogDirectory, ZooKeeperRights
-from switchover.cluster.facts import Address
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.kafka.node import LogDirectory
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.nodes import ZooKeeperRights
 
 EVERYTHING = {"READ", "WRITE", "CREATE", "DELETE", "ADMIN"}
 

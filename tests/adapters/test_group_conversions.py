@@ -37,14 +37,14 @@ from adapters.group_members import (
     subscription,
     sync,
 )
-from switchover.cluster.facts import Address
 from switchover.groups.refusals import DOWNGRADES, UPGRADES
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
 from switchover.lag.group import TopicPartition
 from switchover.lag.window import Asked
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 
 TOPIC = "converted"
 WANTED, GIVEN = subscription(TOPIC), assignment(TOPIC, 0, 1)

@@ -17,13 +17,13 @@ from adapters.members import Group as Members
 from adapters.members import Process, group, java, python
 from patience import until
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.facts import Address
 from switchover.groups.gates.convergence import COVERED
 from switchover.groups.gates.membership import ALL_MOVED, NO_STRANGERS
 from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 
 PARTITIONS = 4
 MEMBERS = 2

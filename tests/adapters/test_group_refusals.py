@@ -41,10 +41,10 @@ from adapters.group_members import (
     subscription,
 )
 from adapters.group_sight import sight, told
-from switchover.cluster.facts import Address
 from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from unit.group_pictures import template, tried, with_fact, with_source
 
 TOPIC = "orders"

@@ -28,13 +28,13 @@ from adapters.members import group, python
 from history.events import Kind
 from patience import until
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.facts import Address
 from switchover.groups.gates.convergence import COVERED
 from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS, PROBE_EXPIRED
 from switchover.kafka.client.coordinator import NOTHING_SUBSCRIBED
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from unit.group_pictures import NOW
 
 PARTITIONS = 4

@@ -19,16 +19,16 @@ from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import ask, assignment, classic_member, create_topic, joined, subscription
 from switchover.cli.main import app
-from switchover.cluster.facts import Address
 from switchover.kafka.client import every_group
 from switchover.kafka.client import versions as wire_versions
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.every_group import EveryGroup
 from switchover.kafka.client.versions import Versions
 from switchover.kafka.group import GroupState
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.clock import WallClock
 from switchover.outside.observed import Known
-from switchover.outside.ports import Access
 
 
 async def run(*arguments: str) -> tuple[int, Any, str]:

@@ -8,7 +8,7 @@ import pytest
 from adapters.clusters import kafka_cluster
 from adapters.servers import ServerError
 from switchover.cluster.door.scripts import GUARD
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 

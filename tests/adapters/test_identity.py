@@ -6,7 +6,7 @@ import pytest
 
 from adapters.clusters import kafka_cluster
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.ports import NotListening, Refused
+from switchover.outside.errors import NotListening, Refused
 
 EVERYBODY = (0, 1, 2, 7)
 

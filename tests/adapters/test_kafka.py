@@ -30,7 +30,6 @@ from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.servers import loopback
 from patience import stretched, until
-from switchover.cluster.facts import Address
 from switchover.kafka.client import admin as kafka
 from switchover.kafka.client import librdkafka
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
@@ -38,7 +37,9 @@ from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 
 
 @contextlib.asynccontextmanager

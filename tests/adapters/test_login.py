@@ -16,8 +16,8 @@ from adapters.servers import KafkaServer, ZooKeeperServer, free_port, loopback
 from patience import stretched, until
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door import brokers, edits, reach
-from switchover.cluster.facts import Address
 from switchover.cluster.modes import ControllerListener, Voters
+from switchover.outside.addresses import Address
 from unit.test_door import EXIT_CONFIG
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

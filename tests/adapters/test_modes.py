@@ -30,16 +30,18 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.facts import Address, LogImage, MigrationState, ZooKeeperState
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.visible_brokers import check_brokers_visible
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
+from switchover.metadata.image import LogImage, MigrationState
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.observed import Known
-from switchover.outside.ports import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.nodes import ZooKeeperState
 
 RECORDS = 200
 

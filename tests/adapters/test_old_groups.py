@@ -13,7 +13,8 @@ from kazoo.security import make_digest_acl
 
 from adapters.servers import ZooKeeperServer
 from switchover.coordination.mode import Mode
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client import old_groups
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.groups import ZooKeeperGroup

@@ -44,13 +44,14 @@ from adapters.eventually import eventually
 from adapters.test_wire_faults import Trimmed, reading
 from fakes.metadata_sides import config, topic_node
 from patience import stretched
-from switchover.cluster.facts import Address, LogImage, MigrationState
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
+from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.security import security
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 

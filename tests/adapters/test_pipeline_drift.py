@@ -16,10 +16,10 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from fakes.metadata_sides import config as config_node
 from pipeline.few_rows import FEW_ROWS
-from switchover.cluster.facts import LogImage, MigrationState
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import ClusterMetadata
-from switchover.outside.ports import Access
+from switchover.metadata.image import LogImage, MigrationState
+from switchover.outside.access import Access
 from switchover.pipeline.config import Config, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job
 from switchover.pipeline.drift.settings import DriftSettings

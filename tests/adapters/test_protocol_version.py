@@ -20,7 +20,7 @@ from patience import Patience, stretched, until
 from switchover.cluster.door import edits
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
 
 RECORDS = 100
 NEW = "3.9"

@@ -23,7 +23,8 @@ from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.report import Report
 from switchover.outside import memory
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client.copying import NODE_BYTES, KazooTree
 from switchover.zookeeper.tree import Tree, to_create
 

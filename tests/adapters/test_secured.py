@@ -22,7 +22,7 @@ from adapters.way_back import end_claim
 from patience import stretched
 from pipeline.few_rows import FEW_ROWS
 from switchover.cluster.controllers import listener
-from switchover.cluster.facts import MigrationState
+from switchover.metadata.image import MigrationState
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.servers import loopback
 from patience import stretched
-from switchover.cluster.facts import Address, Partition
 from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.node import Partition
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.outside.ports import Unreachable
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Unreachable
 
 NO_METADATA_VERSION = None
 METADATA_VERSION_3_9 = 21

@@ -30,7 +30,6 @@ from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timede
 
 from fakes.kafka_node import NODE, Node, quorum_answer
 from patience import stretched
-from switchover.cluster.facts import Address
 from switchover.kafka.client import bounds
 from switchover.kafka.client.connection import LARGE_ANSWER, Connection
 from switchover.kafka.client.groups import WireGroups
@@ -40,11 +39,13 @@ from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
 from switchover.outside import memory
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.ask import known
 from switchover.outside.clock import WallClock
 from switchover.outside.credentials import KAFKA, allowed_servers
+from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.observed import Unknown
-from switchover.outside.ports import Access, Refused, Unreachable
 
 API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 18, 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36

@@ -31,7 +31,6 @@ from adapters.group_members import (
 )
 from adapters.servers import loopback
 from patience import stretched
-from switchover.cluster.facts import Address
 from switchover.kafka.client import coordinator as wire_coordinator
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import Coordinator, answered
@@ -48,8 +47,11 @@ from switchover.kafka.group import (
     OffsetsTopic,
     Readiness,
 )
+from switchover.kafka.ports import Cluster
 from switchover.lag.group import TopicPartition
-from switchover.outside.ports import Access, Cluster, Malformed, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Malformed, Unreachable
 from switchover.outside.security import security
 
 PARTITIONS = 6

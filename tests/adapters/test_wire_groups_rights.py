@@ -17,7 +17,8 @@ from switchover.cli.main import app
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.group import OffsetsTopic, Readiness
-from switchover.outside.ports import Access, Refused
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused
 
 
 @pytest.fixture(scope="module")

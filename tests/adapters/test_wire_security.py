@@ -8,9 +8,9 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 from adapters.certificates import Certificates
 from adapters.clusters import KafkaCluster
 from patience import stretched
-from switchover.cluster.facts import Address
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"

@@ -26,9 +26,9 @@ from switchover.lag.group import TopicPartition as Named
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.window import Asked
+from switchover.outside.access import Access
 from switchover.outside.clock import WallClock
 from switchover.outside.observed import Known
-from switchover.outside.ports import Access
 from switchover.outside.security import security
 
 

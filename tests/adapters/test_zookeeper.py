@@ -19,9 +19,11 @@ from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
 from adapters.servers import ZooKeeperServer, loopback
 from patience import stretched
-from switchover.cluster.facts import Address, MigrationNode
-from switchover.outside.ports import Access, Fenced, NotListening, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.nodes import MigrationNode
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,8 @@ from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
-from switchover.outside.ports import Access, Fenced, Malformed, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.errors import Fenced, Malformed, Refused, Unreachable
 from switchover.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from patience import stretched, until
-from switchover.cluster.facts import Address
 from switchover.consumer.lease import Lease
 from switchover.consumer.sessions import Sessions
 from switchover.consumer.sessions import Unreachable as NoSession
 from switchover.consumer.settings import parsed
 from switchover.coordination.registration import Registration
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 GRANTED = bytes.fromhex("00000024 00000000 00000fa0 0000000000000001 00000010") + bytes(16)

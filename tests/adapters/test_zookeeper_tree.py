@@ -14,7 +14,8 @@ from adapters.servers import ZooKeeperServer
 from fakes.metadata_sides import config, nodes_of, topic_node
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Token, Topic
 from switchover.metadata.tree import TreeParser, state_path
-from switchover.outside.ports import Access, Refused
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 ORDERS = Topic("AAAAAAAAAAAAAAAAAAAAAg", {0: Assignment((1, 2, 3)), 1: Assignment((2, 3, 1), adding=(1,))})

@@ -15,7 +15,7 @@ from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.ports import Fenced
+from switchover.outside.errors import Fenced
 
 LABELS = {"app.kubernetes.io/name": "orders", "app.kubernetes.io/instance": "shop"}
 FINAL = ContainerChange.model_validate({

@@ -11,10 +11,10 @@ from switchover.cluster import names, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import brokers, mount
 from switchover.cluster.door.scripts import DOOR
-from switchover.cluster.facts import Workload
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.clock import WallClock
 
 Kubectl = Callable[..., Any]

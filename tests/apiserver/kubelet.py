@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from switchover.cluster.facts import Pod
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.members import MemberPod
+from switchover.kubernetes.workloads import Pod
 
 
 def budget(name: str, selector: dict[str, Any], unavailable: int = 1) -> dict[str, Any]:

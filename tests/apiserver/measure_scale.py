@@ -40,7 +40,7 @@ from switchover.kafka.group import MemberProtocol
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import ApiServer, NotFound, connect
 from switchover.operator.metrics import INFO
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
 
 TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))

@@ -30,7 +30,7 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobState
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Fenced, Refused
+from switchover.outside.errors import Fenced, Refused
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]

@@ -21,7 +21,7 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Fenced
+from switchover.outside.errors import Fenced
 
 TOTAL = 6
 

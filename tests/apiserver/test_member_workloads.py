@@ -23,7 +23,7 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Fenced, Refused
+from switchover.outside.errors import Fenced, Refused
 
 Kubectl = Callable[..., Any]
 BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})

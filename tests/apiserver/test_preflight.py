@@ -11,7 +11,6 @@ import yaml
 
 from patience import Patience
 from switchover.cluster import template
-from switchover.cluster.facts import Workload
 from switchover.cluster.gates.workloads import check_template_is_ours
 from switchover.cluster.preflight.objects import find_budgets_in_the_way
 from switchover.engine.gate import Verdict
@@ -19,9 +18,10 @@ from switchover.kubernetes import gitops
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.survey import GroupMigration
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Fenced, Refused
-from switchover.zookeeper.groups import GroupMigration
+from switchover.outside.errors import Fenced, Refused
 from unit.pictures import moment, spec_of, spoil, spoil_workload
 
 Kubectl = Callable[..., Any]

@@ -9,10 +9,10 @@ from apiserver.test_chart import OTHERS, Release, workload
 from apiserver.test_chart import helm as helm
 from apiserver.test_chart import operators_kubeconfig as operators_kubeconfig
 from apiserver.test_chart import release as release
-from switchover.cluster.facts import Workload
 from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.clock import WallClock
 
 

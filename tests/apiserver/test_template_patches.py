@@ -25,7 +25,7 @@ from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.strategic_merge import BadPatch, merged
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 STRATEGIC = "application/strategic-merge-patch+json"
 PORT = {"containerPort": 53, "name": "dns", "protocol": "TCP"}

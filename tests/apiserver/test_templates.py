@@ -8,13 +8,14 @@ import yaml
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import names, template
-from switchover.cluster.door import brokers, disks, mount
-from switchover.cluster.facts import Workload
+from switchover.cluster.door import brokers, mount
+from switchover.kubernetes import reports
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Fenced
+from switchover.outside.errors import Fenced
 
 BROKERS = BrokerSet.model_validate({"name": "kafka"})
 SETTINGS = {"log.dirs": "/data/one,/data/two", "inter.broker.protocol.version": "3.5-IV2",
@@ -99,7 +100,7 @@ async def test_what_the_api_server_keeps_is_what_was_written(server: ApiServer, 
     pod_name = {"name": "SWITCHOVER_POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
     *first, options = user["containers"][1]["env"]
     assert kafka["env"] == [pod_name, *first, {**options, "value": "-Dmine=1 -Dsun.net.inetaddr.ttl=1"}]
-    assert [each["name"] for each in pod["initContainers"]] == [mount.KEEPER, "wait", disks.CONTAINER]
+    assert [each["name"] for each in pod["initContainers"]] == [mount.KEEPER, "wait", reports.DISKS]
     assert pod["initContainers"][0]["command"][4] == START
 
     await workloads.patch("apps/v1", "StatefulSet", "kafka", template.patch(ours, BROKERS))

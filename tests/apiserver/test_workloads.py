@@ -18,13 +18,14 @@ from apiserver.kubelet import budget, run_as_kubelet
 from patience import Patience
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.mount import KEEPER
-from switchover.cluster.facts import DiskReport, Pod
 from switchover.cluster.template import is_ours, patch
 from switchover.kubernetes.client.api_server import ApiServer, connect
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS
-from switchover.outside.ports import Fenced, Refused, Unreachable
+from switchover.kubernetes.reports import DiskReport
+from switchover.kubernetes.workloads import Pod
+from switchover.outside.errors import Fenced, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
 FINALIZER = "switchover.dev/finalizer"

@@ -14,8 +14,8 @@ from kio.schema.types import BrokerId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32, i64
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection
+from switchover.outside.addresses import Address
 
 NODE = 3000
 

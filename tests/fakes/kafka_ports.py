@@ -9,25 +9,16 @@ from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.kubelet import address
 from fakes.quorum_log import QuorumLog, as_metadata
 from switchover.cluster import modes
-from switchover.cluster.examination import BrokerExamination, LogDirectory, ZooKeeperRights
-from switchover.cluster.facts import (
-    Address,
-    BrokerView,
-    LogImage,
-    NodeAnswer,
-    Partition,
-    Quorum,
-    Replica,
-    ZooKeeperState,
-    ZooKeeperTopic,
-    ZooKeeperTopics,
-)
+from switchover.kafka.node import BrokerExamination, BrokerView, LogDirectory, NodeAnswer, Partition, Quorum, Replica
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
+from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
-from switchover.outside.ports import NotListening, Unreachable
+from switchover.outside.addresses import Address
+from switchover.outside.errors import NotListening, Unreachable
 from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
+from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopic, ZooKeeperTopics
 from switchover.zookeeper.tree import Tree
 
 T = TypeVar("T")
@@ -212,7 +203,7 @@ def _serving(kafka: Kafka, answer: T) -> T:
 
 
 class SimulatedOffsets:
-    """`ports.GroupOffsets`: each group follows a topic of ten records a second, as long as its partitions have leaders."""
+    """`lag.window.GroupOffsets`: each group follows a topic of ten records a second, while its partitions have leaders."""
 
     def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
         self._incarnation = incarnation

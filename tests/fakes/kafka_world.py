@@ -21,9 +21,11 @@ from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
 from switchover.cluster import modes
 from switchover.cluster.door import edits
-from switchover.cluster.facts import Address, BrokerRegistration, ControllerNode, MigrationNode, MigrationState
+from switchover.metadata.image import BrokerRegistration, MigrationState
 from switchover.metadata.quotas import unwritable
+from switchover.outside.addresses import Address
 from switchover.zookeeper.groups import ZooKeeperGroup
+from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms

@@ -16,9 +16,10 @@ from typing import Any
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
-from switchover.cluster.door import disks, mount, reach
+from switchover.cluster.door import mount
 from switchover.cluster.rehearsal.pack import unpacked
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report, as_message
+from switchover.kubernetes import reports
 from switchover.kubernetes.client.pods import JOB_POD
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (docs/facts/kraft.md#in-pods)
@@ -26,7 +27,7 @@ REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/f
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
 PROTECTION = "kubernetes.io/pvc-protection"
 
-REPORTS = {disks.CONTAINER: "disks 1 1 9 0 0\n", reach.CONTAINER: "reach 1 3\n"}
+REPORTS = {reports.DISKS: "disks 1 1 9 0 0\n", reports.REACH: "reach 1 3\n"}
 """What init containers say: nothing is wrong."""
 
 

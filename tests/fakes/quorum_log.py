@@ -3,8 +3,8 @@
 from ast import literal_eval
 from dataclasses import dataclass, field
 
-from switchover.cluster.facts import BrokerRegistration, MigrationState
 from switchover.metadata.cluster import TOPIC, Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Topic
+from switchover.metadata.image import BrokerRegistration, MigrationState
 
 RECORDS_OF_A_COPY = 200
 QUOTAS = {"quota": "producer_byte_rate", "unknown-quota": "foo_rate"}

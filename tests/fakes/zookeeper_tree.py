@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from switchover.cluster.facts import ControllerNode, MigrationNode
-from switchover.outside.ports import Fenced
+from switchover.outside.errors import Fenced
+from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 
 Key = tuple[str, int]
 

@@ -153,7 +153,7 @@ def test_every_module_finds_its_packages(installation: Installation) -> None:
     """Those as well that a command imports only once it is at work."""
     done = installation.run("python", "-c", IMPORTS, *NOT_FOR[installation.extra])
     assert done.returncode == 0, done.stderr
-    assert "switchover.outside.ports" in done.stdout
+    assert "switchover.kafka.ports" in done.stdout
 
 
 @pytest.mark.parametrize("installation", ["operator"], indirect=True)
@@ -228,7 +228,7 @@ def test_nothing_loads_what_the_image_leaves_out(installation: Installation) -> 
     for each in (*map(packages.joinpath, left_out), *packages.rglob("tests")):
         shutil.rmtree(each)
     done = installation.run("python", "-c", IMPORTS, *NOT_FOR["operator"])
-    assert (done.returncode, "switchover.outside.ports" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "switchover.kafka.ports" in done.stdout) == (0, True), done.stderr
     kubeconfig = installation.directory / "kubeconfig"
     kubeconfig.write_text(UNREACHABLE)
     done = installation.run("switchover", "list", "--kubeconfig", str(kubeconfig))

@@ -27,6 +27,7 @@ from simulation.virtual_time import Timeline, live
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import Call, News
 from switchover.engine.policy import NOTHING_MORE
+from switchover.engine.ports import Notify, Undelivered
 from switchover.engine.reconcile import Reconciler
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
@@ -36,7 +37,6 @@ from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, registe
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.turns import Turns
 from switchover.outside import ask
-from switchover.outside.ports import Notify, Undelivered
 from tales import Tale
 
 HOW_FAR = pytest.mark.parametrize(

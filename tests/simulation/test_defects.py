@@ -8,10 +8,11 @@ import pytest
 from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step
-from switchover.cluster.facts import Address, BrokerView
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import News
+from switchover.kafka.node import BrokerView
 from switchover.outside import ask
+from switchover.outside.addresses import Address
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
-from switchover.cluster.facts import MigrationState
+from switchover.metadata.image import MigrationState
 from tales import assert_told
 
 

@@ -14,7 +14,7 @@ from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.operator.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.turns import Turns
-from switchover.outside.ports import Fenced, Unreachable
+from switchover.outside.errors import Fenced, Unreachable
 
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
 STEPS = 5

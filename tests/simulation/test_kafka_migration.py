@@ -23,14 +23,14 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cli.export import Document, export
 from switchover.cluster import names
 from switchover.cluster.door.mount import VOLUME
-from switchover.cluster.ending.export import LAST_APPLIED
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.picture import Picture
 from switchover.engine import rollout
 from switchover.engine.gate import Judge, Judgement, Verdict
 from switchover.engine.rollout import Move, Rollout
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.gitops import LAST_APPLIED
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 from tales import assert_told
 

@@ -20,11 +20,12 @@ from simulation.test_rollback import (
 )
 from switchover.cluster import rollback
 from switchover.cluster.door.mount import VOLUME
-from switchover.cluster.facts import MigrationNode, MigrationState
 from switchover.cluster.gates import rollback as back_gates
 from switchover.engine.gate import passed
 from switchover.metadata import parity
 from switchover.metadata.cluster import Hidden, Scram
+from switchover.metadata.image import MigrationState
+from switchover.zookeeper.nodes import MigrationNode
 
 
 @pytest.fixture

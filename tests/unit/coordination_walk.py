@@ -4,8 +4,8 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
+from switchover.groups.facts import StoreSample
 from switchover.groups.picture import Picture
-from switchover.kafka.group import StoreSample
 from switchover.outside.observed import Known
 from unit.coordination_world import CoordinatedWorld, running
 from unit.group_pictures import workload_of

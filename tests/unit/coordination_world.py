@@ -16,8 +16,10 @@ from switchover.coordination.mode import Mode, parsed
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
 from switchover.coordination.world import World as ZooKeeperWorld
-from switchover.engine.effects import Effect, RemoveGuards, SetMode
-from switchover.kafka.group import MemberProtocol, Stored
+from switchover.engine.effects import Effect
+from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.facts import Stored
+from switchover.kafka.group import MemberProtocol
 from switchover.lag.group import TopicPartition
 from unit.group_coordinator import Client
 from unit.group_world import RATE, Pod, Workload, World

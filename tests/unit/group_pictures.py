@@ -14,6 +14,7 @@ from zlib import crc32
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.status import Direction
 from switchover.engine.position import NodeRecord, Position
+from switchover.groups.facts import GroupSample
 from switchover.groups.gates.lag import thresholds
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
 from switchover.groups.workloads.deployment import DEADLINE_SECONDS, HOLD_SECONDS
@@ -21,7 +22,6 @@ from switchover.groups.workloads.trials import trials
 from switchover.kafka.group import (
     BrokerGroups,
     Group,
-    GroupSample,
     GroupState,
     GroupType,
     Member,

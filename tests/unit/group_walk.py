@@ -18,12 +18,13 @@ from switchover.engine.plan import Decision, decide
 from switchover.engine.policy import Policy
 from switchover.engine.position import Position
 from switchover.engine.story import Page, next_page
+from switchover.groups.facts import GroupSample
 from switchover.groups.gates.convergence import expected
 from switchover.groups.gates.lag import thresholds
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.groups.picture import Facts, Fleet, Picture
 from switchover.groups.workloads.change import original_name
-from switchover.kafka.group import GroupSample, OffsetsTopic, Readiness
+from switchover.kafka.group import OffsetsTopic, Readiness
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading

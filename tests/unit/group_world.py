@@ -12,12 +12,10 @@ from typing import Any
 import jsonpatch
 
 from switchover.engine.effects import Apply, Create, DeletePod, Effect, Evict, Patch
-from switchover.groups.workloads.autoscalers import HPA
-from switchover.groups.workloads.leaving import COST
 from switchover.groups.workloads.stateful_set import partition_of
 from switchover.kafka.group import MemberProtocol
 from switchover.kubernetes import names
-from switchover.kubernetes.members import Autoscaler, MemberPod, MemberWorkload
+from switchover.kubernetes.members import COST, HPA, Autoscaler, MemberPod, MemberWorkload
 from switchover.lag.group import TopicPartition
 from unit.deployment_controller import Controller
 from unit.group_coordinator import Client, Coordinator

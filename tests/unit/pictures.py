@@ -22,60 +22,41 @@ from javaproperties import loads
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits, mount
-from switchover.cluster.examination import (
-    BrokerExamination,
-    Examination,
-    LogDirectory,
-    StorageClasses,
-    TemplateChange,
-    ZooKeeperRights,
-)
-from switchover.cluster.facts import (
+from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
+from switchover.cluster.facts import Examination, Export, Facts, GroupSample, KubernetesState, Written
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.cluster.rehearsal.report import Report, as_message
+from switchover.engine.effects import Apply, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.position import NodeRecord, Position
+from switchover.kafka.node import (
     NOT_LISTENING,
-    Address,
-    BrokerRegistration,
+    BrokerExamination,
     BrokerView,
-    ControllerNode,
-    DiskReport,
-    Export,
-    Facts,
-    GroupSample,
-    KubernetesState,
-    LogImage,
-    MigrationNode,
-    MigrationState,
+    LogDirectory,
     NodeAnswer,
-    Parity,
     Partition,
-    Pod,
     Quorum,
     Replica,
-    Workload,
-    Written,
+)
+from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.reports import DiskReport
+from switchover.kubernetes.survey import StorageClasses, TemplateChange
+from switchover.kubernetes.workloads import Pod, Workload
+from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
+from switchover.metadata.parity import Parity
+from switchover.outside.addresses import Address
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.partition import TopicPartition
+from switchover.zookeeper.groups import IdleGroups
+from switchover.zookeeper.nodes import (
+    ControllerNode,
+    MigrationNode,
+    ZooKeeperRights,
     ZooKeeperState,
     ZooKeeperTopic,
     ZooKeeperTopics,
 )
-from switchover.cluster.picture import Picture
-from switchover.cluster.plan import PLAN
-from switchover.cluster.rehearsal.report import Report, as_message
-from switchover.engine.effects import (
-    Apply,
-    Delete,
-    DeletePod,
-    DeleteZNode,
-    Effect,
-    Evict,
-    Patch,
-    RaiseEpoch,
-    RaiseVersions,
-    WriteNodeFiles,
-)
-from switchover.engine.position import NodeRecord, Position
-from switchover.kubernetes.jobs import JobRun, JobState
-from switchover.outside.observed import Known, Observed, Unknown
-from switchover.partition import TopicPartition
-from switchover.zookeeper.groups import IdleGroups
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 UID = "5f0c7a9e-uid-of-the-migration"

@@ -8,12 +8,11 @@ import pytest
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection
 from switchover.kubernetes.client.pods import read_member_pod
 from switchover.operator.connections import Adapters, Connections, GroupAdapters, GroupConnections
-from switchover.outside.addresses import canonical, looked_up
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address, canonical, looked_up
 from switchover.outside.security import security
 from unit.group_pictures import moment, with_member, with_pod
 

@@ -9,12 +9,14 @@ import pytest
 
 from simulation.virtual_time import in_virtual_time
 from switchover.kafka.client.shared_groups import SharedGroups
+from switchover.kafka.ports import Groups
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
 from switchover.operator.connections import Clusters
+from switchover.outside.access import Access
 from switchover.outside.ask import PATIENCE_SECONDS, Answers
+from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.observed import Known, Unknown
-from switchover.outside.ports import Access, Groups, Refused, Unreachable
 
 
 class Asked:

@@ -7,7 +7,7 @@ import pytest
 
 from simulation.virtual_time import VirtualLoop
 from switchover.kubernetes.client.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 
 class Answering(ApiServer):

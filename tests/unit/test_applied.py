@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from switchover.cluster.door.mount import VOLUME
-from switchover.cluster.ending.export import LAST_APPLIED
 from switchover.kubernetes.client.applied import applied_by
+from switchover.kubernetes.gitops import LAST_APPLIED
 
 OUR_VOLUME = {f'k:{{"name":"{VOLUME}"}}': {".": {}, "f:name": {}}}
 OTHER_VOLUME = {'k:{"name":"config"}': {"f:name": {}}}

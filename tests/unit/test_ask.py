@@ -3,8 +3,8 @@
 import asyncio
 
 from switchover.outside.ask import Background
+from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Unknown
-from switchover.outside.ports import Unreachable
 
 
 class Clock:

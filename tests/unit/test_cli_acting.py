@@ -12,7 +12,7 @@ import pytest
 from switchover.cli import acting
 from switchover.cli.acting import Act, Approval
 from switchover.cli.objects import KINDS, Found
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 RECORDED = Path(__file__).parent / "last_release"
 APPROVAL = Approval("Finalize", "alice", "CHG-1182", "0123456789abcdef")

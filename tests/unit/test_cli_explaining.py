@@ -13,7 +13,7 @@ from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.schemas import paths, schemas
 from switchover.cli.watching import End, Goal, duration, end_of
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.pages import explained
 

@@ -8,7 +8,7 @@ import pytest
 from switchover.cli.kube import kubeconfig_of
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, in_file, kinds_of
 from switchover.cli.place import Place
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 
 def found(kind: Any, name: str) -> Found:

@@ -6,7 +6,7 @@ from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.ports import Unreachable
+from switchover.outside.errors import Unreachable
 from unit.lag_readings import DEFAULTS, POLL, T0
 
 A0 = TopicPartition("a", 0)

@@ -21,9 +21,10 @@ from switchover.groups.coordination.members import VARIANTS
 from switchover.groups.coordination.ownership import check_converged
 from switchover.groups.coordination.preflight.registrations import find_wrong_group
 from switchover.groups.coordination.preflight.stores import find_hazards, find_wrong_storage
+from switchover.groups.facts import Stored
 from switchover.groups.picture import INTERMEDIATE, Facts, Picture
 from switchover.groups.plan import plan_of
-from switchover.kafka.group import GroupState, GroupType, OffsetsTopic, Stored
+from switchover.kafka.group import GroupState, GroupType, OffsetsTopic
 from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from unit.coordination_walk import CoordinationWalk

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from switchover.coordination.mode import Mode
-from switchover.engine.effects import RemoveGuards, SetMode
+from switchover.groups.coordination.effects import RemoveGuards, SetMode
 from switchover.groups.plan import plan_of
 from tales import assert_told
 from unit.coordination_walk import CoordinationWalk

@@ -8,9 +8,9 @@ import pytest
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.meta import AcceptedRisk
-from switchover.cluster.facts import Address
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.operator.connections import REAL_GROUPS, CredentialedGroups
+from switchover.outside.addresses import Address
 from switchover.outside.ask import Answers
 from switchover.outside.credentials import (
     ANYWHERE,
@@ -21,7 +21,7 @@ from switchover.outside.credentials import (
     check_encrypted,
     checks_hosts,
 )
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from unit.group_pictures import BRIDGED, spec_of, workload_of
 
 

@@ -21,7 +21,7 @@ from fakes.api_server import NAMESPACE, Problem
 from switchover.cli.dashboard import HOST, serve
 from switchover.cli.objects import Found
 from switchover.cli.place import Place
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from unit.test_report import DANGEROUS, ELEMENTS, HOSTILE, Page, everywhere
 from unit.told_walks import told_walk
 

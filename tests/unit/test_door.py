@@ -17,8 +17,8 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import DOOR
-from switchover.cluster.facts import Address
 from switchover.cluster.modes import ControllerListener, Voters
+from switchover.outside.addresses import Address
 from unit.door_files import FILES, fuzzed
 
 ADDRESSES = {3000 + number: Address(f"kc-{number}.kc.kafka.svc", 9093) for number in range(3)}

@@ -20,13 +20,14 @@ from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Gate, Verdict
 from switchover.engine.policy import Policy
 from switchover.groups import gates, preflight
+from switchover.groups.facts import GroupSample
 from switchover.groups.gates import coordinator
 from switchover.groups.gates.lag import thresholds
 from switchover.groups.picture import Facts, Picture
 from switchover.groups.plan import plan_of
 from switchover.groups.preflight.size import conversion_bytes
 from switchover.groups.refusals import POLICY
-from switchover.kafka.group import LEFT, GroupSample, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.members import Autoscaler
 from switchover.kubernetes.workloads import Manager

@@ -6,8 +6,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from switchover.groups.workloads.autoscalers import HPA, PAUSED, PAUSED_REPLICAS, in_the_way, is_paused, pause, resume
-from switchover.kubernetes.members import Autoscaler
+from switchover.groups.workloads.autoscalers import in_the_way, is_paused, pause, resume
+from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, Autoscaler
 
 BEHAVIOR = {"scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}}
 DISABLED = {"scaleUp": {"selectPolicy": "Disabled"}, "scaleDown": {"selectPolicy": "Disabled"}}

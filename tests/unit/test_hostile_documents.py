@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from switchover import documents, job_message
-from switchover.cluster.door import disks
 from switchover.consumer import reading
 from switchover.coordination import acknowledgement, registration
 from switchover.coordination.mode import parsed as mode
 from switchover.coordination.registration import Malformed, Registration, Subscribed
+from switchover.kubernetes import reports
 from switchover.kubernetes.client import applied
 from switchover.lag import baseline
 from switchover.metadata import node_json
@@ -45,7 +45,7 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
     (lambda data: applied.applied_by({"metadata": {"managedFields": [], "annotations": {
         "kubectl.kubernetes.io/last-applied-configuration": data.decode(errors="replace")}}}),
      {"spec": {"template": {"spec": {"volumes": [{"name": "config"}]}}}}, ()),
-    (lambda data: disks.parse(data.decode(errors="replace")), "disks 1 0 1 2 3", ()),
+    (lambda data: reports.disks(data.decode(errors="replace")), "disks 1 0 1 2 3", ()),
     (lambda data: baseline.parse(data.decode(errors="replace"), "g"), {"group": "g", "until": 1}, ValueError),
     (node_json.document, {"version": 1}, ValueError),
     (znodes.integer, 1, ValueError),

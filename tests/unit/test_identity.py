@@ -7,12 +7,16 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchover.cluster.facts import Address, KubernetesState, Pod, Workload, ZooKeeperState
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.identity import identified, places
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.own_addresses import at_their_pods, followed
+from switchover.kafka.ports import KafkaNodes
+from switchover.kubernetes.workloads import Pod, Workload
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import KafkaNodes, Unreachable
+from switchover.zookeeper.nodes import ZooKeeperState
 
 CLUSTER_ID = "aClusterAAAAAAAAAAAAAA"
 PODS = ("kafka-0", "kafka-1", "kafka-2")

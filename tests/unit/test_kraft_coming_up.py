@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from switchover.cluster.coming_up import USUAL_SECONDS, phase_of
-from switchover.cluster.facts import NOT_LISTENING, Reached, Stage
 from switchover.cluster.gates.registration import check_moved_broker
 from switchover.cluster.picture import Picture
 from switchover.engine.rollout import Phase
 from switchover.engine.times import utc
+from switchover.kafka.node import NOT_LISTENING
+from switchover.kubernetes.workloads import Reached, Stage
 from switchover.outside.observed import Known, Unknown
 from unit.pictures import NOW, answer, moment, spoil_each, spoil_pod, with_fact, workload_of
 

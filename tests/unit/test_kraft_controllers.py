@@ -11,12 +11,13 @@ import pytest
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cluster import names
 from switchover.cluster.controllers import manifests as controllers
-from switchover.cluster.door import brokers, edits, mount, name_cache, reach
+from switchover.cluster.door import brokers, edits, mount, name_cache
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import GUARD, REACH
 from switchover.cluster.ending import needs_zookeeper
-from switchover.cluster.facts import Address
 from switchover.cluster.modes import ControllerListener, Voters
+from switchover.kubernetes import reports
+from switchover.outside.addresses import Address
 from unit.pictures import given, spec_of, stateful_set
 
 TRACKING = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance", "kustomize.toolkit.fluxcd.io/name",
@@ -618,8 +619,8 @@ def test_it_tries_whether_brokers_take_its_connections():
     made = controllers.manifests("to-kraft", own, own.brokers[0], {"template": source, "updateStrategy": {}}, ("data",),
                                  known_of(source, own), told)
     first, tries, last = made[-1]["spec"]["template"]["spec"]["initContainers"]
-    assert (first["name"], tries["name"], last["name"]) == (mount.KEEPER, reach.CONTAINER, mount.GUARDIAN)
-    assert tries["command"] == ["bash", "-c", REACH, reach.CONTAINER, *told]
+    assert (first["name"], tries["name"], last["name"]) == (mount.KEEPER, reports.REACH, mount.GUARDIAN)
+    assert tries["command"] == ["bash", "-c", REACH, reports.REACH, *told]
     run = {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}
     assert (tries["securityContext"], tries["volumeMounts"]) == ({"runAsUser": 7}, [run])
 

@@ -8,10 +8,10 @@ import pytest
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cluster.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.deletion import ABANDON
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
 from unit.pictures import migration, moment, spoil, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from switchover.cluster.door import disks
-from switchover.cluster.door.disks import init_container, parse
-from switchover.cluster.facts import DiskReport
+from switchover.cluster.door.disks import init_container
+from switchover.kubernetes import reports
+from switchover.kubernetes.reports import DiskReport
 from unit.pictures import stateful_set
 
 
@@ -59,16 +60,16 @@ def test_whatever_admits_the_broker_admits_it_too():
 
 def test_a_broker_without_volumes_is_asked_all_the_same():
     pod = {"containers": [{"name": "kafka", "image": "kafka:3.9"}]}
-    assert reporter(pod)["command"][3:] == [disks.CONTAINER]
+    assert reporter(pod)["command"][3:] == [reports.DISKS]
 
 
 def test_a_report_is_read():
-    assert parse("disks 1 2 30 0 0\n") == DiskReport(2, 30, 0, 0)
+    assert reports.disks("disks 1 2 30 0 0\n") == DiskReport(2, 30, 0, 0)
     told = "disks 1 2 30 1 2\nformatted /data/one two\nnameless /data/a-0\nnameless /data/.b-1\n"
-    assert parse(told) == DiskReport(2, 30, 1, 2, ("/data/one two",), ("/data/a-0", "/data/.b-1"))
+    assert reports.disks(told) == DiskReport(2, 30, 1, 2, ("/data/one two",), ("/data/a-0", "/data/.b-1"))
 
 
 @pytest.mark.parametrize("message", [
     "", "\n", "sh: 1: Syntax error", "disks 2 1 1 0 0", "disks 1 1 1 0", "disks 1 1 1 0 0\nnoise /data", "disks 1 x 1 0 0"])
 def test_what_is_no_report_is_none(message):
-    assert parse(message) is None
+    assert reports.disks(message) is None

@@ -10,7 +10,7 @@ from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.estimate import ahead, direction_seconds, rollback_seconds, seconds_until_done
-from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.facts import Facts
 from switchover.cluster.gates.windows import WITHIN_WINDOW
 from switchover.cluster.pace import remaining
 from switchover.cluster.picture import Picture
@@ -19,6 +19,7 @@ from switchover.engine.gate import Verdict
 from switchover.engine.pace import Pace, Spent, spend, with_batch
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
+from switchover.metadata.image import MigrationState
 from unit.pictures import NOW, moment
 from unit.small_plan import PLAN as SMALL_PLAN
 from unit.small_plan import intent, moving

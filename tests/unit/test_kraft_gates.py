@@ -15,25 +15,8 @@ from switchover.api.meta import GroupHealth
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import gates, goals, preflight
-from switchover.cluster.door import edits, mount, reach
-from switchover.cluster.examination import Examination
-from switchover.cluster.facts import (
-    NOT_LISTENING,
-    BrokerRegistration,
-    ControllerNode,
-    DiskReport,
-    Export,
-    Facts,
-    GroupSample,
-    MigrationNode,
-    MigrationState,
-    Parity,
-    Partition,
-    Reached,
-    Replica,
-    Stage,
-    Written,
-)
+from switchover.cluster.door import edits, mount
+from switchover.cluster.facts import Examination, Export, Facts, GroupSample, Written
 from switchover.cluster.gates import workloads
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.gates.parity import check_parity
@@ -47,13 +30,20 @@ from switchover.coordination.mode import Mode
 from switchover.engine.effects import WriteNodeFiles
 from switchover.engine.gate import Gate, Verdict
 from switchover.engine.times import utc
+from switchover.kafka.node import NOT_LISTENING, Partition, Replica
+from switchover.kubernetes import reports
 from switchover.kubernetes.jobs import JobState
-from switchover.kubernetes.workloads import Manager
+from switchover.kubernetes.reports import DiskReport
+from switchover.kubernetes.survey import GroupMigration
+from switchover.kubernetes.workloads import Manager, Reached, Stage
 from switchover.lag.standstill import MOST, keep, span
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
+from switchover.metadata.image import BrokerRegistration, MigrationState
+from switchover.metadata.parity import Parity
 from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
-from switchover.zookeeper.groups import GroupMigration, ZooKeeperGroup
+from switchover.zookeeper.groups import ZooKeeperGroup
+from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 from unit.limits import largest
 from unit.pictures import (
     BROKERS,
@@ -99,7 +89,7 @@ def reaching(*unreached: str, reported: bool = True) -> Picture:
     picture = moment("ProvisionControllers", "AAA", "PPP", (), PRE)
     state = value(picture.facts.kubernetes)
     pods = {name: replace(pod, unreached=unreached if reported else None) for name, pod in state.controllers.pods.items()}
-    template = {"spec": {"initContainers": [{"name": reach.CONTAINER}], "containers": []}}
+    template = {"spec": {"initContainers": [{"name": reports.REACH}], "containers": []}}
     return spoil(picture, "kubernetes", controllers=replace(state.controllers, pods=pods, template=template))
 
 

@@ -11,12 +11,12 @@ from switchover.cluster.controllers import listener, manifests
 from switchover.cluster.controllers.listener import Unusable
 from switchover.cluster.controllers.principals import apply_rules, distinguished_name
 from switchover.cluster.door import brokers, edits
-from switchover.cluster.facts import Address
 from switchover.cluster.gates.credentials import check_listener_credentials
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
 from switchover.outside import jaas
+from switchover.outside.addresses import Address
 from unit.pictures import CLUSTER_ID, moment, spec_of, spoil, stateful_set
 
 CERTIFICATES = Path(__file__).parent / "golden" / "certificates"

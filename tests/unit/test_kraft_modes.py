@@ -17,9 +17,9 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import modes
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.facts import Address
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.metadata.names import STANDARD_AUTHORIZER
+from switchover.outside.addresses import Address
 from unit import pictures
 from unit.pictures import moment, server_properties
 

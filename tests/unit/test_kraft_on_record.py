@@ -7,7 +7,6 @@ import pytest
 
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.door import edits, mount
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.gates.on_record import (
     CLAIMED,
     LEFT_BEHIND,
@@ -22,6 +21,7 @@ from switchover.cluster.plan import PLAN
 from switchover.cluster.rollback import give_back, remove_controllers
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
 from unit.pictures import (
     CONTROLLERS,

@@ -7,17 +7,19 @@ from dataclasses import replace
 import pytest
 
 from switchover.cluster import goals, nodes, template
-from switchover.cluster.door import mount, reach
+from switchover.cluster.door import mount
 from switchover.cluster.door.brokers import KEPT
 from switchover.cluster.door.scripts import DOOR
-from switchover.cluster.facts import ControllerNode, MigrationState
 from switchover.cluster.gates.door import STARTED_BY_ITS_EDITS
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Sight
+from switchover.kubernetes.reports import REACH
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
+from switchover.zookeeper.nodes import ControllerNode
 from unit.pictures import (
     BROKERS,
     CONTROLLERS,
@@ -250,7 +252,7 @@ def test_no_controller_is_made_that_could_not_try_every_broker():
     picture = cluster.picture(provisioning().position)
     (*_, stateful_set) = goals.claim_and_provision(picture)
     tries = next(each for each in stateful_set.manifest["spec"]["template"]["spec"]["initContainers"]
-                 if each["name"] == reach.CONTAINER)
+                 if each["name"] == REACH)
     assert len(tries["command"]) == 4 + len(picture.brokers)
     registered = value(picture.facts.zookeeper).brokers
     others = {broker: listeners for broker, listeners in registered.items() if broker != max(registered)}

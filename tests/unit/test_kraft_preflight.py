@@ -13,14 +13,16 @@ import yaml
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
-from switchover.cluster.examination import BrokerExamination, LogDirectory, StorageClasses, ZooKeeperRights
-from switchover.cluster.facts import Address, ControllerNode, MigrationNode, ZooKeeperTopic
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
+from switchover.kafka.node import BrokerExamination, LogDirectory
 from switchover.kubernetes.selectors import selects
+from switchover.kubernetes.survey import GroupMigration, StorageClasses
 from switchover.kubernetes.workloads import Manager
+from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
-from switchover.zookeeper.groups import GroupMigration, IdleGroups, ZooKeeperGroup
+from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
+from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperRights, ZooKeeperTopic
 from unit.pictures import (
     NOW,
     answer,

@@ -13,13 +13,15 @@ import pytest
 from switchover.api.plan_preview import LINES_SHOWN, Basis
 from switchover.cli.plan import _previewed
 from switchover.cluster.door import edits
-from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.facts import Facts
 from switchover.cluster.picture import Picture
-from switchover.cluster.preview import HIDDEN, changes, lines, preview, shown
+from switchover.cluster.preview import changes, lines, preview
 from switchover.cluster.status import telling
 from switchover.engine.pace import Pace
 from switchover.engine.position import Position
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
+from switchover.visible import HIDDEN, shown
 from unit.pictures import NOW, Cluster, migration, moment, spec_of, spoil, value, with_fact
 from unit.test_kraft_status import folded, on_record
 

@@ -10,7 +10,7 @@ from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.status import Phase, Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.facts import Facts
 from switchover.cluster.on_record import records_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
@@ -22,9 +22,10 @@ from switchover.engine.plan import Decision, decide
 from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import position_of
+from switchover.kubernetes.survey import GroupMigration
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.walk import DEFECT, INVALID_SPEC, STATUS_UNREADABLE
-from switchover.zookeeper.groups import GroupMigration
 from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 

@@ -13,8 +13,9 @@ from switchover.cluster import names, template
 from switchover.cluster.door import brokers, disks, mount, name_cache
 from switchover.cluster.door.layout import SCRIPTS, ContainerMissing
 from switchover.cluster.door.scripts import KEEP
-from switchover.cluster.facts import Workload
 from switchover.cluster.template import changed_back, is_ours, is_outdated, original_manifest, patch, would_restart
+from switchover.kubernetes import reports
+from switchover.kubernetes.workloads import Workload
 from unit.pictures import Cluster, given, moment, stateful_set, workload_of
 
 APACHE, BITNAMI, CONFLUENT = SCRIPTS
@@ -151,7 +152,7 @@ def without_ours(manifest: dict[str, Any]) -> dict[str, Any]:
     pod, broker = pod_of(found), broker_of(found)
     found["spec"]["updateStrategy"] = "any"
     pod["initContainers"] = [
-        each for each in pod.get("initContainers", []) if each["name"] not in (mount.KEEPER, disks.CONTAINER)]
+        each for each in pod.get("initContainers", []) if each["name"] not in (mount.KEEPER, reports.DISKS)]
     pod["volumes"] = [each for each in pod.get("volumes", []) if each["name"] not in OURS]
     broker["volumeMounts"] = [each for each in broker.get("volumeMounts", []) if each["name"] not in OURS]
     broker["env"] = [each for each in broker.get("env", [])
@@ -278,13 +279,13 @@ def keeper_of(manifest: dict[str, Any]) -> dict[str, Any]:
 def test_ours_come_first_and_last_and_the_users_between(manifest_of):
     theirs = pod_of(manifest_of()).get("initContainers", [])
     first, *between, last = pod_of(patched(manifest_of()))["initContainers"]
-    assert (first["name"], between, last["name"]) == (mount.KEEPER, theirs, disks.CONTAINER)
+    assert (first["name"], between, last["name"]) == (mount.KEEPER, theirs, reports.DISKS)
 
 
 def test_ours_are_there_once():
     manifest = init_containers()
     theirs = list(pod_of(manifest)["initContainers"])
-    pod_of(manifest)["initContainers"] += [{"name": disks.CONTAINER, "image": "old"}, {"name": mount.KEEPER, "image": "old"}]
+    pod_of(manifest)["initContainers"] += [{"name": reports.DISKS, "image": "old"}, {"name": mount.KEEPER, "image": "old"}]
     assert pod_of(patched(manifest))["initContainers"][1:-1] == theirs
 
 

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from switchover.cluster.facts import MigrationState, Pod
 from switchover.cluster.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import next_status
 from switchover.engine.plan import decide
 from switchover.engine.status import Spent
+from switchover.kubernetes.workloads import Pod
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
 from unit.pictures import NOW, migration, moment, spoil, spoil_each, spoil_pod, value, with_fact
 from unit.small_plan import intent

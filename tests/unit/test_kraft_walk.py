@@ -13,13 +13,16 @@ from switchover.api.kafka_migration import HandOver
 from switchover.api.status import Direction
 from switchover.cluster import names
 from switchover.cluster.door.mount import VOLUME
-from switchover.cluster.facts import DiskReport, Facts, MigrationState
+from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
+from switchover.cluster.facts import Facts
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.engine.effects import Apply, DeletePod, DeleteZNode, Effect, Evict, Patch, RaiseEpoch, RaiseVersions
+from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch
 from switchover.engine.gate import Streak
 from switchover.engine.plan import Decision, decide
 from switchover.engine.position import Position
+from switchover.kubernetes.reports import DiskReport
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
 from unit.pictures import (
     BROKERS,

@@ -21,7 +21,8 @@ from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused, Unreachable
 
 DEFAULT = thresholds_of(15, 8, 120)
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

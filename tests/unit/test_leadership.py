@@ -6,7 +6,7 @@ import pytest
 
 from simulation.virtual_time import in_virtual_time
 from switchover.engine.leadership import ASKED_SECONDS, GIVEN_UP_SECONDS, LASTS_SECONDS, Deposed, Leadership
-from switchover.outside.ports import Unreachable
+from switchover.outside.errors import Unreachable
 
 
 class Api:

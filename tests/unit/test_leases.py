@@ -5,7 +5,7 @@ import asyncio
 from simulation.virtual_time import Timeline, VirtualLoop
 from switchover.engine.leases import Leases
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS, shares
-from switchover.outside.ports import Unreachable
+from switchover.outside.errors import Unreachable
 
 
 class Api:

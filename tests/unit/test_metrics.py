@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.cluster import figures as kraft
-from switchover.cluster.facts import Facts, MigrationState
+from switchover.cluster.facts import Facts
 from switchover.cluster.figures import figures
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
@@ -22,6 +22,7 @@ from switchover.engine.plan import decide
 from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.engine.status import Spent
 from switchover.metadata.cluster import Difference
+from switchover.metadata.image import MigrationState
 from switchover.metadata.parity import Parity
 from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.outside.observed import Known, Unknown

@@ -7,13 +7,14 @@ from typing import Any
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
-from switchover.engine.effects import RemoveGuards, SetMode
+from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.facts import Stored
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture
-from switchover.kafka.group import GroupState, Stored
+from switchover.kafka.group import GroupState
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Unknown
-from switchover.outside.ports import Unreachable
 from switchover.partition import TopicPartition
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of
 from unit.test_observe_group import PASS_SECONDS, Kafka

@@ -13,11 +13,12 @@ from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture
 from switchover.groups.status import _summary
 from switchover.kafka.group import Group, OffsetsTopic
+from switchover.kafka.ports import Cluster
 from switchover.kubernetes.members import MemberWorkload
 from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, text_of
 from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.ports import Cluster, Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 from unit.group_pictures import NOW, PARTITIONS, mixed, spec_of, value
 
 PASS_SECONDS = 5.0

@@ -2,10 +2,10 @@
 
 from typing import Any, cast
 
-from switchover.cluster.facts import Address
 from switchover.cluster.observe.observer import GONE_SECONDS, Observer
+from switchover.outside.addresses import Address
+from switchover.outside.errors import NotListening, Unreachable
 from switchover.outside.observed import Known, Unknown
-from switchover.outside.ports import NotListening, Unreachable
 
 SERVER = Address("zookeeper", 2181)
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from switchover.cluster.facts import LogImage, MigrationState
 from switchover.cluster.gates.parity import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
 from switchover.cluster.observe.parity import LIFE_SECONDS, PAUSE_SECONDS, ParityWatch
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Judge
 from switchover.engine.position import Batch, Position
 from switchover.metadata.cluster import LIMIT, ClusterMetadata, Difference
+from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
+from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.outside.ports import Refused, Unreachable
 from unit.pictures import NOW, Cluster, moment, with_fact
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from switchover.cluster.facts import Reached, Stage
 from switchover.kubernetes.client.pods import read_job, read_pod
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.selectors import selects
+from switchover.kubernetes.workloads import Reached, Stage
 
 LABELS = {"app": "kafka", "tier": "data"}
 

@@ -11,6 +11,7 @@ import pytest
 from patience import stretched
 from switchover.cluster.door import reach
 from switchover.cluster.door.scripts import REACH
+from switchover.kubernetes import reports
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_host_in_brackets_is_an_address_of_ipv6(tmp_path: Path) -> None:
 
 def test_who_refuses_or_is_silent_or_has_no_name_is_told(tmp_path: Path, broker: str, nobody: str, silent: str) -> None:
     """After the ten seconds in which it is tried again."""
-    missed = reach.parse(report(tmp_path, nobody, broker, silent, "kafka-0.nowhere.invalid:9092"))
+    missed = reports.unreached(report(tmp_path, nobody, broker, silent, "kafka-0.nowhere.invalid:9092"))
     assert missed == tuple(sorted((nobody, silent, "kafka-0.nowhere.invalid:9092")))
     assert (tmp_path / "reached").read_text() == broker, "where the door logs in"
 
@@ -94,4 +95,4 @@ def test_one_that_comes_later_is_reached(tmp_path: Path) -> None:
     ("Error: image has no bash", None),
 ])
 def test_only_a_whole_report_is_one(message: str, missed: tuple[str, ...] | None) -> None:
-    assert reach.parse(message) == missed
+    assert reports.unreached(message) == missed

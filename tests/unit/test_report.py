@@ -19,7 +19,7 @@ from switchover.cli.report_page import LEAST, PLOTS, WIDTH, html, json_of, markd
 from switchover.cli.reporting import WRITERS, form_of, into_file
 from switchover.cli.timeline import Stage
 from switchover.cluster.plan import PLAN
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from unit.told_walks import GIVEN, NAMES, SPENT, told_walk
 
 WRITTEN = "2027-02-01T00:00:00Z"

@@ -8,7 +8,7 @@ import pytest
 
 from switchover.cli import talking
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
-from switchover.cluster.facts import Address
+from switchover.cluster import effects as cluster
 from switchover.coordination.mode import Mode
 from switchover.engine import effects
 from switchover.engine.effects import Effect
@@ -16,6 +16,8 @@ from switchover.engine.gate import Judgement, Streak, Verdict, passed, unknown, 
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
 from switchover.engine.story import LONGEST, MOST, Page, laid_out, next_page
+from switchover.groups.coordination import effects as coordination
+from switchover.outside.addresses import Address
 from switchover.partition import TopicPartition
 from switchover.reasons.brokers import NODE_UNKNOWN
 from tales import STORIES
@@ -87,11 +89,11 @@ EVERY_EFFECT: tuple[Effect, ...] = (
     effects.Create({"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}}),
     effects.WriteNodeFiles("s", {"kafka-0": f"sasl.jaas.config={CANARY}"}, {"label": CANARY}),
     effects.Patch("apps/v1", "Deployment", "d", ({"op": "replace", "path": "/env", "value": CANARY},), "changed"),
-    effects.Evict("p", "u"), effects.DeletePod("p", "u"), effects.Delete("v1", "Secret", "s"), effects.RaiseEpoch(2, 1),
-    effects.RaiseVersions({("orders", 0): 1}, 1), effects.CreateStates({("orders", 0): (1,)}, 1),
-    effects.DeleteZNode("/migration", 1, 1),
-    effects.SetQuota(Address("kafka", 9092), (("user", "bob"),), "producer_byte_rate", 1.0),
-    effects.SetMode("orders", Mode.KAFKA, 1), effects.RemoveGuards("orders", frozenset({NODE})))
+    effects.Evict("p", "u"), effects.DeletePod("p", "u"), effects.Delete("v1", "Secret", "s"), cluster.RaiseEpoch(2, 1),
+    cluster.RaiseVersions({("orders", 0): 1}, 1), cluster.CreateStates({("orders", 0): (1,)}, 1),
+    cluster.DeleteZNode("/migration", 1, 1),
+    cluster.SetQuota(Address("kafka", 9092), (("user", "bob"),), "producer_byte_rate", 1.0),
+    coordination.SetMode("orders", Mode.KAFKA, 1), coordination.RemoveGuards("orders", frozenset({NODE})))
 
 
 @pytest.mark.parametrize("effect", EVERY_EFFECT, ids=lambda effect: type(effect).__name__)

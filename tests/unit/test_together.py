@@ -7,7 +7,7 @@ import pytest
 
 from simulation.virtual_time import in_virtual_time
 from switchover.kafka.client.together import EVERY_SECONDS, Question, Together
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 
 class Asked:

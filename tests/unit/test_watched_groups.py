@@ -9,8 +9,8 @@ from switchover.cluster.observe.groups import SAMPLE_SECONDS, WatchedGroups
 from switchover.lag.samples import NONE
 from switchover.lag.unreadable import Stretch
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import Unreachable
 from switchover.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

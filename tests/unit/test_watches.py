@@ -28,7 +28,7 @@ from switchover.operator.handlers import (
 from switchover.operator.metrics import Metrics
 from switchover.operator.probe import LIVE, READY, answering
 from switchover.operator.turns import Turns
-from switchover.outside.ports import Unreachable
+from switchover.outside.errors import Unreachable
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")

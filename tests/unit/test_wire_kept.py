@@ -17,7 +17,7 @@ from fakes.kafka_node import Node, noting_connections, quorum_answer
 from patience import stretched
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.kept import KeptConnections
-from switchover.outside.ports import Unreachable
+from switchover.outside.errors import Unreachable
 from switchover.outside.security import security
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36

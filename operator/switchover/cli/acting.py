@@ -13,7 +13,7 @@ from switchover.cli.tree import clock, wait_words
 from switchover.engine.deletion import ABANDON
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import PREFLIGHT
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 Operation = Mapping[str, Any]
 

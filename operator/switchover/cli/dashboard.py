@@ -18,7 +18,7 @@ from switchover.cli.objects import KINDS, every
 from switchover.cli.place import Place
 from switchover.cli.report_page import html
 from switchover.cli.reporting import now, report
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 HOST = "127.0.0.1"
 _OURS = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?", re.IGNORECASE)

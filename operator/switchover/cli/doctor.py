@@ -17,7 +17,7 @@ from switchover.cli.tree import clock, is_current
 from switchover.cli.writing import who_am_i
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden, NotFound
 from switchover.kubernetes.client.survey import KubernetesSurvey
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 PEOPLES_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     (GROUP, kind.plural): ("get", "list", "create", "patch", "delete", "approve") for kind in KINDS} | {

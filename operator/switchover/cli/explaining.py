@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from switchover.cli.objects import KINDS
 from switchover.cli.schemas import Schema, properties, schemas
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.pages import explained
 

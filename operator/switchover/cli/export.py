@@ -19,8 +19,9 @@ from switchover.cluster.ending.export import kept, kept_secret, kept_stateful_se
 from switchover.cluster.status import AFTER_FINALIZE
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.ports import Migrations, Workloads
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Migrations, Refused, Workloads
+from switchover.outside.errors import Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,11 @@ from switchover.groups.unplanned import Goal, of_brokers, of_group
 from switchover.kafka.client.every_group import EveryGroup, SeenGroup
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
+from switchover.outside.access import Access
 from switchover.outside.ask import READ_SECONDS, known
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Refused
 from switchover.outside.observed import Known
-from switchover.outside.ports import Access, Clock, Refused
 from switchover.visible import printable
 
 COLUMNS = ("GROUP", "TYPE", "PROTOCOL", "STRATEGY", "STATE", "MEMBERS", "READY", "IN THE WAY")

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from switchover import properties_file
-from switchover.outside.ports import Access, Refused
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused
 
 
 def access_to(servers: str, file: Path | None) -> Access:

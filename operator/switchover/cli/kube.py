@@ -7,7 +7,7 @@ from pathlib import Path
 
 from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import ApiServer, connect
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 
 @asynccontextmanager

@@ -9,15 +9,17 @@ from uuid import UUID
 
 from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.offsets import WireOffsets
+from switchover.kafka.ports import GroupMemberships
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group, worst
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
-from switchover.lag.window import Asked, Reading
-from switchover.outside.clock import WallClock
-from switchover.outside.ports import Access, Clock, GroupMemberships, GroupOffsets, Refused, Unreachable
+from switchover.lag.window import Asked, GroupOffsets, Reading
+from switchover.outside.access import Access
+from switchover.outside.clock import Clock, WallClock
+from switchover.outside.errors import Refused, Unreachable
 
 EXIT_CODES = {Effect.PASS: 0, Effect.FAIL: 1, Effect.HOLD: 3, Effect.INCONCLUSIVE: 3}
 """2 is for what cannot be asked at all."""

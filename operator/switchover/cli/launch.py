@@ -10,7 +10,7 @@ from switchover.cli.kube import connected
 from switchover.cli.place import Place
 from switchover.kubernetes.launch import STORE, Launcher, Run, detected
 from switchover.kubernetes.launch import manifest as rendered
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 
 class NotUsable(Exception):

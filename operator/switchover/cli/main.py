@@ -57,7 +57,7 @@ def run() -> None:
     """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
     from switchover.engine.leadership import Deposed
     from switchover.operator.run import run_operator
-    from switchover.outside.ports import Refused, Unreachable
+    from switchover.outside.errors import Refused, Unreachable
 
     os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
     try:
@@ -138,7 +138,7 @@ def rehearse(
     from switchover.cli.rehearse import rehearse as rehearsed
     from switchover.cli.rehearse import written
     from switchover.cluster.rehearsal.report import lines
-    from switchover.outside.ports import Fenced
+    from switchover.outside.errors import Fenced
 
     try:
         name, found = asyncio.run(rehearsed(place, image, _text_of(file), release, keep=keep, told=_line))
@@ -224,7 +224,7 @@ def lag(
     from switchover.cli.kafka import access_to
     from switchover.cli.lag import Question, thresholds_of
     from switchover.cli.lag_screen import show
-    from switchover.outside.ports import Refused
+    from switchover.outside.errors import Refused
 
     with refusals():
         if once and watch:

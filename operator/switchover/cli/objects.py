@@ -13,7 +13,8 @@ from switchover.cli.steps import Resource, plan_in
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.plan import Plan
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
-from switchover.outside.ports import Migrations, Refused
+from switchover.kubernetes.ports import Migrations
+from switchover.outside.errors import Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from switchover.cli.place import Place
 from switchover.cluster.estimate import direction_seconds, rollback_seconds
 from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture
-from switchover.cluster.preview import changes, lines, preview, shown
+from switchover.cluster.preview import changes, lines, preview
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import PREFLIGHT
 from switchover.engine.kind import Kind, M, P
@@ -37,9 +37,10 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.operator.connections import Connections, GroupConnections
-from switchover.outside.clock import WallClock
+from switchover.outside.clock import Clock, WallClock
+from switchover.outside.errors import Refused
 from switchover.outside.observed import Known
-from switchover.outside.ports import Clock, Refused
+from switchover.visible import shown
 
 SECOND_LOOK = 1.0
 """Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""

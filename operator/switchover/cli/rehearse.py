@@ -24,7 +24,7 @@ from switchover.kubernetes.jobs import JobRun
 from switchover.operator.connections import REAL, Credentialed
 from switchover.outside.ask import Answers
 from switchover.outside.clock import WallClock
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 POLL_SECONDS = 1.0
 

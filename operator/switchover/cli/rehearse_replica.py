@@ -16,7 +16,8 @@ from switchover.cluster.rehearsal.settings import Place
 from switchover.job_message import LARGEST
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree
 

@@ -16,7 +16,7 @@ from switchover.cli.terminal import clean
 from switchover.cli.timeline import Move, Stage, begins, stages_of
 from switchover.cli.tree import seconds
 from switchover.engine.status import HISTORY_KEPT
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 LISTS = ("waitingFor", "approvals", "findings", "gates", "history", "evidence")
 """Lists of the status that a report shows."""

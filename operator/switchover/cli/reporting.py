@@ -15,7 +15,7 @@ from switchover.cli.report import Report, report_of
 from switchover.cli.report_page import html, json_of, markdown
 from switchover.cli.talking import events_of
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 WRITERS = {"html": html, "json": json_of, "md": markdown}
 

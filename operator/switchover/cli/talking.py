@@ -11,7 +11,7 @@ from switchover.cli.operators import operator_pods
 from switchover.cli.place import Place
 from switchover.engine.story import laid_out
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 
 async def events(place: Place, name: str) -> list[str]:

@@ -13,7 +13,7 @@ from switchover.cli.objects import Found, again, find
 from switchover.cli.place import Place
 from switchover.cli.tree import changes, condition, is_current, tree
 from switchover.kubernetes.client.api_server import ApiServer
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 from switchover.visible import printable
 
 EVERY_SECONDS = 2.0

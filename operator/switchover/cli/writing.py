@@ -10,7 +10,7 @@ from switchover.cli.objects import Found, again, find, path
 from switchover.cli.operators import warnings
 from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, NotFound
-from switchover.outside.ports import Fenced, Refused
+from switchover.outside.errors import Fenced, Refused
 
 TRIES = 10
 """The operator writes its status at any moment; two people at once are rare."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from switchover.cluster.facts import Pod, Stage
 from switchover.cluster.picture import Picture
 from switchover.engine.rollout import Phase
 from switchover.engine.times import utc
+from switchover.kubernetes.workloads import Pod, Stage
 from switchover.outside.observed import Known
 
 STOPPED = "Stopped"

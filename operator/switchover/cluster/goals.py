@@ -8,10 +8,11 @@ from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.door.scripts import DOOR
-from switchover.cluster.facts import KubernetesState, Workload
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Observed
 
 Directives = tuple[str, ...] | None

@@ -9,8 +9,8 @@ It is a place to ask at.
 from collections.abc import Iterable, Mapping, Sequence
 
 from switchover.cluster import names
-from switchover.cluster.facts import Address, Pod, Workload
-from switchover.outside.addresses import canonical
+from switchover.kubernetes.workloads import Pod, Workload
+from switchover.outside.addresses import Address, canonical
 from switchover.outside.observed import Known, Observed
 
 Registered = Mapping[int, Mapping[str, Address]]

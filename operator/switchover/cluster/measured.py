@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from math import ceil
 from typing import NamedTuple
 
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.gates.read import silence
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
 from switchover.engine.measurements import GROUPS, group_figures
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 
 

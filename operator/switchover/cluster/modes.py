@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchover.cluster.facts import Address
 from switchover.kafka.releases import FINAL_LEVELS, FIRST_LEVELS
+from switchover.outside.addresses import Address
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 MIGRATION_FLAG = "zookeeper.metadata.migration.enable"

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 
 from switchover.cluster import coming_up, template
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.facts import NOT_LISTENING
 from switchover.cluster.gates.door import OWN, not_passed
 from switchover.cluster.gates.quorum import unregistered
 from switchover.cluster.gates.read import was_restarted
@@ -13,6 +12,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.effects import DeletePod, Effect, Evict
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
+from switchover.kafka.node import NOT_LISTENING
 from switchover.outside.observed import Known, Observed, Unknown
 
 NOBODY_TELLS = "no broker tells who leads what"

@@ -6,8 +6,8 @@ Metadata goes on telling the old one until the new broker has registered, and by
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
-from switchover.cluster.facts import Address, Pod, Workload
-from switchover.outside.addresses import canonical
+from switchover.kubernetes.workloads import Pod, Workload
+from switchover.outside.addresses import Address, canonical
 
 
 def is_an_ip(host: str) -> bool:

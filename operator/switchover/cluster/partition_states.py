@@ -7,11 +7,12 @@ and then sets their states, which do not exist, again and again
 
 from collections.abc import Iterable, Mapping
 
-from switchover.cluster.facts import MigrationState
+from switchover.cluster.effects import CreateStates
 from switchover.cluster.gates.read import log_of, stands_still, zookeeper_of
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import CreateStates, Effect
+from switchover.engine.effects import Effect
 from switchover.engine.gate import Verdict
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 
 NAMED = 3

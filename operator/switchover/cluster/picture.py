@@ -10,11 +10,14 @@ from switchover.cluster.controllers.listener import same_login
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.layout import ContainerMissing
-from switchover.cluster.facts import NOT_LISTENING, Address, BrokerView, Facts, NodeAnswer, Workload
+from switchover.cluster.facts import Facts
 from switchover.cluster.modes import Voters
 from switchover.engine.pace import Pace
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
+from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
+from switchover.kubernetes.workloads import Workload
+from switchover.outside.addresses import Address
 from switchover.outside.credentials import Unusable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 

@@ -1,6 +1,5 @@
 """What a KafkaMigration will do, by the functions that write its nodes' edits, and without doing any of it."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,16 +10,12 @@ from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
-from switchover.cluster.examination import BrokerExamination
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
+from switchover.kafka.node import BrokerExamination
 from switchover.outside.observed import Known
+from switchover.visible import EACH_ITS_OWN, HIDDEN, shown
 
-SECRET = re.compile(r"password|secret|jaas|token|credential|private|certificate|(^|[._])key$", re.IGNORECASE)
-"""Keys whose values are hidden: Kafka's settings of type PASSWORD, and what is named like one."""
-TELLTALE = re.compile(r"password|-----BEGIN", re.IGNORECASE)
-"""Values that are hidden whatever their key is called."""
-HIDDEN, EACH_ITS_OWN = "<hidden>", "<each its own>"
 CONTROLLER_MODES = ("P", "F")
 
 
@@ -83,11 +78,6 @@ def _change(workload: str, mode: str, files: Mapping[str, tuple[Mapping[str, str
     changed = {key: values for key, values in by_key.items() if any(old != new for old, new in values.values())}
     common = {key: next(iter(values.values())) for key, values in changed.items() if len(set(values.values())) == 1}
     return Change(workload, mode, common, {key: values for key, values in changed.items() if key not in common})
-
-
-def shown(key: str, value: str) -> str:
-    """A value, unless it is a secret."""
-    return HIDDEN if value and (SECRET.search(key) or TELLTALE.search(value)) else value
 
 
 def lines(change: Change) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
 """Quotas at which dual write stands still, and what is done about them: by then they are in KRaft's metadata, where no tool
 of Kafka's gets at them while brokers are not told who leads (docs/facts/rehearsal.md)."""
 
-from switchover.cluster.facts import MigrationState
+from switchover.cluster.effects import SetQuota
 from switchover.cluster.gates.read import leading_address, log_of, stands_still
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import Effect, SetQuota
+from switchover.engine.effects import Effect
 from switchover.engine.gate import Verdict
+from switchover.metadata.image import MigrationState
 from switchover.metadata.quotas import Unwritable, unwritable
 
 

@@ -6,16 +6,19 @@ The order was run on real Kafka (docs/facts/kraft.md#rollback): leader last, epo
 
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import names, nodes, preflight, template
-from switchover.cluster.facts import KubernetesState, MigrationState, ZooKeeperState
+from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.dual_write import check_driver_alive
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
 from switchover.cluster.gates.read import is_claimed, leading_controller, pods_of_controllers, was_restarted
 from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.goals import state_of
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import Delete, DeletePod, DeleteZNode, Effect, RaiseEpoch, RaiseVersions, patch_stateful_set
+from switchover.engine.effects import Delete, DeletePod, Effect, patch_stateful_set
 from switchover.engine.rollout import BatchSize, Sight
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Observed
+from switchover.zookeeper.nodes import ZooKeeperState
 
 
 def _zookeeper(picture: Picture) -> ZooKeeperState | None:

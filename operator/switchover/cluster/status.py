@@ -8,8 +8,8 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus,
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction, Transition
 from switchover.cluster import names, partition_states, quotas
+from switchover.cluster.effects import CreateStates, SetQuota
 from switchover.cluster.estimate import rollback_seconds
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.gates.backups import check_backups_taken
 from switchover.cluster.gates.ending import check_zookeeper_unused
 from switchover.cluster.gates.on_record import RECORD_HOLDS
@@ -18,18 +18,18 @@ from switchover.cluster.measured import measured
 from switchover.cluster.on_record import nodes_of, restarts_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.cluster.preflight.reading import several
 from switchover.cluster.preview import preview
 from switchover.cluster.rehearsal.replica_job import measured as rehearsed
 from switchover.engine import record
 from switchover.engine import status as fold
 from switchover.engine.approvals import accepted, begins, on_whose_word, plan_to_approve
-from switchover.engine.effects import CreateStates, SetQuota
+from switchover.engine.gate import several
 from switchover.engine.intent import PREFLIGHT
 from switchover.engine.pace import Spent, with_batch
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
 from switchover.engine.record import Outlook, shared
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 

@@ -15,10 +15,11 @@ from switchover.cluster.door import disks, mount
 from switchover.cluster.door.brokers import KEPT, Brokers, upgraded
 from switchover.cluster.door.brokers import kept as brokers_kept
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
-from switchover.cluster.facts import Workload
+from switchover.kubernetes.reports import DISKS
+from switchover.kubernetes.workloads import Workload
 
 ON_DELETE = {"type": "OnDelete"}
-OWN = (mount.KEEPER, disks.CONTAINER)
+OWN = (mount.KEEPER, DISKS)
 """Our init containers, in a broker's pod."""
 
 

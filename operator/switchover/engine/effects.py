@@ -4,11 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchover.cluster.facts import Address
-from switchover.coordination.mode import Mode
-from switchover.metadata.cluster import Entity, entity_words
-from switchover.partition import TopicPartition
-
 
 @dataclass(frozen=True, slots=True)
 class Apply:
@@ -97,94 +92,10 @@ class Delete:
         return f"delete {self.kind} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class RaiseEpoch:
-    """Set `/controller_epoch` in ZooKeeper, which must still be `expected` (KAFKA-20488)."""
+class Elsewhere:
+    """An effect on something else than Kubernetes: the observer of the migration performs it."""
 
-    epoch: int
-    expected: int
-
-    def __str__(self) -> str:
-        return f"raise /controller_epoch from {self.expected} to {self.epoch}"
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RaiseVersions:
-    """Write the states of partitions in ZooKeeper again, as they are, until their versions are these epochs of KRaft's.
-
-    Only while `/controller_epoch` is still `controller_epoch`.
-    """
-
-    epochs: Mapping[tuple[str, int], int]
-    controller_epoch: int
-
-    def __str__(self) -> str:
-        return f"raise the versions of {len(self.epochs)} partition states"
-
-
-@dataclass(frozen=True, slots=True)
-class CreateStates:
-    """Create the states of partitions in ZooKeeper that have none, as Kafka takes a missing one: all `replicas` in sync, the
-    first of them leads. Only while `/controller_epoch` is still `controller_epoch`.
-    """
-
-    replicas: Mapping[tuple[str, int], tuple[int, ...]]
-    controller_epoch: int
-
-    def __str__(self) -> str:
-        return f"create the states of {len(self.replicas)} partitions in ZooKeeper"
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteZNode:
-    """Delete a node of ZooKeeper in this version, while `/controller_epoch` is still `controller_epoch`.
-
-    Every claim of KRaft raises that epoch: an operator that stood still cannot delete what a later claim wrote.
-    """
-
-    path: str
-    version: int
-    controller_epoch: int
-
-    def __str__(self) -> str:
-        return f"delete {self.path} (version {self.version})"
-
-
-@dataclass(frozen=True, slots=True)
-class SetQuota:
-    """Set a quota in KRaft's metadata, through the controller that leads; None removes it."""
-
-    controller: Address
-    entity: Entity
-    key: str
-    value: float | None
-
-    def __str__(self) -> str:
-        return f"set the quota {self.key} of {entity_words(self.entity)} to {self.value}"
-
-
-@dataclass(frozen=True, slots=True)
-class SetMode:
-    """Write the mode znode of a group (KIP-125), of which this is still `World.mode_version`; -1: it must not exist."""
-
-    group: str
-    mode: Mode
-    version: int
-
-    def __str__(self) -> str:
-        return f"set the mode of group {self.group} to {self.mode} (over version {self.version})"
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveGuards:
-    """Delete the guard nodes that keep old consumers away from these partitions."""
-
-    group: str
-    partitions: frozenset[TopicPartition]
-
-    def __str__(self) -> str:
-        return f"remove {len(self.partitions)} guards of group {self.group}"
-
-
-Effect = (Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | RaiseEpoch
-          | RaiseVersions | CreateStates | DeleteZNode | SetQuota | SetMode | RemoveGuards)
+Effect = Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | Elsewhere

@@ -13,6 +13,17 @@ from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.reasons.reason import Reason
 
+NAMED = 5
+"""How many culprits of one kind a finding names; it counts the others."""
+
+
+def several(culprits: Iterable[object], at_most: int = NAMED) -> str:
+    """The first of them by name, and how many more there are."""
+    named = [str(culprit) for culprit in culprits]
+    rest = len(named) - at_most
+    return ", ".join(named[:at_most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 P = TypeVar("P")
 
 
@@ -208,3 +219,9 @@ class Judge(Generic[P]):
     def next_streaks(self) -> Mapping[str, Streak]:
         """The streaks to judge the next pass with: only of gates judged in this one."""
         return {f"{self.scope}/{name}": judgement.streak for name, judgement in self.judged.items()}
+
+
+def check(name: str, find: Callable[[P], Iterable[Verdict]], passes: str,
+          samples: Callable[[P], int] = lambda _: 1) -> Gate[P]:
+    """The gate of a check of Preflight: it tells all findings, and is open when none of them is a blocker."""
+    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)

@@ -9,7 +9,9 @@ import logging
 from dataclasses import dataclass
 
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS
-from switchover.outside.ports import Clock, Fenced, Refused, Unreachable, Workloads
+from switchover.kubernetes.ports import Workloads
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Fenced, Refused, Unreachable
 
 LEAVING_SECONDS = 5.0
 """How long an operator that ends tries to leave a Lease to the next one."""

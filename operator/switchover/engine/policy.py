@@ -1,13 +1,16 @@
 """What a migration may name beyond what its workloads have already: images, volume claims and Secrets that the chart allows.
 
-Whoever may create a migration would otherwise run any image with the ServiceAccount, Secrets and volumes of a workload.
+Whoever may create a migration would otherwise run any image with the ServiceAccount, Secrets and volumes of a workload. And
+what every Preflight says of the Secrets that a migration names.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from switchover.engine.gate import Verdict, fail
+from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
+from switchover.outside.observed import Known, Observed
+from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import IMAGE_NOT_ALLOWED
 
 
@@ -49,3 +52,13 @@ def repository(image: str) -> str:
     name = image.partition("@")[0]
     path, slash, last = name.rpartition("/")
     return f"{path}{slash}{last.partition(':')[0]}"
+
+
+def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
+    """A warning for each of these Secrets, which turn the check of names off."""
+    if not isinstance(secrets, Known):
+        raise Unseen(unknown(NOT_OBSERVED, secrets.why, subject="the credentials"))
+    for secret in secrets.value:
+        yield warn("HostsUnchecked", f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
+                   " shows any certificate of the same authority is believed to be the one that was meant",
+                   subject=f"Secret {secret}", cure="issue certificates for the servers' names, and take that key out")

@@ -18,7 +18,7 @@ from switchover.defects import place_of
 from switchover.engine.calls import Call, calls_of, stopped
 from switchover.engine.deletion import ABANDON, LET_GO
 from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due
-from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Elsewhere, Evict, Patch, WriteNodeFiles
 from switchover.engine.figures import waits_of
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Judge, Judgement, Streak, fail, wait
@@ -27,11 +27,14 @@ from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
 from switchover.engine.pace import Spent, spend
 from switchover.engine.plan import Decision, decide
+from switchover.engine.ports import Notify, Telemetry
 from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import linked, spent_of
 from switchover.engine.story import Page, next_page
-from switchover.outside.ports import Clock, Fenced, Migrations, Notify, Refused, Telemetry, Unreachable, Workloads
+from switchover.kubernetes.ports import Migrations, Workloads
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Fenced, Refused, Unreachable
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import (
     DEFECT,
@@ -69,7 +72,7 @@ class Observer(Protocol[M_contra, P]):
         """
         ...
 
-    async def perform(self, effect: Effect) -> None:
+    async def perform(self, effect: Elsewhere) -> None:
         """An effect on something else than Kubernetes. Raises what ports raise."""
         ...
 

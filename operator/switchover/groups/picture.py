@@ -20,18 +20,9 @@ from switchover.coordination.world import World
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from switchover.groups.coordination.members import Consumer, Members, consumers
+from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
-from switchover.kafka.group import (
-    LEFT,
-    BrokerGroups,
-    Group,
-    GroupSample,
-    Member,
-    MemberProtocol,
-    OffsetsTopic,
-    Readiness,
-    StoreSample,
-)
+from switchover.kafka.group import LEFT, BrokerGroups, Group, Member, MemberProtocol, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.lag.baseline import WeeklyBaseline

@@ -1,7 +1,4 @@
-"""The facts of a ConsumerGroupMigration: what the group's coordinator, every broker and Kubernetes said in one pass.
-
-Plain immutable values in Kafka's and Kubernetes' own terms. Adapters fill them, gates read them.
-"""
+"""Consumer groups as their coordinators and the brokers tell them: plain immutable values in Kafka's own terms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -140,33 +137,3 @@ class Readiness:
 
     refused: str
     assignors: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSample:
-    """One sweep over a group's offsets: the offset committed, None for none, and up to where its members are to commit.
-
-    With coordination the greater one of both stores, as members read them, and for the epoch what stands for it.
-    """
-
-    at: float                                     # seconds since the epoch
-    epoch: int                                    # the group's
-    offsets: Mapping[TopicPartition, tuple[int | None, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What is committed of a partition, None for none, and where its log begins and ends."""
-
-    zookeeper: int | None
-    kafka: int | None
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSample:
-    """The offsets of a group in both stores. ZooKeeper was read after Kafka: it is not behind by what was under way."""
-
-    at: float
-    offsets: Mapping[TopicPartition, Stored]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from switchover.kubernetes import names
 from switchover.kubernetes.workloads import Kept, Manager
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation in which client-side apply keeps what it was given."""
 ARGO_TRACKING = "argocd.argoproj.io/tracking-id"
 INSTANCE = "app.kubernetes.io/instance"
 ARGO_MANAGERS = frozenset({"argocd-controller", "argocd-application-controller"})

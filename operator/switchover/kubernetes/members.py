@@ -9,6 +9,12 @@ from typing import Any
 
 from switchover.kubernetes.workloads import Manager
 
+HPA = "HorizontalPodAutoscaler"
+SCALED_OBJECT = "ScaledObject"
+PAUSED = "autoscaling.keda.sh/paused"
+PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
+COST = "controller.kubernetes.io/pod-deletion-cost"
+
 
 @dataclass(frozen=True, slots=True)
 class MemberPod:

@@ -4,6 +4,8 @@ MANAGER = "switchover"
 CLAIM = "switchover.dev/claimed-by"
 """Annotation on a workload that a migration moves: the migration's uid."""
 MIGRATION_LABEL = "switchover.dev/migration"
+NODE_FILES = "switchover-node-files"
+"""The volume that no template has but one that we changed."""
 
 
 def labels(migration: str) -> dict[str, str]:

@@ -1,8 +1,11 @@
-"""What Kubernetes says of any workload that a migration changes, whatever its kind."""
+"""What Kubernetes says of the workloads that a migration changes, and of the pods of a StatefulSet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from switchover.kubernetes.reports import DiskReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +35,81 @@ class Kept(Protocol):
     def marks(self) -> Mapping[str, str]: ...
     @property
     def managers(self) -> tuple[Manager, ...]: ...
+
+
+class Stage(StrEnum):
+    """How far the kubelet has got with a pod that shall run."""
+
+    PENDING = "Pending"               # it has no node
+    PREPARING = "Preparing"           # an image is pulled, or volumes are mounted
+    INITIALIZING = "Initializing"     # an init container runs
+    ENDED = "Ended"                   # a container has ended, and is started again
+    RUNNING = "Running"
+
+
+class Reached(NamedTuple):
+    """A stage, the container that it is about ("" while there is none), and since when as far as the kubelet tells."""
+
+    stage: Stage
+    container: str
+    since: float | None
+
+
+RUNS = Reached(Stage.RUNNING, "", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of a StatefulSet that we move. `trouble` is the kubelet's reason when it does not come up, `reached` how far
+    it has got.
+
+    `disks` is None where it has reported nothing: it started before the template was changed, or still starts. `volumes`
+    are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
+    addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
+    `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
+    that a controller's pod did not reach when it started; None where it has not reported.
+    """
+
+    name: str
+    uid: str
+    node: str
+    ready: bool
+    terminating: bool
+    revision: str
+    started_at: float | None
+    cordoned: bool | None             # its node; None when we may not read nodes
+    trouble: str
+    disks: DiskReport | None = None
+    volumes: tuple[str, ...] = ()
+    ips: tuple[str, ...] = ()
+    host_ports: frozenset[int] | None = None
+    reached: Reached = RUNS
+    unreached: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A StatefulSet and its pods, read in this pass."""
+
+    name: str
+    uid: str
+    replicas: int
+    template: Mapping[str, Any]
+    update_strategy: Mapping[str, Any]
+    update_revision: str
+    service_name: str
+    claimed_by: str                   # our claim annotation, "" when free
+    budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
+    pods: Mapping[str, Pod]
+    generation: int = 0               # of its spec; status does not move it
+    applied_by: tuple[str, ...] = ()  # who but us applied a manifest that has the template we made
+    marks: Mapping[str, str] = field(default_factory=dict)     # labels and annotations of GitOps tools
+    managers: tuple[Manager, ...] = ()
+    owner: str = ""                   # its controller by ownerReference, "Kafka my-cluster"; "" when nobody's
+    claim_templates: tuple[str, ...] = ()                      # names of its volumeClaimTemplates
+    strict_budgets: tuple[str, ...] = ()                       # those of `budgets` that never allow a disruption
+    selectors: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)    # of every budget of the namespace
+
+    @property
+    def kind(self) -> str:
+        return "StatefulSet"

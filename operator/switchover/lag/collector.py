@@ -8,8 +8,9 @@ from switchover.lag.group import Group
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.unreadable import Stretch
 from switchover.lag.watch import Assessment, Watch
-from switchover.lag.window import Asked, Reading, Sweep
-from switchover.outside.ports import Clock, GroupOffsets, Refused, Unreachable
+from switchover.lag.window import Asked, GroupOffsets, Reading, Sweep
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Refused, Unreachable
 from switchover.partition import TopicPartition
 
 LOOKS = 100

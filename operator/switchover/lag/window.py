@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 import numpy as np
@@ -152,3 +152,16 @@ class Window:
         if not rows or len(rows) < len(partitions):
             return None
         return int((self._cells[0, rows] * self._cells[_VALID, rows]).max(axis=1).min())
+
+
+class GroupOffsets(Protocol):
+    """How far consumer groups are, all of them at once."""
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        """A reading of every group asked for; what could not be read of one is told in its reading.
+
+        Raises only when no broker answers at all, or none accepts us.
+        """
+        ...
+
+    async def close(self) -> None: ...

@@ -13,7 +13,6 @@ from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import SecretRef
 from switchover.cluster.controllers import listener
 from switchover.cluster.controllers.manifests import addresses
-from switchover.cluster.facts import Address
 from switchover.cluster.observe.observer import Clients, Observer
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
@@ -22,10 +21,15 @@ from switchover.kafka.client.kept import KEEP_SECONDS
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.client.shared_groups import SharedGroups, SharedOffsets
+from switchover.kafka.ports import Groups, KafkaAdmin, KafkaNodes
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.lag.window import GroupOffsets
 from switchover.metadata.passwords import ENCODER_SECRET
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.ask import Answers
+from switchover.outside.clock import Clock
 from switchover.outside.credentials import (
     ANYWHERE,
     KAFKA,
@@ -36,21 +40,11 @@ from switchover.outside.credentials import (
     check_encrypted,
     checks_hosts,
 )
-from switchover.outside.ports import (
-    Access,
-    Clock,
-    GroupOffsets,
-    Groups,
-    KafkaAdmin,
-    KafkaNodes,
-    Refused,
-    ZooKeeper,
-    ZooKeeperGroups,
-    ZooKeeperTree,
-)
+from switchover.outside.errors import Refused
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.ports import ZooKeeper, ZooKeeperGroups, ZooKeeperTree
 
 SECRET_SECONDS = 10.0
 """How old the content of a Secret may be that many migrations name."""

@@ -25,7 +25,7 @@ from switchover.engine.due import AT_ONCE, MOVING, is_moving
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import EVERYWHERE
 from switchover.operator.turns import Turns
-from switchover.outside.ports import Fenced, Refused, Unreachable
+from switchover.outside.errors import Fenced, Refused, Unreachable
 
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn

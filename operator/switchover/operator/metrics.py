@@ -18,7 +18,7 @@ from switchover.engine import figures
 from switchover.engine.figures import Figure
 from switchover.groups import figures as groups
 from switchover.groups.lag_figures import LAG_METRICS
-from switchover.outside.ports import Migrations
+from switchover.kubernetes.ports import Migrations
 
 METRICS = {**kraft.METRICS, **groups.METRICS, **LAG_METRICS, **figures.METRICS}
 INFO = "switchover_migration_info"
@@ -175,7 +175,7 @@ class Metrics:
 
 
 class MeasuredMigrations:
-    """`ports.Migrations` that reports every record to the metrics."""
+    """`kubernetes.ports.Migrations` that reports every record to the metrics."""
 
     def __init__(self, migrations: Migrations, metrics: Metrics) -> None:
         self._migrations = migrations

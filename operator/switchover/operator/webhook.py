@@ -13,7 +13,7 @@ from yarl import URL
 
 from switchover.engine.calls import Call
 from switchover.engine.message import message_of
-from switchover.outside.ports import Notify, Undelivered
+from switchover.engine.ports import Notify, Undelivered
 
 ATTEMPT_SECONDS = 10.0
 WAITING = 100

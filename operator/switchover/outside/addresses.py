@@ -1,6 +1,7 @@
 """Addresses: one spelling for each IP address, and names as whoever wrote them means them."""
 
 import re
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
 
@@ -27,3 +28,14 @@ def looked_up(host: str, namespace: str) -> str:
         return host
     is_pod = rest not in ("", namespace) and "." not in rest and _POD.fullmatch(service)
     return f"{host}.{namespace}.svc" if not rest or is_pod else host
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a Kafka node or ZooKeeper server listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 from switchover.defects import place_of
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Fenced, Malformed, Refused, Unreachable, Untold
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import Clock, Fenced, Malformed, Refused, Unreachable, Untold
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

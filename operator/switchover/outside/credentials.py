@@ -6,14 +6,11 @@ Whoever may create a migration names both the Secret and the servers; whoever ow
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from switchover.api.meta import AcceptedRisk
-from switchover.cluster.facts import Address
-from switchover.engine.gate import Unseen, Verdict, unknown, warn
-from switchover.outside.observed import Known, Observed
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.outside.addresses import Address
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
 """The key of a Secret that names the servers it is for."""
@@ -88,16 +85,6 @@ def checks_hosts(properties: Mapping[str, str]) -> bool:
     """Whether a server must have a certificate for its own name, wherever there is TLS."""
     return all(properties.get(f"{prefix}ssl.endpoint.identification.algorithm", "https").strip()
                for prefix in ("", "zookeeper."))
-
-
-def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
-    """A warning for each of these Secrets, which turn the check of names off."""
-    if not isinstance(secrets, Known):
-        raise Unseen(unknown(NOT_OBSERVED, secrets.why, subject="the credentials"))
-    for secret in secrets.value:
-        yield warn("HostsUnchecked", f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
-                   " shows any certificate of the same authority is believed to be the one that was meant",
-                   subject=f"Secret {secret}", cure="issue certificates for the servers' names, and take that key out")
 
 
 def _plain(host: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from switchover.outside import jaas
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 LOGIN_MODULES = {
     "PLAIN": "PlainLoginModule", "SCRAM-SHA-256": "ScramLoginModule", "SCRAM-SHA-512": "ScramLoginModule",

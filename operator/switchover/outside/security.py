@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from switchover.outside import sasl
 from switchover.outside.credentials import ANYWHERE, AllowedServers
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -18,7 +18,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 @dataclass(frozen=True, slots=True)
 class Security:
     """With whom we connect, and what a connection does after TCP: TLS when there is a context, then SASL when there are
-    credentials. Names are those of the namespace `within` (ports.Access).
+    credentials. Names are those of the namespace `within` (outside.access.Access).
     """
 
     tls: ssl.SSLContext | None

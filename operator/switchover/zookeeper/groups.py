@@ -34,14 +34,3 @@ class IdleGroups:
 
     commits: Mapping[str, float]
     unread: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMigration:
-    """A ConsumerGroupMigration that takes a group from ZooKeeper's coordination to Kafka's. `phase` may be empty."""
-
-    name: str
-    phase: str
-
-    def __str__(self) -> str:
-        return f"ConsumerGroupMigration/{self.name}"

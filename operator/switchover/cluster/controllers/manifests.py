@@ -16,9 +16,9 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.door import mount, reach
 from switchover.cluster.door.brokers import Brokers, upgraded
 from switchover.cluster.door.layout import SKIPS, Layout, layout_of
-from switchover.cluster.facts import Address
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.template import mount_below
+from switchover.outside.addresses import Address
 
 METADATA = "kraft-controller"
 """The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""

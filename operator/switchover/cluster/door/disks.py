@@ -6,13 +6,11 @@ log has no topic id (KAFKA-21022). The container needs /bin/sh and nothing else,
 report that fails must not keep a broker down.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from switchover.cluster.facts import DiskReport
+from switchover.kubernetes.reports import DISKS
 
-CONTAINER = "switchover-disks"
 NOT_DATA = ("configMap", "secret", "downwardAPI", "projected")
 
 SCRIPT = """(
@@ -57,8 +55,6 @@ exit 0
 than 350 bytes each, so that the kubelet cuts nothing off; nothing is written when a log directory cannot be read.
 """
 
-_FIRST = re.compile(r"disks 1 (\d+) (\d+) (\d+) (\d+)")
-
 
 def init_container(pod: Mapping[str, Any], broker: Mapping[str, Any]) -> dict[str, Any]:
     """The init container for a pod's spec and its broker's container: the data volumes, read-only, at the same paths.
@@ -69,9 +65,9 @@ def init_container(pod: Mapping[str, Any], broker: Mapping[str, Any]) -> dict[st
     no_data = {volume["name"] for volume in pod.get("volumes", []) if any(source in volume for source in NOT_DATA)}
     mounts = [mount for mount in broker.get("volumeMounts", []) if mount["name"] not in no_data]
     container: dict[str, Any] = {
-        "name": CONTAINER,
+        "name": DISKS,
         "image": broker["image"],
-        "command": ["/bin/sh", "-c", SCRIPT, CONTAINER, *(mount["mountPath"] for mount in mounts)],
+        "command": ["/bin/sh", "-c", SCRIPT, DISKS, *(mount["mountPath"] for mount in mounts)],
         "volumeMounts": [
             {key: mount[key] for key in ("name", "mountPath", "subPath", "subPathExpr") if key in mount}
             | {"readOnly": True}
@@ -82,19 +78,3 @@ def init_container(pod: Mapping[str, Any], broker: Mapping[str, Any]) -> dict[st
     if any("subPathExpr" in mount for mount in mounts):
         kept += ["env", "envFrom"]                     # the expression may name any variable of the broker's
     return container | {key: broker[key] for key in kept if key in broker}
-
-
-def parse(message: str) -> DiskReport | None:
-    """The report in a termination message; None for one that is none, or not whole."""
-    first, *findings = message.rstrip("\n").split("\n")
-    counted = _FIRST.fullmatch(first)
-    if counted is None:
-        return None
-    found: dict[str, list[str]] = {"formatted": [], "nameless": []}
-    for finding in findings:
-        kind, _, path = finding.partition(" ")
-        if kind not in found:
-            return None
-        found[kind].append(path)
-    directories, partitions, formatted, nameless = (int(number) for number in counted.groups())
-    return DiskReport(directories, partitions, formatted, nameless, tuple(found["formatted"]), tuple(found["nameless"]))

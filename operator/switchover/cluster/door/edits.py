@@ -15,10 +15,8 @@ from switchover.cluster.door.brokers import PROTOCOL_MAP, Brokers
 from switchover.cluster.door.layout import SKIPPED
 from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.modes import Voters
+from switchover.kafka.node import MARKER
 from switchover.metadata.names import STANDARD_AUTHORIZER
-
-MARKER = "switchover."
-"""What the name of the key begins with by which a process tells the edits that it was started with."""
 
 
 def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[str, ...]:

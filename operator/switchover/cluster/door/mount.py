@@ -10,8 +10,9 @@ from typing import Any
 from switchover.cluster.door import name_cache
 from switchover.cluster.door.layout import SCRIPTS, Layout
 from switchover.cluster.door.scripts import GUARD, KEEP
+from switchover.kubernetes.names import NODE_FILES
 
-VOLUME, RUN_VOLUME = "switchover-node-files", "switchover-run"
+VOLUME, RUN_VOLUME = NODE_FILES, "switchover-run"
 SCRIPT_KEY = "door.sh"
 """The script's key in the Secret; every other key is the name of a pod, with its edits."""
 EDITS = "/etc/switchover/edits"

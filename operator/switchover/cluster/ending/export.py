@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from switchover.cluster import names
+from switchover.kubernetes.gitops import LAST_APPLIED
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""Annotation in which client-side apply keeps what it was given."""
 SECRET_TYPE = "Opaque"
 
 

@@ -3,9 +3,9 @@
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.cluster import names, template
 from switchover.cluster.door import edits
-from switchover.cluster.facts import Workload
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
 from switchover.reasons.rollback import BROKER_SILENT

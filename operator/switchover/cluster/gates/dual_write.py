@@ -1,7 +1,6 @@
 """The claim, the copy, and the dual write that follows."""
 
 from switchover.cluster import partition_states, quotas
-from switchover.cluster.facts import MigrationState, ZooKeeperState
 from switchover.cluster.gates.read import (
     hand_on_command,
     is_claimed,
@@ -14,6 +13,7 @@ from switchover.cluster.gates.read import (
 )
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.dual_write import (
@@ -29,6 +29,7 @@ from switchover.reasons.dual_write import (
     STALE_MIGRATION_NODE,
 )
 from switchover.reasons.rollback import NO_CONTROLLER
+from switchover.zookeeper.nodes import ZooKeeperState
 
 CLAIM_SECONDS = 120.0
 """The driver waits for up to a minute between two looks; twice that is too long."""

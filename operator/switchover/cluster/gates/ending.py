@@ -1,10 +1,10 @@
 """The soak, the finalized log, and ZooKeeper without clients."""
 
 from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.gates.read import log_of, samples, silence, zookeeper_of
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 from switchover.reasons.ending import (
     CONTROLLER_FLAGGED,

@@ -11,13 +11,13 @@ from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, template
 from switchover.cluster.door import edits
-from switchover.cluster.facts import MigrationState
 from switchover.cluster.gates.ending import check_zookeeper_released
 from switchover.cluster.picture import Picture
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.engine.record import RECORD
 from switchover.kubernetes import names
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED, RECORD_CONTRADICTED

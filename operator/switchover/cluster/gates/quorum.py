@@ -1,6 +1,5 @@
 """The quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
 
-from switchover.cluster.facts import NOT_LISTENING, LogImage, MigrationState, Quorum
 from switchover.cluster.gates.read import (
     controllers_coming_up,
     log_of,
@@ -12,6 +11,8 @@ from switchover.cluster.gates.read import (
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.kafka.node import NOT_LISTENING, Quorum
+from switchover.metadata.image import LogImage, MigrationState
 from switchover.outside.observed import Known, Observed, Unknown
 from switchover.reasons.controllers import (
     CONTROLLER_NOT_READY,

@@ -1,9 +1,9 @@
 """That controllers can tell the brokers what they decide, before they have anything to decide."""
 
 from switchover.cluster import names
-from switchover.cluster.door import reach
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.kubernetes.reports import REACH
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
 from switchover.reasons.walk import NOT_OBSERVED
@@ -21,7 +21,7 @@ def check_controllers_reach_brokers(picture: Picture) -> Verdict:
             return unknown(REACH_UNKNOWN, f"{told.why}, so no controller could try it, and none is made", subject="brokers",
                            unblocks="every broker runs, and is registered")
         return unknown(NOT_OBSERVED, "the controllers' StatefulSet does not exist")
-    if not any(each["name"] == reach.CONTAINER for each in workload.template["spec"].get("initContainers") or ()):
+    if not any(each["name"] == REACH for each in workload.template["spec"].get("initContainers") or ()):
         return passed("a release that did not ask made the controllers")
     for name in picture.controllers:
         pod = workload.pods.get(name)

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 
 from switchover.cluster import coming_up
-from switchover.cluster.facts import Address, LogImage, Pod, Quorum, ZooKeeperState
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, unknown
 from switchover.engine.rollout import Phase
+from switchover.kafka.node import Quorum
+from switchover.kubernetes.workloads import Pod
+from switchover.metadata.image import LogImage
+from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
+from switchover.zookeeper.nodes import ZooKeeperState
 
 
 def samples(picture: Picture) -> int:

@@ -1,6 +1,5 @@
 """Brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
 
-from switchover.cluster.facts import ZooKeeperState
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.gates.read import log_of, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
@@ -8,6 +7,7 @@ from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKER_FENCED, BROKER_ON_ZOOKEEPER, NOT_REGISTERED, OBSERVER_BEHIND, UNKNOWN_BROKER
 from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
+from switchover.zookeeper.nodes import ZooKeeperState
 
 KRAFT = ("C", "K")
 """The modes of a broker on KRaft: by its edits, and by the user's own configuration."""

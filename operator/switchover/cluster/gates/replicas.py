@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from switchover.cluster.facts import BrokerView, Partition
 from switchover.cluster.gates.read import samples
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.kafka.node import BrokerView, Partition
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import BROKER_DEAF, BROKER_FENCED, NO_WITNESS, OUT_OF_SYNC, WOULD_LOSE_IN_SYNC_REPLICAS
 from switchover.reasons.rollback import BROKER_SILENT

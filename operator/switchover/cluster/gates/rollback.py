@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from switchover.cluster import names, template
-from switchover.cluster.facts import NOT_LISTENING, MigrationState, ZooKeeperState
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
 from switchover.cluster.gates.read import is_claimed, samples, zookeeper_of
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.kafka.node import NOT_LISTENING
+from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.rollback import (
@@ -29,6 +30,7 @@ from switchover.reasons.rollback import (
     ZOOKEEPER_REGISTRATION,
 )
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.zookeeper.nodes import ZooKeeperState
 
 NAMED_SAMPLES = 6
 """A broker that still believes in KRaft names a random live broker as controller: six right answers are no accident."""

@@ -7,11 +7,11 @@ caught up; then that one is on record. The majority of the controllers cannot ca
 from collections.abc import Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
-from switchover.cluster.facts import Pod
 from switchover.cluster.gates.quorum import check_quorum_up
 from switchover.cluster.gates.replicas import check_all_in_sync
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.kubernetes.workloads import Pod
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 from switchover.reasons.walk import NOT_OBSERVED

@@ -8,11 +8,12 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import names, template
 from switchover.cluster.controllers import borrowed
 from switchover.cluster.door.layout import ContainerMissing, container_of
-from switchover.cluster.facts import KubernetesState, Workload
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.read import samples
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes import gitops
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import (

@@ -1,9 +1,8 @@
 """Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`."""
 
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import several
 from switchover.cluster.preflight.zookeeper_groups import cure, told
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.lag import GROUP_ON_ZOOKEEPER

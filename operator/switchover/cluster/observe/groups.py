@@ -8,10 +8,10 @@ from switchover.cluster.facts import GroupSample
 from switchover.lag.collector import LagCollector
 from switchover.lag.standstill import keep, span
 from switchover.lag.thresholds import Thresholds
-from switchover.lag.window import Asked, Reading, Sweep
+from switchover.lag.window import Asked, GroupOffsets, Reading, Sweep
 from switchover.outside.ask import known
+from switchover.outside.clock import Clock
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import Clock, GroupOffsets
 
 SWEEP_SECONDS = 8.0
 """How long a sweep over all of them may take."""

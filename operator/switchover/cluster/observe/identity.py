@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from switchover.cluster import identity
-from switchover.cluster.facts import Address, KubernetesState, ZooKeeperState
+from switchover.cluster.facts import KubernetesState
+from switchover.kafka.ports import KafkaNodes
+from switchover.outside.addresses import Address
 from switchover.outside.ask import known
+from switchover.outside.clock import Clock
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import Clock, KafkaNodes
+from switchover.zookeeper.nodes import ZooKeeperState
 
 SECONDS = 3.0
 """How long one pod may take to answer."""

@@ -4,7 +4,8 @@ from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cluster import names
 from switchover.cluster.deletion import UNCLAIMED
-from switchover.outside.ports import Refused, Workloads
+from switchover.kubernetes.ports import Workloads
+from switchover.outside.errors import Refused
 
 
 async def leftovers(workloads: Workloads, migration: KafkaMigration) -> list[str]:

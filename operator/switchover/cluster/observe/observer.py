@@ -10,17 +10,8 @@ from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import names, own_addresses
 from switchover.cluster.door import brokers as door_brokers
-from switchover.cluster.examination import Examination
-from switchover.cluster.facts import (
-    NOT_LISTENING,
-    Address,
-    Facts,
-    KubernetesState,
-    MigrationNode,
-    NodeAnswer,
-    Written,
-    ZooKeeperState,
-)
+from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
+from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.observe.leftovers import leftovers
@@ -28,25 +19,21 @@ from switchover.cluster.observe.parity import ParityWatch
 from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.rehearsal import Rehearsals
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import CreateStates, DeleteZNode, Effect, RaiseEpoch, RaiseVersions, SetQuota
+from switchover.engine.effects import Elsewhere
+from switchover.kafka.node import NOT_LISTENING, NodeAnswer
+from switchover.kafka.ports import KafkaAdmin, KafkaNodes
+from switchover.kubernetes.ports import Survey, Workloads
+from switchover.kubernetes.survey import GroupMigration
+from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.ask import READ_SECONDS, Answers, known
+from switchover.outside.clock import Clock
+from switchover.outside.errors import NotListening, Refused, Unreachable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.outside.ports import (
-    Access,
-    Clock,
-    GroupOffsets,
-    KafkaAdmin,
-    KafkaNodes,
-    NotListening,
-    Refused,
-    Survey,
-    Unreachable,
-    Workloads,
-    ZooKeeper,
-    ZooKeeperTree,
-)
-from switchover.zookeeper.groups import GroupMigration
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
+from switchover.zookeeper.ports import ZooKeeper, ZooKeeperTree
 
 T = TypeVar("T")
 
@@ -138,7 +125,7 @@ class Observer:
         return replace(picture, facts=await self._facts(
             picture, lease_holder, self._workloads if fresh else self._watched, fresh))
 
-    async def perform(self, effect: Effect) -> None:
+    async def perform(self, effect: Elsewhere) -> None:
         """An effect on ZooKeeper or Kafka, through the clients that this pass has looked with."""
         match effect:
             case RaiseEpoch(epoch, expected):

@@ -7,14 +7,19 @@ from typing import TypeVar
 
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing
-from switchover.cluster.examination import BrokerExamination, Examination, TemplateChange
-from switchover.cluster.facts import Address, KubernetesState
+from switchover.cluster.facts import Examination, KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
+from switchover.kafka.node import BrokerExamination
+from switchover.kafka.ports import KafkaNodes
+from switchover.kubernetes.ports import Survey
+from switchover.kubernetes.survey import TemplateChange
+from switchover.outside.addresses import Address
 from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
+from switchover.outside.clock import Clock
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import Clock, KafkaNodes, Survey, ZooKeeper
 from switchover.zookeeper.groups import IdleGroups
+from switchover.zookeeper.ports import ZooKeeper
 
 T = TypeVar("T")
 

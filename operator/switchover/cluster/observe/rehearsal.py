@@ -9,9 +9,11 @@ from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.replica_job import BEFORE_THE_COPY, STEP, job_name
 from switchover.kubernetes.jobs import JobRun
+from switchover.kubernetes.ports import Workloads
 from switchover.outside.ask import READ_SECONDS, Background, known
+from switchover.outside.clock import Clock
 from switchover.outside.observed import NOT_ASKED, Observed
-from switchover.outside.ports import Clock, Workloads, ZooKeeperTree
+from switchover.zookeeper.ports import ZooKeeperTree
 from switchover.zookeeper.tree import Tree
 
 TREE_SECONDS = 20.0

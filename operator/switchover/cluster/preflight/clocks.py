@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, zookeeper
-from switchover.engine.gate import Unseen, Verdict, unknown, warn
+from switchover.cluster.preflight.reading import zookeeper
+from switchover.engine.gate import Unseen, Verdict, check, unknown, warn
 from switchover.outside.observed import Known
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from switchover.cluster.facts import BrokerView
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import broker_workloads, check, kubernetes, pods, several, topics, zookeeper
-from switchover.engine.gate import Gate, Unseen, Verdict, fail, info, passed, unknown, wait, warn
+from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
+from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
+from switchover.kafka.node import BrokerView
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.preflight_cluster import (

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.cluster import modes
-from switchover.cluster.door.edits import MARKER
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import Configured, check, configured, several
-from switchover.engine.gate import Verdict, fail, info, warn
+from switchover.cluster.preflight.reading import Configured, configured
+from switchover.engine.gate import Verdict, check, fail, info, several, warn
+from switchover.kafka.node import MARKER
 from switchover.reasons.brokers import DOOR_STILL_THERE
 from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENER_NAME_TAKEN, MIGRATION_ALREADY_CONFIGURED
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from switchover.cluster.facts import BrokerView
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, several, zookeeper
-from switchover.engine.gate import Unseen, Verdict, fail, info, unknown, warn
+from switchover.cluster.preflight.reading import zookeeper
+from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, warn
+from switchover.kafka.node import BrokerView
 from switchover.metadata.passwords import ENCODER_SECRET, SECRET_NOT_KNOWN
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN

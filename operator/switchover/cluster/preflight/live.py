@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from switchover.cluster import modes
 from switchover.cluster.picture import Picture, is_older
-from switchover.cluster.preflight.reading import check, examined, image_of, pods, several, workloads, zookeeper
-from switchover.engine.gate import Verdict, fail, info, unknown, warn
+from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
+from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import final_protocol
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.controllers import SETTINGS_UNKNOWN

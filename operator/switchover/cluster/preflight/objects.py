@@ -9,8 +9,8 @@ from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, configured, examined, image_of, kubernetes, several, workloads
-from switchover.engine.gate import Unseen, Verdict, fail, info, unknown, wait, warn
+from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
+from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.kubernetes.selectors import selects
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.preflight_cluster import (

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from switchover.cluster.facts import Workload
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, workloads
-from switchover.engine.gate import Verdict, fail, info, warn
+from switchover.cluster.preflight.reading import workloads
+from switchover.engine.gate import Verdict, check, fail, info, warn
 from switchover.kubernetes import gitops
+from switchover.kubernetes.workloads import Workload
 from switchover.reasons.preflight_cluster import GITOPS_CONFLICT, OWNED_BY_ANOTHER_OPERATOR
 
 AUTOSCALER = "kube-controller-manager"

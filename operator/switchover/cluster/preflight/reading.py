@@ -1,36 +1,22 @@
 """How a check of Preflight reads the facts: what is not known raises `Unseen`, and no check passes that could not look."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.layout import ContainerMissing, container_of
-from switchover.cluster.examination import BrokerExamination
-from switchover.cluster.facts import KubernetesState, Workload, ZooKeeperState, ZooKeeperTopics
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Unseen, Verdict, complete, gravest, unknown
+from switchover.engine.gate import Unseen, unknown
+from switchover.kafka.node import BrokerExamination
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
-
-NAMED = 5
-"""How many culprits of one kind a finding names; it counts the others."""
-
-
-def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
-          samples: Callable[[Picture], int] = lambda _: 1) -> Gate[Picture]:
-    """The gate of a check: it tells all findings, and is open when none of them is a blocker."""
-    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)
-
-
-def several(culprits: Iterable[object], at_most: int = NAMED) -> str:
-    """The first of them by name, and how many more there are."""
-    named = [str(culprit) for culprit in culprits]
-    rest = len(named) - at_most
-    return ", ".join(named[:at_most]) + (f" and {rest} more" if rest > 0 else "")
+from switchover.zookeeper.nodes import ZooKeeperState, ZooKeeperTopics
 
 
 def kubernetes(picture: Picture) -> KubernetesState:

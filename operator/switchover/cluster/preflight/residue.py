@@ -6,9 +6,9 @@ from switchover.api.kafka_migration import StartPreset
 from switchover.cluster import names
 from switchover.cluster.door.layout import ContainerMissing, container_of, preset_of
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, kubernetes, workloads, zookeeper
+from switchover.cluster.preflight.reading import kubernetes, workloads, zookeeper
 from switchover.cluster.rehearsal.replica_job import job_name
-from switchover.engine.gate import Unseen, Verdict, fail, unknown, wait, warn
+from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, wait, warn
 from switchover.kubernetes.gitops import HELM
 from switchover.outside.observed import Known
 from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE

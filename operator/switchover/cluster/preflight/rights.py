@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, several
-from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
+from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING

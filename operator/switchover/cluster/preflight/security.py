@@ -8,10 +8,11 @@ from switchover.cluster import modes
 from switchover.cluster.controllers import certificates, listener, manifests, principals
 from switchover.cluster.controllers.listener import ScramRefused
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, configured, examined, kubernetes, several
-from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
+from switchover.cluster.preflight.reading import configured, examined, kubernetes
+from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
+from switchover.engine.policy import find_unchecked
 from switchover.metadata.names import STANDARD_AUTHORIZER
-from switchover.outside.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts, find_unchecked
+from switchover.outside.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
 from switchover.reasons.preflight_cluster import (

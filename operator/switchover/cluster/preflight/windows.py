@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from switchover.cluster.estimate import STEPS, work_of
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check, kubernetes
-from switchover.engine.gate import Verdict, fail
+from switchover.cluster.preflight.reading import kubernetes
+from switchover.engine.gate import Verdict, check, fail
 from switchover.engine.windows import first_fit
 from switchover.engine.within_window import START_SECONDS
 from switchover.reasons.walk import NO_WINDOW_FITS

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import check
-from switchover.engine.gate import Unseen, Verdict, info, unknown, warn
+from switchover.engine.gate import Unseen, Verdict, check, info, unknown, warn
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.zookeeper.groups import ZooKeeperGroup

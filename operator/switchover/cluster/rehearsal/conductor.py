@@ -6,12 +6,12 @@ What happens is seen here; what it means is judged by `rehearsal.judge`. Facts: 
 import asyncio
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 from uuid import uuid4
 
-from switchover.cluster.facts import Address, LogImage, MigrationState
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.cluster.rehearsal import culprits
 from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
@@ -19,19 +19,39 @@ from switchover.cluster.rehearsal.judge import End, Seen, report
 from switchover.cluster.rehearsal.log import troubles
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.cluster.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Command, Ids, Place, zookeeper
+from switchover.kafka.ports import KafkaNodes, Registrar
 from switchover.metadata.cluster import Difference, difference
+from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.node_json import document, text
-from switchover.outside.ports import (
-    Fenced,
-    KafkaNodes,
-    Refused,
-    Registrar,
-    ReplicaNodes,
-    ReplicaProcesses,
-    ReplicaTree,
-    Unreachable,
-)
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Fenced, Refused, Unreachable
+from switchover.zookeeper.ports import ReplicaNodes, ReplicaTree
 from switchover.zookeeper.tree import Tree
+
+
+class ReplicaProcesses(Protocol):
+    """The processes of a rehearsal's replica, by name; of each name one runs at a time."""
+
+    def start(self, name: str, command: Command) -> None:
+        """Start it, once the one of that name has ended."""
+        ...
+
+    def exit_code(self, name: str) -> int | None:
+        """Of the newest of that name; None while it runs."""
+        ...
+
+    def log(self, name: str) -> Iterator[str]:
+        """The lines of the newest of that name."""
+        ...
+
+    def stop(self, name: str) -> None:
+        """Ask it to end; SIGKILL after 10 s."""
+        ...
+
+    def data_directory(self, path: str, files: Mapping[str, str]) -> None:
+        """Make a directory with these files, in which every process may write."""
+        ...
+
 
 MOST_ATTEMPTS, MOST_SECONDS = 20, 900.0
 """After so many no other attempt is begun: what was found by then is told."""

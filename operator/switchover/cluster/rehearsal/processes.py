@@ -11,7 +11,7 @@ ANYBODY = 0o777
 
 
 class SharedDirectory:
-    """`ports.ReplicaProcesses`. Whoever runs run.sh may be another user: it writes beside what is written here."""
+    """`conductor.ReplicaProcesses`. Whoever runs run.sh may be another user: it writes beside what is written here."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -4,13 +4,12 @@ metadata, so that a replica cannot claim anything but itself."""
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
+from switchover.kafka.ports import LISTENER
 from switchover.metadata.names import STANDARD_AUTHORIZER
 
 FIRST_ID = 3000
 TOKEN_SECRET = "switchover-rehearsal"
 """Without one Kafka does not read delegation tokens; no token of the user's is ever verified with it."""
-LISTENER = "PLAINTEXT"
-"""That of the stand-ins, which must be the controller's inter.broker.listener.name."""
 JUTE_MAXBUFFER = 8 * 1024 * 1024
 """Bytes of ZooKeeper's largest answer."""
 

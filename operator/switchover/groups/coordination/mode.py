@@ -8,8 +8,9 @@ group follows Kafka (rule R7 of docs/facts/coordination.md#the-rules), and a Kaf
 from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.api.status import Direction
 from switchover.coordination.mode import Mode
-from switchover.engine.effects import Effect, SetMode
+from switchover.engine.effects import Effect
 from switchover.groups import goals
+from switchover.groups.coordination.effects import SetMode
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, Picture
 from switchover.groups.workloads import deployment

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
-from switchover.engine.effects import Effect, RemoveGuards
+from switchover.engine.effects import Effect
 from switchover.engine.plan import Leg, Plan, Step
 from switchover.groups import audit, goals, rollouts, slots
 from switchover.groups.coordination import mode, preflight
 from switchover.groups.coordination.brokers import BROKERS_VISIBLE
 from switchover.groups.coordination.capacity import CAPACITY
+from switchover.groups.coordination.effects import RemoveGuards
 from switchover.groups.coordination.members import Consumer, consumers
 from switchover.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.groups.coordination.offsets import KAFKA_REACHED, ZOOKEEPER_REACHED

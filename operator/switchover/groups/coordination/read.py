@@ -2,8 +2,8 @@
 
 from switchover.engine.gate import Verdict, unknown
 from switchover.groups.coordination.members import Members
+from switchover.groups.facts import StoreSample
 from switchover.groups.picture import Picture
-from switchover.kafka.group import StoreSample
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.lag import GROUP_UNKNOWN

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
+from switchover.groups.facts import GroupSample
 from switchover.groups.gates.read import fleet_of, group_of, offsets_of
 from switchover.groups.picture import Picture
-from switchover.kafka.group import GroupSample
 from switchover.lag.group import TopicPartition
 from switchover.lag.standstill import stalled_seconds
 from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED

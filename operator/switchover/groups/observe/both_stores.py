@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from switchover.kafka.group import Stored, StoreSample
+from switchover.groups.facts import Stored, StoreSample
 from switchover.lag.samples import NONE
-from switchover.lag.window import Asked, Offsets, Sweep
-from switchover.outside.ports import Clock, GroupOffsets, ZooKeeperGroups
+from switchover.lag.window import Asked, GroupOffsets, Offsets, Sweep
+from switchover.outside.clock import Clock
 from switchover.partition import TopicPartition
+from switchover.zookeeper.ports import ZooKeeperGroups
 
 
 class BothStores:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
-from switchover.cluster.facts import Address
 from switchover.coordination.layout import Layout
-from switchover.engine.effects import Effect, RemoveGuards, SetMode
+from switchover.engine.effects import Elsewhere
 from switchover.groups import audit
+from switchover.groups.coordination.effects import RemoveGuards, SetMode
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.observe.samples import GroupSamples
 from switchover.groups.picture import Facts, Fleet, Picture
@@ -18,12 +18,17 @@ from switchover.groups.workloads import deployment
 from switchover.groups.workloads.change import original_name
 from switchover.groups.workloads.trials import Trial, trials
 from switchover.kafka.group import BrokerGroups, Group, GroupState
+from switchover.kafka.ports import Cluster, Groups
 from switchover.kubernetes import names
 from switchover.kubernetes.jobs import JobRun
+from switchover.kubernetes.ports import Survey, Workloads
 from switchover.lag.baseline import KEY, WeeklyBaseline, parse
+from switchover.lag.window import GroupOffsets
+from switchover.outside.addresses import Address
 from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
+from switchover.outside.clock import Clock
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.outside.ports import Clock, Cluster, GroupOffsets, Groups, Survey, Workloads, ZooKeeperGroups
+from switchover.zookeeper.ports import ZooKeeperGroups
 
 T = TypeVar("T")
 
@@ -84,7 +89,7 @@ class GroupObserver:
         """Close every connection."""
         await self._connected.close()
 
-    async def perform(self, effect: Effect) -> None:
+    async def perform(self, effect: Elsewhere) -> None:
         """A group is changed through its pods; with coordination through ZooKeeper as well."""
         zookeeper = (await self._connected.clients()).zookeeper
         if zookeeper is None:

@@ -6,21 +6,23 @@ from dataclasses import replace
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
 from switchover.groups.coordination.members import Members
+from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.gates.convergence import expected
 from switchover.groups.gates.lag import POLL, thresholds
 from switchover.groups.observe.both_stores import BothStores
 from switchover.groups.picture import Facts, Picture
-from switchover.kafka.group import Group, GroupSample, GroupState, StoreSample
+from switchover.kafka.group import Group, GroupState
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
 from switchover.lag.standstill import keep, span
 from switchover.lag.watch import Assessment
-from switchover.lag.window import Asked
+from switchover.lag.window import Asked, GroupOffsets
 from switchover.outside.ask import known
+from switchover.outside.clock import Clock
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.outside.ports import Clock, GroupOffsets, ZooKeeperGroups
+from switchover.zookeeper.ports import ZooKeeperGroups
 
 READ_SECONDS = 10.0
 """How long a sweep may take."""

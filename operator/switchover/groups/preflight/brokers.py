@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
+from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, warn
 from switchover.groups.gates.protocol import READY, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
-from switchover.groups.preflight.reading import brokers, check
+from switchover.groups.preflight.reading import brokers
 from switchover.groups.refusals import DOWNGRADES, POLICY, UPGRADES
 from switchover.outside.observed import Known
 from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
-from switchover.engine.gate import Verdict, fail, warn
+from switchover.engine.gate import Verdict, check, fail, warn
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import check, group, workloads
+from switchover.groups.preflight.reading import group, workloads
 from switchover.groups.slots import sizes
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT

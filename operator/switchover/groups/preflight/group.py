@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Verdict, fail, info, unknown, wait, warn
+from switchover.engine.gate import Verdict, check, fail, info, unknown, wait, warn
 from switchover.groups.gates.membership import NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
-from switchover.groups.preflight.reading import check, group
+from switchover.groups.preflight.reading import group
 from switchover.groups.preflight.strategy import ASSIGNORS
 from switchover.kafka.group import GroupState, GroupType
 from switchover.outside.observed import Known

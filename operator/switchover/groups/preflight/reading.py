@@ -1,8 +1,8 @@
 """How a check of Preflight reads the facts: what is not known raises `Unseen`, and no check passes that could not look."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from switchover.engine.gate import Gate, Unseen, Verdict, complete, gravest, unknown
+from switchover.engine.gate import Unseen, unknown
 from switchover.groups.picture import Picture
 from switchover.kafka.group import BrokerGroups, Group
 from switchover.kubernetes.members import MemberWorkload
@@ -11,12 +11,6 @@ from switchover.reasons.brokers import BROKERS_UNKNOWN
 from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 from switchover.reasons.rollback import BROKER_SILENT
-
-
-def check(name: str, find: Callable[[Picture], Iterable[Verdict]], passes: str,
-          samples: Callable[[Picture], int] = lambda _: 1) -> Gate[Picture]:
-    """The gate of a check: it tells all findings, and is open when none of them is a blocker."""
-    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)
 
 
 def group(picture: Picture) -> Group:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from switchover.engine.gate import Unseen, Verdict, fail, unknown
+from switchover.engine.gate import Unseen, Verdict, check, fail, unknown
+from switchover.engine.policy import find_unchecked
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import check
-from switchover.outside.credentials import find_unchecked
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
 from switchover.reasons.walk import NOT_OBSERVED

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from switchover.engine.gate import Verdict, fail, unknown, warn
+from switchover.engine.gate import Verdict, check, fail, unknown, warn
 from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
-from switchover.groups.preflight.reading import check, group
+from switchover.groups.preflight.reading import group
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
 from switchover.kafka.group import Group

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from switchover.coordination.assignment import Strategy
-from switchover.engine.gate import Verdict, fail
+from switchover.engine.gate import Verdict, check, fail
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import check, group
+from switchover.groups.preflight.reading import group
 from switchover.kafka.group import GroupType
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
 from switchover.reasons.preflight_group import NO_CLIENT_STRATEGY, STRATEGIES_CANNOT_MIX

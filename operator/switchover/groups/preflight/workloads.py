@@ -5,11 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
-from switchover.cluster.preflight.reading import several
-from switchover.engine.gate import Verdict, fail, unknown, wait, warn
+from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
 from switchover.engine.policy import Policy, allow, matches
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import check, workloads
+from switchover.groups.preflight.reading import workloads
 from switchover.groups.workloads import autoscalers, bounds, deployment
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.groups.workloads.trials import trials_of

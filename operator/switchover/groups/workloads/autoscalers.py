@@ -11,12 +11,8 @@ from typing import Any
 
 from switchover.engine.effects import Patch
 from switchover.groups.workloads.change import as_read
-from switchover.kubernetes.members import Autoscaler
+from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler
 
-HPA = "HorizontalPodAutoscaler"
-SCALED_OBJECT = "ScaledObject"
-PAUSED = "autoscaling.keda.sh/paused"
-PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
 _DISABLED = {"selectPolicy": "Disabled"}
 
 

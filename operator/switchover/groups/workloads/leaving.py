@@ -12,9 +12,8 @@ from typing import Any
 
 from switchover.engine.effects import Patch
 from switchover.groups.workloads.change import as_read
-from switchover.kubernetes.members import MemberPod, MemberWorkload
+from switchover.kubernetes.members import COST, MemberPod, MemberWorkload
 
-COST = "controller.kubernetes.io/pod-deletion-cost"
 _PATH = f"/metadata/annotations/{COST.replace('/', '~1')}"
 FIRST = "-2147483648"
 """The lowest cost that Kubernetes reads (pkg/apis/core/helper: 32 bits)."""

@@ -11,8 +11,9 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from switchover.kafka.client import librdkafka
+from switchover.outside.access import Access
 from switchover.outside.addresses import looked_up
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 BATCH = 200                 # topics in one request: DescribeConfigs answers some forty settings for each
 GRACE = 0.5                 # librdkafka keeps the time limit; we wait this much longer for it to say so

@@ -6,11 +6,10 @@ from kio.schema.describe_log_dirs.v4.response import DescribeLogDirsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 
-from switchover.cluster.door.edits import MARKER
-from switchover.cluster.examination import BrokerExamination, LogDirectory
-from switchover.cluster.facts import Address
 from switchover.kafka.client.configs import broker_settings
 from switchover.kafka.client.connection import Connection, succeeded
+from switchover.kafka.node import MARKER, BrokerExamination, LogDirectory
+from switchover.outside.addresses import Address
 
 STATIC = 4                             # DescribeConfigsResponse.ConfigSource.STATIC_BROKER_CONFIG
 OPERATIONS = {3: "READ", 4: "WRITE", 5: "CREATE", 6: "DELETE", 7: "ALTER", 8: "DESCRIBE", 9: "CLUSTER_ACTION",

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.kept import KeptConnections
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.security import security
 
 CONNECTIONS = 32            # at a time

@@ -6,9 +6,9 @@ from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, Descr
 from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult, DescribeConfigsResponse
 from kio.static.primitive import i8
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection, succeeded
-from switchover.outside.ports import Unreachable
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Unreachable
 
 _TOPIC, BROKER = i8(2), i8(4)                       # ConfigResource.Type
 

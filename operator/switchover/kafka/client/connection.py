@@ -18,11 +18,10 @@ from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 from scramp import ScramClient, ScramException
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client import bounds
 from switchover.outside import memory
-from switchover.outside.addresses import looked_up
-from switchover.outside.ports import NotListening, Refused, Unreachable
+from switchover.outside.addresses import Address, looked_up
+from switchover.outside.errors import NotListening, Refused, Unreachable
 from switchover.outside.sasl import Credentials
 from switchover.outside.security import Security
 

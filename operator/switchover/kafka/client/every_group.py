@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from kio.schema.list_groups.v5.response import ListedGroup as ListedV5
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.broker import cluster_operations
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.connection import Connection
@@ -14,9 +13,12 @@ from switchover.kafka.client.group_answers import described_group, group_type, o
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import Group, GroupState, GroupType
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 from switchover.outside.ask import known
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.observed import Known, Observed, Unknown
-from switchover.outside.ports import Access, Clock, Refused, Unreachable
 
 FOR_ALL = "grant it Describe on the Cluster resource, or name the groups (--group)"
 

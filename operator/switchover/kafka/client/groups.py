@@ -14,7 +14,6 @@ from typing import TypeVar
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v10 import MetadataResponse
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.broker import cluster_operations
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.configs import broker_settings, topic_settings
@@ -32,8 +31,11 @@ from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.versions import api_versions
 from switchover.kafka.group import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.kafka.ports import Cluster
 from switchover.metadata.replay import METADATA_VERSION
-from switchover.outside.ports import Access, Cluster, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 
 GROUP_VERSION = "group.version"
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import Connection, talking
+from switchover.outside.addresses import Address
 from switchover.outside.security import Security
 
 KEEP_SECONDS = 30.0

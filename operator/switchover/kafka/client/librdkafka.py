@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from switchover.outside import sasl
 from switchover.outside.credentials import KAFKA
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 
 _SAME = ("security.protocol", "sasl.mechanism", "ssl.key.password", "client.id")
 _RENAMED = {

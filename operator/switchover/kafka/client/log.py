@@ -26,11 +26,12 @@ from kio.schema.types import TopicName
 from kio.serial.errors import SerialError
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from switchover.cluster.facts import Address, LogImage
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.metadata.decode import MetadataLogError, decode
+from switchover.metadata.image import LogImage
 from switchover.metadata.replay import Replay
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 
 METADATA_TOPIC = TopicName("__cluster_metadata")
 METADATA_TOPIC_ID = UUID(int=1)

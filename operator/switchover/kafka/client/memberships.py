@@ -6,7 +6,6 @@ from contextlib import suppress
 from kio.schema.describe_groups.v5.response import DescribedGroup as DescribedClassic
 from kio.schema.list_groups.v4 import ListGroupsRequest, ListGroupsResponse
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client import consumer_protocol
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.connection import Connection, succeeded
@@ -17,7 +16,8 @@ from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import GroupState
 from switchover.lag.membership import Membership
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 
 
 class WireMemberships:

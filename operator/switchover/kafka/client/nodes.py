@@ -11,8 +11,6 @@ from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
 from kio.static.primitive import i32
 
-from switchover.cluster.examination import BrokerExamination
-from switchover.cluster.facts import Address, BrokerView, LogImage, NodeAnswer, Partition, Quorum, Replica
 from switchover.kafka.client.broker import examine_broker, shown_marker
 from switchover.kafka.client.connection import connected, succeeded
 from switchover.kafka.client.identity import told_identity
@@ -20,10 +18,13 @@ from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.quotas import set_quota
 from switchover.kafka.client.versions import api_versions
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Partition, Quorum, Replica
 from switchover.metadata.cluster import Entity
+from switchover.metadata.image import LogImage
 from switchover.metadata.replay import METADATA_VERSION
+from switchover.outside.addresses import Address
 from switchover.outside.credentials import ANYWHERE, AllowedServers
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.security import security
 
 SECONDS_FOR_OTHER_VOTERS = 0.5

@@ -1,4 +1,4 @@
-"""How far consumer groups are (`ports.GroupOffsets`), asked in batches over Kafka's protocol.
+"""How far consumer groups are (`lag.window.GroupOffsets`), asked in batches over Kafka's protocol.
 
 Ordinary clients cannot do it: AdminClient asks for one group a call and kills the process when a coordinator has moved (see
 kafka/client/admin.py), and a consumer for each group is dear (docs/measurements.md, Lag, has both).
@@ -19,7 +19,6 @@ from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.brokers import Brokers, batches
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import find_coordinators
@@ -30,7 +29,8 @@ from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.unreadable import Stretch
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.ports import Access
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
 
 GROUPS = 100                # in one request: the answer carries every commit of each
 PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each

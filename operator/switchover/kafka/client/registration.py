@@ -9,10 +9,10 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i16, u16
 
-from switchover.cluster.facts import Address
-from switchover.cluster.rehearsal.settings import LISTENER
 from switchover.kafka.client.connection import connected
+from switchover.kafka.ports import LISTENER
 from switchover.metadata.replay import METADATA_VERSION
+from switchover.outside.addresses import Address
 from switchover.outside.credentials import ANYWHERE
 from switchover.outside.security import security
 

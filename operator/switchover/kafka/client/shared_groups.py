@@ -7,11 +7,11 @@ own group is asked together by the adapter below (together.py).
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from switchover.cluster.facts import Address
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
-from switchover.lag.window import Asked, Sweep
+from switchover.kafka.ports import Cluster, Groups
+from switchover.lag.window import Asked, GroupOffsets, Sweep
+from switchover.outside.addresses import Address
 from switchover.outside.ask import Answers
-from switchover.outside.ports import Cluster, GroupOffsets, Groups
 
 T = TypeVar("T")
 CLUSTER_SECONDS, LOAD_SECONDS = 10.0, 25.0
@@ -21,7 +21,7 @@ SLOW_SECONDS = 60.0
 
 
 class SharedOffsets:
-    """`ports.GroupOffsets`, of which no migration closes what another one uses."""
+    """`lag.window.GroupOffsets`, of which no migration closes what another one uses."""
 
     def __init__(self, offsets: GroupOffsets) -> None:
         self._offsets = offsets

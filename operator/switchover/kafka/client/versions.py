@@ -7,8 +7,8 @@ from kio.schema.api_versions import v0, v3
 from kio.schema.errors import ErrorCode
 
 from switchover import __version__
-from switchover.cluster.facts import Address
 from switchover.kafka.client.connection import CLIENT_ID, Connection, succeeded
+from switchover.outside.addresses import Address
 
 NO_EPOCH = -1
 

@@ -23,7 +23,7 @@ from kubernetes.aio.dynamic import DynamicClient
 from yaml import YAMLError
 
 from switchover import documents
-from switchover.outside.ports import Fenced, Refused, Unreachable
+from switchover.outside.errors import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
 SECONDS_PER_CALL = 10.0

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchover import documents
-from switchover.cluster import names
-from switchover.cluster.door.mount import VOLUME
-from switchover.cluster.ending.export import LAST_APPLIED
+from switchover.kubernetes import names
+from switchover.kubernetes.gitops import LAST_APPLIED
 
 
 def applied_by(stateful_set: Mapping[str, Any]) -> tuple[str, ...]:
@@ -28,13 +27,14 @@ def applied_by(stateful_set: Mapping[str, Any]) -> tuple[str, ...]:
 def _owns(fields: Mapping[str, Any]) -> bool:
     for step in ("f:spec", "f:template", "f:spec", "f:volumes"):
         fields = fields.get(step) or {}
-    return f'k:{{"name":"{VOLUME}"}}' in fields
+    return f'k:{{"name":"{names.NODE_FILES}"}}' in fields
 
 
 def _has(manifest: Any) -> bool:
     for step in ("spec", "template", "spec", "volumes"):
         manifest = manifest.get(step) if isinstance(manifest, dict) else None
-    return isinstance(manifest, list) and any(isinstance(item, dict) and item.get("name") == VOLUME for item in manifest)
+    return isinstance(manifest, list) and any(
+        isinstance(item, dict) and item.get("name") == names.NODE_FILES for item in manifest)
 
 
 def _last_applied(text: str) -> Any:

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from switchover.groups.workloads.autoscalers import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT
 from switchover.kubernetes import names
 from switchover.kubernetes.client import ownership
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import read_member_pod
-from switchover.kubernetes.members import Autoscaler, MemberWorkload
+from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler, MemberWorkload
 from switchover.kubernetes.selectors import required, selects
 
 Object = Mapping[str, Any]

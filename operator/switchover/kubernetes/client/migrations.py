@@ -6,7 +6,8 @@ from typing import Any
 
 from switchover.api.meta import API_VERSION
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, Forbidden, NotFound
-from switchover.outside.ports import Clock, Fenced
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Fenced
 from switchover.visible import printable
 
 MESSAGE_LIMIT = 1024  # bytes of an Event's message that the API server accepts

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from switchover.cluster.door import disks, reach
-from switchover.cluster.facts import Pod, Reached, Stage
-from switchover.groups.workloads.leaving import COST
+from switchover.kubernetes import reports
 from switchover.kubernetes.jobs import JobRun, JobState
-from switchover.kubernetes.members import MemberPod
+from switchover.kubernetes.members import COST, MemberPod
+from switchover.kubernetes.workloads import Pod, Reached, Stage
 from switchover.outside.addresses import canonical
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
@@ -44,12 +43,12 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         started_at=_started_at(status),
         cordoned=None if cordoned is None else node in cordoned,
         trouble=_trouble(status, conditions),
-        disks=disks.parse(_report(status, disks.CONTAINER)),
+        disks=reports.disks(_report(status, reports.DISKS)),
         volumes=_volumes(pod["spec"], claims),
         ips=tuple(canonical(each["ip"]) for each in status.get("podIPs") or ()),
         host_ports=_host_ports(pod["spec"]),
         reached=_reached(pod["spec"], status, conditions),
-        unreached=reach.parse(_report(status, reach.CONTAINER)),
+        unreached=reports.unreached(_report(status, reports.REACH)),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from switchover import documents
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
 from switchover.kubernetes.client.labelled import Labelled
-from switchover.outside.ports import Refused, Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds until it is tried again, after so many failures in a row."""

@@ -6,11 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from switchover.api.meta import API_VERSION
-from switchover.cluster.examination import StorageClasses, TemplateChange
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
+from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.outside.ask import Answers
-from switchover.outside.ports import Fenced
-from switchover.zookeeper.groups import GroupMigration
+from switchover.outside.errors import Fenced
 
 GRANTED_SECONDS, REFUSED_SECONDS = 900.0, 15.0
 """How long it holds that we have a right, and that we have it not: a right comes while somebody waits for it, and one that

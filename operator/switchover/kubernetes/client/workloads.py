@@ -10,8 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from switchover.cluster import names
-from switchover.cluster.facts import Workload
+from switchover.kubernetes import names
 from switchover.kubernetes.client import ownership
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
 from switchover.kubernetes.client.applied import applied_by
@@ -21,7 +20,9 @@ from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.lease import LOOKING_SECONDS, shares
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.selectors import required, selects
-from switchover.outside.ports import Clock, Fenced, Refused, Unreachable
+from switchover.kubernetes.workloads import Workload
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Fenced, Refused, Unreachable
 
 NOT_WATCHED = {"reloader.stakater.com/ignore": "true"}
 """Stakater's Reloader would else write a hash of every new file into the template, and pods would be due for a restart."""

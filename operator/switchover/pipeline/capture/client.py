@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from switchover.kafka.client import librdkafka
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.job import BadConfig
 

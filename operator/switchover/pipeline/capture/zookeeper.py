@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused, Unreachable
 from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
 from switchover.pipeline.client_properties import properties

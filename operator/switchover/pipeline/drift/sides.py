@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from switchover.cluster.facts import Address
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config
 from switchover.pipeline.drift.unread import Unread

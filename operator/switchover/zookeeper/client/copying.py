@@ -16,11 +16,13 @@ from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from switchover.outside import memory
-from switchover.outside.ports import Access, Refused, ReplicaNodes
+from switchover.outside.access import Access
+from switchover.outside.errors import Refused
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.session import ZooKeeperSession, left
 from switchover.zookeeper.client.znode_slices import slices
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
+from switchover.zookeeper.ports import ReplicaNodes
 from switchover.zookeeper.tree import COPIED, Tree, below, to_create
 
 CREATES, BYTES = 400, 700_000

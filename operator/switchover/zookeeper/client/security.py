@@ -15,7 +15,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from switchover.outside.credentials import ZOOKEEPER
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from switchover.outside.sasl import login
 from switchover.outside.security import tls_context
 

@@ -24,9 +24,10 @@ from kazoo.hosts import collect_hosts
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
-from switchover.cluster.facts import Address
 from switchover.kazoo_frames import limit
-from switchover.outside.ports import Access, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client import znode_rights
 from switchover.zookeeper.client.security import TlsHandler, credentials, tls
 from switchover.zookeeper.client.znode_slices import Node

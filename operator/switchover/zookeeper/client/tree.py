@@ -20,7 +20,7 @@ from switchover.metadata.tree import (
     assembled,
     state_path,
 )
-from switchover.outside.ports import Refused
+from switchover.outside.errors import Refused
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices
 

@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from switchover.cluster.facts import Address, ControllerNode, MigrationNode, ZooKeeperTopic
 from switchover.metadata.node_json import document, items, mapping, number, replicas, text
+from switchover.outside.addresses import Address
+from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperTopic
 
 
 def integer(data: bytes | None) -> int:

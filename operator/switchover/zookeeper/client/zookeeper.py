@@ -23,17 +23,18 @@ from kazoo.exceptions import (
 )
 from kazoo.security import ACL
 
-from switchover.cluster.examination import ZooKeeperRights
-from switchover.cluster.facts import Address, ZooKeeperState, ZooKeeperTopics
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
-from switchover.outside.ports import Access, Fenced, NotListening, Refused, Unreachable
+from switchover.outside.access import Access
+from switchover.outside.addresses import Address
+from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
 from switchover.zookeeper.client import znode_rights, znodes
 from switchover.zookeeper.client.old_groups import GroupReader
 from switchover.zookeeper.client.session import ZooKeeperSession, left
 from switchover.zookeeper.client.tree import TreeReader
 from switchover.zookeeper.client.znode_slices import Node
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
+from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 
 EPOCH = "/controller_epoch"
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent

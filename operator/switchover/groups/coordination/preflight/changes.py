@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from switchover.api.consumer_group_migration import ContainerChange
-from switchover.engine.gate import Verdict, fail, info
+from switchover.engine.gate import Verdict, check, fail, info
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import check
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_IS_REPLACED
 
 

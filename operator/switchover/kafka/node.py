@@ -1,0 +1,90 @@
+"""What a Kafka node answers that is asked for itself: plain immutable values in Kafka's own terms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from switchover.outside.addresses import Address
+
+MARKER = "switchover."
+"""What the name of the key begins with by which a process tells the edits that it was started with."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """A log directory of a broker; one that failed is offline until the broker restarts."""
+
+    path: str
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerExamination:
+    """What one broker tells of itself. `operations` are those that our user may do on the cluster, as Kafka names them.
+
+    `static_settings` are the values from its file and command line, without defaults and dynamic values. Of what it keeps
+    to itself only the names are told, in `hidden`: secrets, and every key that Kafka's own configuration does not define,
+    such as `super.users`.
+    """
+
+    static_settings: Mapping[str, str]
+    log_directories: tuple[LogDirectory, ...]
+    operations: frozenset[str]
+    hidden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """ApiVersions v3 of one node (docs/facts/kraft.md#what-a-node-answers).
+
+    `features_epoch` is -1 while a fresh controller does not know the finalized features yet.
+    """
+
+    api_keys: Mapping[int, int]       # API key -> the newest version it speaks
+    zk_migration_ready: bool
+    features_epoch: int
+    metadata_version: int | None      # the finalized level; ZooKeeper-mode brokers tell none
+
+
+NOT_LISTENING = NodeAnswer({}, False, -1, None)
+"""A controller whose host refuses connections to its port: that is an answer too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition as the asked broker sees it. `leader` is -1 while there is none."""
+
+    topic: str
+    index: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """Metadata of one broker: whom it knows and how it sees every partition."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: Mapping[int, Address]
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A voter or observer in DescribeQuorum; times in milliseconds since the epoch, -1 when unknown to the leader."""
+
+    log_end_offset: int
+    last_fetch_ms: int
+    last_caught_up_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """DescribeQuorum as the leader answers it; only the leader does."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int               # -1 in the first moments of a new leader
+    voters: Mapping[int, Replica]
+    observers: Mapping[int, Replica]

@@ -1,0 +1,134 @@
+"""What is asked of Kubernetes, in our words. `client/` implements these; tests fake them.
+
+Every method has a time limit of its own and raises one of the errors of `outside.errors`, never a client library's.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from switchover.kubernetes.jobs import JobRun
+from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
+from switchover.kubernetes.workloads import Workload
+
+
+class Workloads(Protocol):
+    """Workloads, pods and what belongs to them, in the operator's namespace only."""
+
+    async def stateful_set(self, name: str) -> Workload | None: ...
+    async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
+        """Deployments and StatefulSets by (kind, name) with their pods, budgets and autoscalers; None: it does not exist."""
+        ...
+
+    async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Of these names those that a workload of a kind that is not moved has: name -> kind."""
+        ...
+
+    async def config_map(self, name: str) -> Mapping[str, str] | None:
+        """All of a ConfigMap; None when it does not exist."""
+        ...
+
+    async def client_properties(self, secret: str) -> Mapping[str, str]: ...
+    async def node_files(self, secret: str) -> Mapping[str, str]:
+        """The Secret that holds one file a pod; empty when it does not exist."""
+        ...
+
+    async def write_node_files(self, secret: str, files: Mapping[str, str], labels: Mapping[str, str]) -> None:
+        """Write it over what `node_files` last read; Fenced when somebody else has written it since."""
+        ...
+
+    async def preview_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The object that this JSON patch would make, by a dry run; Fenced when one of its tests fails."""
+        ...
+
+    async def apply(self, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply with the fixed field manager."""
+        ...
+
+    async def create(self, manifest: Mapping[str, Any]) -> None:
+        """Create an object; Fenced when the name is taken."""
+        ...
+
+    async def patch(self, api_version: str, kind: str, name: str, operations: Sequence[Mapping[str, Any]],
+                    subresource: str = "") -> None:
+        """JSON patch; Fenced when one of its tests fails or the object is gone."""
+        ...
+
+    async def manifest(self, api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
+        """An object as the API server has it; None when it does not exist."""
+        ...
+
+    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
+        """Delete, dependants first; nothing to do when it does not exist, or bears another uid."""
+        ...
+
+    async def job(self, name: str) -> JobRun | None:
+        """A Job with what its newest pod left; None: it does not exist."""
+        ...
+
+    async def original(self, name: str) -> Mapping[str, Any] | None:
+        """The data of ControllerRevision `name`, in which we keep what a StatefulSet was before we touched it."""
+        ...
+
+    async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]: ...
+    async def evict(self, pod: str, uid: str) -> None:
+        """Evict with a uid precondition; Refused carries the budget's words on 429; a pod already gone is success."""
+        ...
+
+    async def delete_pod(self, pod: str, uid: str) -> None:
+        """Delete with a uid precondition; for pods that are not Ready and would block their own repair."""
+        ...
+
+    async def hold_lease(self, name: str, holder: str, seconds: int) -> str:
+        """Take or renew the Lease when it is free, expired or ours; the holder after the call."""
+        ...
+
+    async def release_lease(self, name: str, holder: str) -> None: ...
+
+
+class Survey(Protocol):
+    """What is asked of Kubernetes beside what a migration changes; nothing of it changes anything."""
+
+    async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
+        """Of those that exist (API version, kind, name): "Kind name" -> its label app.kubernetes.io/managed-by or ""."""
+        ...
+
+    async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
+        """Which rights that a migration needs we do not have, in words such as `patch statefulsets.apps`.
+
+        Those to Secrets are asked for by the names of these, since the Role may name the Secrets that it is for.
+        """
+        ...
+
+    async def storage_classes(self) -> StorageClasses:
+        """Refused without the right to read them, which no Role can give: they belong to no namespace."""
+        ...
+
+    async def classes_in_use(self) -> frozenset[str]:
+        """Storage classes of the bound volume claims in our namespace."""
+        ...
+
+    async def try_patch(self, kind: str, name: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
+        """Dry run of a JSON patch of a workload, admission included; Refused in the words of whoever refuses it."""
+        ...
+
+    async def time(self) -> float:
+        """The API server's clock: seconds since the epoch, whole ones."""
+        ...
+
+    async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
+        """The ConsumerGroupMigrations in our namespace with coordination to Kafka, by the group that they move."""
+        ...
+
+
+class Migrations(Protocol):
+    """The custom resource."""
+
+    async def get(self, name: str) -> Mapping[str, Any] | None: ...
+    async def record(self, name: str, uid: str, resource_version: str, status: Mapping[str, Any]) -> str:
+        """Replace the status if the object still is what was read; the new resourceVersion. Fenced otherwise."""
+        ...
+
+    async def announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool) -> None:
+        """A Kubernetes Event on the resource."""
+        ...

@@ -1,0 +1,43 @@
+"""How to reach Kafka and ZooKeeper, and with which credentials."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from switchover.outside.addresses import Address, looked_up
+from switchover.outside.credentials import ANYWHERE, AllowedServers
+from switchover.outside.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret.
+
+    A server that another one told of gets the credentials only if `allowed` has it. `within` is the namespace in which names
+    mean what they say (outside/addresses.py), "" where that is the one that we run in.
+    """
+
+    servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    allowed: AllowedServers = ANYWHERE
+    within: str = ""
+
+    def __repr__(self) -> str:                     # secrets never reach a log
+        return f"Access({self.servers!r})"
+
+    @property
+    def reached(self) -> str:
+        """The list as it is looked up from here."""
+        servers, slash, chroot = self.servers.partition("/")
+        split = (server.strip().rpartition(":") for server in servers.split(","))
+        return ",".join(f"{looked_up(host, self.within)}{colon}{port}" for host, colon, port in split) + slash + chroot
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """The servers of the list, in their order. Raises Refused for what is none."""
+        found = []
+        for server in self.servers.partition("/")[0].split(","):
+            host, _, port = server.strip().rpartition(":")
+            if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+                raise Refused(f"server {server.strip()!r} is not of the form HOST:PORT")
+            found.append(Address(host.removeprefix("[").removesuffix("]"), int(port)))
+        return found

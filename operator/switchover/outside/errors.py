@@ -1,0 +1,25 @@
+"""What a question to the outside can end with. Every client raises these, never its library's own."""
+
+
+class Unreachable(Exception):
+    """Nobody answered, or too late: nothing is known; try again."""
+
+
+class NotListening(Unreachable):
+    """The host answered that nobody listens on that port, or there is no such host."""
+
+
+class Untold(Unreachable):
+    """A broker answered that it knows of no broker, not even of itself."""
+
+
+class Refused(Exception):
+    """The other side understood and said no (rights, bad input): a person must act. The message says what to do."""
+
+
+class Malformed(Refused):
+    """What was read breaks the protocol that it should follow: whoever wrote it must change, no right helps."""
+
+
+class Fenced(Exception):
+    """Somebody else changed it since we read it: do nothing, read again."""
