@@ -33,7 +33,7 @@ from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
-from switchover.groups.coordination.visible_brokers import check_brokers_visible
+from switchover.groups.coordination.brokers import check_brokers_visible
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage, MigrationState

@@ -7,7 +7,7 @@ import pytest
 from simulation.migration_world import DOCS, HOW_FAR, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, waits_for
 from switchover.cluster.coming_up import USUAL_SECONDS
-from switchover.engine.times import utc
+from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Stage
 
 

@@ -7,7 +7,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, until_step, waits_for
-from switchover.engine.deletion import ABANDON
+from switchover.engine.intent import ABANDON
 from switchover.metadata.image import MigrationState
 from tales import assert_told
 

@@ -8,7 +8,7 @@ from switchover.cluster.coming_up import USUAL_SECONDS, phase_of
 from switchover.cluster.gates.registration import check_moved_broker
 from switchover.cluster.picture import Picture
 from switchover.engine.rollout import Phase
-from switchover.engine.times import utc
+from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING
 from switchover.kubernetes.workloads import Reached, Stage
 from switchover.outside.observed import Known, Unknown

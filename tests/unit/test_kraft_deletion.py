@@ -10,7 +10,7 @@ from switchover.api.status import Direction
 from switchover.cluster.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.engine.deletion import ABANDON
+from switchover.engine.intent import ABANDON
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
 from unit.pictures import migration, moment, spoil, with_fact

@@ -9,10 +9,9 @@ from made_reasons import wait
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.estimate import ahead, direction_seconds, rollback_seconds, seconds_until_done
+from switchover.cluster.estimate import ahead, direction_seconds, remaining, rollback_seconds, seconds_until_done
 from switchover.cluster.facts import Facts
 from switchover.cluster.gates.windows import WITHIN_WINDOW
-from switchover.cluster.pace import remaining
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.gate import Verdict

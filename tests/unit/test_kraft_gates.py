@@ -29,7 +29,7 @@ from switchover.cluster.rehearsal.report import Report, as_message
 from switchover.coordination.mode import Mode
 from switchover.engine.effects import WriteNodeFiles
 from switchover.engine.gate import Gate, Verdict
-from switchover.engine.times import utc
+from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING, Partition, Replica
 from switchover.kubernetes import reports
 from switchover.kubernetes.jobs import JobState

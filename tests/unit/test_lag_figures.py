@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from switchover.groups.lag_figures import LAG_METRICS, lag_figures
+from switchover.groups.figures import LAG_METRICS, lag_figures
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading

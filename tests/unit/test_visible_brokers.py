@@ -3,7 +3,7 @@
 import pytest
 
 from switchover.api.status import Verdict as Outcome
-from switchover.groups.coordination.visible_brokers import check_brokers_visible
+from switchover.groups.coordination.brokers import check_brokers_visible
 from switchover.outside.observed import Known, Unknown
 
 

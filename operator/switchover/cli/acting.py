@@ -10,9 +10,8 @@ from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
 from switchover.cli.tree import clock, wait_words
-from switchover.engine.deletion import ABANDON
 from switchover.engine.foreign_record import without_foreign_record
-from switchover.engine.intent import PREFLIGHT
+from switchover.engine.intent import ABANDON, PREFLIGHT
 from switchover.outside.errors import Refused
 
 Operation = Mapping[str, Any]

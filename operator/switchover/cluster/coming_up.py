@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from switchover.cluster.picture import Picture
 from switchover.engine.rollout import Phase
-from switchover.engine.times import utc
+from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Pod, Stage
 from switchover.outside.observed import Known
 

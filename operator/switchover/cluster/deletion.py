@@ -11,8 +11,8 @@ from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster.gates.read import is_claimed
 from switchover.cluster.picture import Picture
-from switchover.engine.deletion import ABANDON, LET_GO
 from switchover.engine.gate import Verdict, wait
+from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.plan import Intent
 from switchover.outside.observed import Known
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END

@@ -12,7 +12,8 @@ from switchover.api.status import Direction
 from switchover.cluster import nodes
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.picture import Picture
-from switchover.engine.pace import Pace, under_way
+from switchover.engine.pace import Pace, under_way, waits_for_a_person
+from switchover.engine.plan import Decision
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize
 from switchover.engine.windows import first_fit
@@ -247,3 +248,10 @@ def direction_seconds(picture: Picture) -> float | None:
     if not nodes_of(picture):
         return None
     return seconds_until_done(ahead(picture), picture.spec.windows, picture.now)
+
+
+def remaining(picture: Picture, decision: Decision) -> float | None:
+    """Seconds until the end of the direction on record; None while a person is waited for, and while nobody can tell."""
+    if decision.position.finished or waits_for_a_person(decision):
+        return None
+    return direction_seconds(picture.at(decision.position))

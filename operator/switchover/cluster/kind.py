@@ -7,9 +7,9 @@ from typing import Any
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cluster import deletion, names, on_record
 from switchover.cluster.digest import digest
+from switchover.cluster.estimate import remaining
 from switchover.cluster.facts import Facts
 from switchover.cluster.figures import figures
-from switchover.cluster.pace import remaining
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import cluster_id, next_status, telling

@@ -40,3 +40,8 @@ def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
             for item in spec.approvals if plan and item.name not in approved
         },
     )
+
+
+ABANDON = "switchover.dev/abandon"
+"""Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
+LET_GO = f"or annotate it with {ABANDON}=true: it is let go at once, and everything stays as it is"

@@ -7,7 +7,7 @@ comes right after it; one in the hour that they repeat comes once, the first tim
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
 from zoneinfo import ZoneInfo
@@ -87,3 +87,8 @@ def _next_opening(window: Window, after: float) -> float | None:
     """The first opening after a moment."""
     earlier = CronSim(window.cron, _moment(window, after - CLOCK_CHANGE))
     return next((opening for each in earlier if (opening := each.timestamp()) > after), None)
+
+
+def utc(seconds: float) -> str:
+    """Seconds since the epoch as 2026-11-26T14:35:00Z."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -8,8 +8,7 @@ from switchover.api.status import Direction
 from switchover.engine.gate import Verdict, passed, wait
 from switchover.engine.pace import under_way
 from switchover.engine.position import Position
-from switchover.engine.times import utc
-from switchover.engine.windows import Stretch, first_fit, open_now, zone
+from switchover.engine.windows import Stretch, first_fit, open_now, utc, zone
 from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT
 
 START_SECONDS = 60.0

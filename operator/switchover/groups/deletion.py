@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.status import Direction
-from switchover.engine.deletion import ABANDON, LET_GO
 from switchover.engine.gate import Verdict, wait
+from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.plan import Intent
 from switchover.groups.picture import Picture
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END

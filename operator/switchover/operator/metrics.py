@@ -17,7 +17,7 @@ from switchover.cluster import figures as kraft
 from switchover.engine import figures
 from switchover.engine.figures import Figure
 from switchover.groups import figures as groups
-from switchover.groups.lag_figures import LAG_METRICS
+from switchover.groups.figures import LAG_METRICS
 from switchover.kubernetes.ports import Migrations
 
 METRICS = {**kraft.METRICS, **groups.METRICS, **LAG_METRICS, **figures.METRICS}

@@ -3,7 +3,7 @@
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
-from switchover.engine.times import utc
+from switchover.engine.windows import utc
 from switchover.reasons.walk import BACKUPS_MISSING, NOT_OBSERVED
 
 SOAK = Step.SOAK.value
