@@ -14,7 +14,7 @@ from adapters.clusters import node
 from apiserver.measure_scale import migration
 from apiserver.processes import running
 from patience import until
-from switchover.engine.leadership import ASKED_SECONDS, LASTS_SECONDS
+from switchover.operator.leadership import ASKED_SECONDS, LASTS_SECONDS
 
 Kubectl = Callable[..., Any]
 LEASE, MIGRATION = "switchover", "orders"

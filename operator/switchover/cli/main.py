@@ -55,7 +55,7 @@ def switchover(
 @app.command()
 def run() -> None:
     """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
-    from switchover.engine.leadership import Deposed
+    from switchover.operator.leadership import Deposed
     from switchover.operator.run import run_operator
     from switchover.outside.errors import Refused, Unreachable
 

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry, ProcessCollector, start_http_se
 from switchover.api.meta import GROUP, VERSION
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.kind import Kind, M, P
-from switchover.engine.leadership import Leadership
 from switchover.engine.reconcile import Connect, Reconciler
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.kubernetes.client.api_server import ApiServer, connect
@@ -22,6 +21,7 @@ from switchover.kubernetes.client.survey import GROUP_RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.operator.connections import Connections, GroupConnections
 from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
+from switchover.operator.leadership import Leadership
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.probe import answering
 from switchover.operator.settings import Settings
