@@ -30,6 +30,7 @@ from adapters.eventually import eventually
 from patience import stretched
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.groups import WireGroups
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.group import GroupState
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
@@ -48,12 +49,15 @@ async def ask(node: Address, request: RequestPayload, response: type[Answer],
 
 
 async def create_topic(node: Address, name: str, partitions: int, properties: Mapping[str, str] | None = None) -> None:
-    """A node that has just started has no broker to put replicas on for a moment."""
+    """A node that has just started has no broker to put replicas on for a moment; what a controller has made a broker knows
+    a moment later."""
     await eventually(lambda: ask(node, CreateTopicsRequest(
         topics=(CreatableTopic(name=TopicName(name), num_partitions=i32(partitions), replication_factor=i16(1),
                                assignments=(), configs=()),),
         timeout=i32Timedelta.parse(timedelta(seconds=30)),
     ), CreateTopicsResponse, properties), lambda answer: answer.topics[0].error_code is ErrorCode.none, 30)
+    await eventually(lambda: KafkaWire(properties or {}).metadata(node),
+                     lambda view: partitions == sum(each.topic == name for each in view.partitions), 30)
 
 
 # --- Members of the consumer protocol, request by request -------------------------------------------------------------
