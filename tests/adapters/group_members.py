@@ -137,7 +137,7 @@ async def classic_pair(node: Address, group: str, metadata: bytes, first: bytes,
 async def joining_beside(node: Address, group: str, metadata: bytes) -> asyncio.Task[JoinGroupResponse]:
     """Another member joins a classic group, which waits for those that it has: PreparingRebalance when this returns."""
     task = asyncio.create_task(join(node, group, metadata))
-    groups = WireGroups(Access(str(node)))
+    groups = WireGroups(Access(str(node)), seconds=stretched(5))
     await eventually(lambda: groups.describe(group), lambda seen: seen.state is GroupState.PREPARING_REBALANCE, 30)
     return task
 

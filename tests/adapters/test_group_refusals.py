@@ -41,6 +41,7 @@ from adapters.group_members import (
     subscription,
 )
 from adapters.group_sight import sight, told
+from patience import stretched
 from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
 from switchover.outside.access import Access
@@ -221,7 +222,7 @@ def server(request: pytest.FixtureRequest, serving: Serve) -> Address:
 
 async def ready(server: Address, group: str, properties: dict[str, str] | None = None) -> None:
     """The topic is there, and so is the coordinator: the first question makes Kafka create __consumer_offsets."""
-    groups = WireGroups(Access(str(server), properties or {}))
+    groups = WireGroups(Access(str(server), properties or {}), seconds=stretched(5))
     if not await eventually(lambda: groups.partitions([TOPIC]), lambda _: True):
         await create_topic(server, TOPIC, 2, properties)
     await eventually(lambda: groups.describe(group), lambda _: True)

@@ -60,7 +60,7 @@ BOTH = ("newest_kafka", pytest.param("oldest_kafka_4", marks=pytest.mark.long))
 
 
 def asking(server: Address) -> WireGroups:
-    return WireGroups(Access(str(server)))
+    return WireGroups(Access(str(server)), seconds=stretched(5))
 
 
 async def settled(groups: WireGroups, group: str, members: int, owns: int = 0) -> Group:
