@@ -73,7 +73,7 @@ REAL = Adapters(offsets=partial(WireOffsets, keep=KEEP_SECONDS))
 
 
 class Connections:
-    """`reconcile.Connect` on the real adapters."""
+    """`reconcile.Connect` on the real clients."""
 
     def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
                  adapters: Adapters = REAL, watched: KubernetesWorkloads | None = None, home: str = "") -> None:
@@ -249,7 +249,7 @@ class Clusters(Generic[C]):
 
 
 class GroupConnections:
-    """`reconcile.Connect` of ConsumerGroupMigration on the real adapters."""
+    """`reconcile.Connect` of ConsumerGroupMigration on the real clients."""
 
     def __init__(self, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
                  adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None,

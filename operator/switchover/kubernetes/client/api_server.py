@@ -61,15 +61,15 @@ T = TypeVar("T")
 
 
 class NotFound(Exception):
-    """The object does not exist. Never leaves the adapters."""
+    """The object does not exist. Never leaves `client/`."""
 
 
 class Conflict(Exception):
-    """409: a resourceVersion or uid that is no longer so, or a name that is taken. Never leaves the adapters."""
+    """409: a resourceVersion or uid that is no longer so, or a name that is taken. Never leaves `client/`."""
 
 
 class Expired(Exception):
-    """410: the version to watch from is too old. Never leaves the adapters."""
+    """410: the version to watch from is too old. Never leaves `client/`."""
 
 
 class Forbidden(Refused):
@@ -81,7 +81,7 @@ class Forbidden(Refused):
 
 
 class OverBudget(Exception):
-    """429 by a disruption budget, with its words. Never leaves the adapters."""
+    """429 by a disruption budget, with its words. Never leaves `client/`."""
 
 
 async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "ApiServer":
