@@ -34,7 +34,7 @@ def run(*command: str | Path) -> str:
 def image() -> Iterator[str]:
     """It, by `make image`, whose base is for both architectures."""
     run(ROOT / "sandbox/images/build", "python", "python-arm64")
-    subprocess.run((*BUILDAH, "rmi", EITHER), capture_output=True)
+    subprocess.run((*BUILDAH, "manifest", "rm", EITHER), capture_output=True)        # of a run that was ended
     run(*BUILDAH, "manifest", "create", EITHER, "localhost/switchover/python:3.11", "localhost/switchover/python-arm64:3.11")
     certificates = os.environ.get("PIP_CERT", "")
     trusted = f" --volume {certificates}:/run/host-ca.crt:ro --build-arg PIP_CERT=/run/host-ca.crt" if certificates else ""
@@ -42,7 +42,7 @@ def image() -> Iterator[str]:
     run("make", "image", "ARCHITECTURE=arm64", f"IMAGE_ENGINE={' '.join(BUILDAH)}", f"BASE_IMAGE={EITHER}",
         f"IMAGE_FLAGS={flags}")
     yield f"localhost/switchover/operator:{run('make', '--silent', 'version')}-arm64"
-    run(*BUILDAH, "rmi", EITHER)
+    run(*BUILDAH, "manifest", "rm", EITHER)
 
 
 @pytest.fixture
