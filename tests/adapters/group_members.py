@@ -48,6 +48,11 @@ async def ask(node: Address, request: RequestPayload, response: type[Answer],
         return await connection.ask(request, response)
 
 
+def asking(node: Address, properties: Mapping[str, str] | None = None) -> WireGroups:
+    """Of groups, by the operator's own client; how long an answer may take goes by the machine."""
+    return WireGroups(Access(str(node), properties or {}), seconds=stretched(5))
+
+
 async def create_topic(node: Address, name: str, partitions: int, properties: Mapping[str, str] | None = None) -> None:
     """A node that has just started has no broker to put replicas on for a moment; what a controller has made a broker knows
     a moment later."""
@@ -137,7 +142,7 @@ async def classic_pair(node: Address, group: str, metadata: bytes, first: bytes,
 async def joining_beside(node: Address, group: str, metadata: bytes) -> asyncio.Task[JoinGroupResponse]:
     """Another member joins a classic group, which waits for those that it has: PreparingRebalance when this returns."""
     task = asyncio.create_task(join(node, group, metadata))
-    groups = WireGroups(Access(str(node)), seconds=stretched(5))
+    groups = asking(node)
     await eventually(lambda: groups.describe(group), lambda seen: seen.state is GroupState.PREPARING_REBALANCE, 30)
     return task
 

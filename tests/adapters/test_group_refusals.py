@@ -32,6 +32,7 @@ from adapters.group_brokers import Broker, Serve, one_at_a_time, policy
 from adapters.group_members import (
     SESSION,
     ask,
+    asking,
     assignment,
     classic_member,
     classic_pair,
@@ -41,10 +42,7 @@ from adapters.group_members import (
     subscription,
 )
 from adapters.group_sight import sight, told
-from patience import stretched
 from switchover.groups.picture import Picture
-from switchover.kafka.client.groups import WireGroups
-from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from unit.group_pictures import template, tried, with_fact, with_source
 
@@ -222,7 +220,7 @@ def server(request: pytest.FixtureRequest, serving: Serve) -> Address:
 
 async def ready(server: Address, group: str, properties: dict[str, str] | None = None) -> None:
     """The topic is there, and so is the coordinator: the first question makes Kafka create __consumer_offsets."""
-    groups = WireGroups(Access(str(server), properties or {}), seconds=stretched(5))
+    groups = asking(server, properties)
     if not await eventually(lambda: groups.partitions([TOPIC]), lambda _: True):
         await create_topic(server, TOPIC, 2, properties)
     await eventually(lambda: groups.describe(group), lambda _: True)

@@ -20,6 +20,7 @@ from adapters.eventually import eventually
 from adapters.group_members import (
     SESSION,
     ask,
+    asking,
     assignment,
     classic_member,
     client,
@@ -57,10 +58,6 @@ from switchover.outside.security import security
 PARTITIONS = 6
 USER_DATA = "00000003 010203"
 BOTH = ("newest_kafka", pytest.param("oldest_kafka_4", marks=pytest.mark.long))
-
-
-def asking(server: Address) -> WireGroups:
-    return WireGroups(Access(str(server)), seconds=stretched(5))
 
 
 async def settled(groups: WireGroups, group: str, members: int, owns: int = 0) -> Group:

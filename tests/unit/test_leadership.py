@@ -45,6 +45,13 @@ class Operator:
             await asyncio.sleep(0.5)
 
 
+async def two(api):
+    """One that leads, and one that stands by."""
+    first = Operator(api, "kafka/one")
+    await asyncio.sleep(1)
+    return first, Operator(api, "kafka/two")
+
+
 def lived(story):
     async def life():
         api = Api()
@@ -58,9 +65,7 @@ def lived(story):
 
 def test_one_acts_and_the_other_stands_by_for_as_long_as_it_is_renewed():
     async def story(api):
-        first = Operator(api, "kafka/one")
-        await asyncio.sleep(1)
-        other = Operator(api, "kafka/two")
+        first, other = await two(api)
         await asyncio.sleep(200)
         assert (first.leadership.leads, other.leadership.leads) == (True, False)
         assert first.acted
@@ -70,9 +75,7 @@ def test_one_acts_and_the_other_stands_by_for_as_long_as_it_is_renewed():
 
 def test_where_one_ends_the_other_begins_at_once():
     async def story(api):
-        first = Operator(api, "kafka/one")
-        await asyncio.sleep(1)
-        other = Operator(api, "kafka/two")
+        first, other = await two(api)
         await asyncio.sleep(100)
         first.end.set()
         await first.task
@@ -84,9 +87,7 @@ def test_where_one_ends_the_other_begins_at_once():
 
 def test_where_one_is_killed_the_other_begins_once_its_time_is_over_and_knows_whose_leases_are_its_own():
     async def story(api):
-        first = Operator(api, "kafka/one")
-        await asyncio.sleep(1)
-        other = Operator(api, "kafka/two")
+        first, other = await two(api)
         await asyncio.sleep(100)
         assert not other.leadership.before
         api.down.add("kafka/one")
@@ -99,9 +100,7 @@ def test_where_one_is_killed_the_other_begins_once_its_time_is_over_and_knows_wh
 
 def test_who_cannot_renew_it_ends_before_another_can_begin():
     async def story(api):
-        first = Operator(api, "kafka/one")
-        await asyncio.sleep(1)
-        other = Operator(api, "kafka/two")
+        first, other = await two(api)
         await asyncio.sleep(100)
         api.down.add("kafka/one")
         with pytest.raises(Deposed, match=f"could not be renewed for {GIVEN_UP_SECONDS:.0f} s"):

@@ -8,11 +8,10 @@ and then sets their states, which do not exist, again and again
 from collections.abc import Iterable, Mapping
 
 from switchover.cluster.effects import CreateStates
-from switchover.cluster.gates.read import log_of, stands_still, zookeeper_of
+from switchover.cluster.gates.read import log_left_behind, zookeeper_of
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Verdict
-from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 
 NAMED = 3
@@ -22,10 +21,8 @@ NAMED = 3
 def in_the_way(picture: Picture) -> Mapping[tuple[str, int], tuple[int, ...]]:
     """Those that KRaft has too, while dual write does not come on: (topic, index) -> replicas. None where it does, or where
     that cannot be seen."""
-    log, stood, found = log_of(picture), stands_still(picture), picture.facts.stateless
-    if isinstance(log, Verdict) or isinstance(stood, Verdict) or not isinstance(found, Known):
-        return {}
-    if log.migration_state is not MigrationState.MIGRATION or stood <= picture.spec.gates.dual_write_max_age_seconds:
+    log, found = log_left_behind(picture), picture.facts.stateless
+    if log is None or not isinstance(found, Known):
         return {}
     topics = log.metadata.topics
     return {(topic, index): replicas for (topic, index), replicas in sorted(found.value.items())

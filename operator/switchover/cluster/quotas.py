@@ -2,20 +2,16 @@
 of Kafka's gets at them while brokers are not told who leads (docs/facts/rehearsal.md)."""
 
 from switchover.cluster.effects import SetQuota
-from switchover.cluster.gates.read import leading_address, log_of, stands_still
+from switchover.cluster.gates.read import leading_address, log_left_behind
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect
-from switchover.engine.gate import Verdict
-from switchover.metadata.image import MigrationState
 from switchover.metadata.quotas import Unwritable, unwritable
 
 
 def in_the_way(picture: Picture) -> tuple[Unwritable, ...]:
     """Those that KRaft has while dual write does not come on; none where it does, or where that cannot be seen."""
-    log, stood = log_of(picture), stands_still(picture)
-    if isinstance(log, Verdict) or isinstance(stood, Verdict) or log.migration_state is not MigrationState.MIGRATION:
-        return ()
-    return unwritable(log.metadata.quotas) if stood > picture.spec.gates.dual_write_max_age_seconds else ()
+    log = log_left_behind(picture)
+    return unwritable(log.metadata.quotas) if log is not None else ()
 
 
 def put_right(picture: Picture) -> tuple[Effect, ...]:

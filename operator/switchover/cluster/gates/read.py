@@ -8,7 +8,7 @@ from switchover.engine.gate import Verdict, unknown
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import Quorum
 from switchover.kubernetes.workloads import Pod
-from switchover.metadata.image import LogImage
+from switchover.metadata.image import LogImage, MigrationState
 from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
@@ -124,6 +124,14 @@ def stands_still(picture: Picture) -> float | Verdict:
     if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
         return 0.0
     return max(0.0, picture.now - written.value.offset_since)
+
+
+def log_left_behind(picture: Picture) -> LogImage | None:
+    """KRaft's metadata while dual write does not come on; None where it does, or where that cannot be seen."""
+    log, stood = log_of(picture), stands_still(picture)
+    if isinstance(log, Verdict) or isinstance(stood, Verdict) or log.migration_state is not MigrationState.MIGRATION:
+        return None
+    return log if stood > picture.spec.gates.dual_write_max_age_seconds else None
 
 
 def is_claimed(state: ZooKeeperState) -> bool:

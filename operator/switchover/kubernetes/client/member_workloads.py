@@ -15,9 +15,9 @@ Object = Mapping[str, Any]
 
 AUTOSCALERS = ((HPA, "autoscaling/v2"), (SCALED_OBJECT, "keda.sh/v1alpha1"),
                ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1"))
-OWNED = {"Pod": "v1", "ReplicaSet": "apps/v1"}
+OWNED = {"StatefulSet": {"Pod": "v1"}, "Deployment": {"Pod": "v1", "ReplicaSet": "apps/v1"}}
 BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **dict(AUTOSCALERS)}
-"""The version of each kind: what a workload owns, and what may be about it."""
+"""The version of each kind: of what a workload owns, by its own kind, and of what may be about it."""
 HASH = "pod-template-hash"
 OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
           ("core.strimzi.io/v1beta2", "strimzipodsets", "StrimziPodSet"), ("apps/v1", "daemonsets", "DaemonSet"))
@@ -30,7 +30,8 @@ async def read_member_workloads(
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
     found = await asyncio.gather(*(_get(server, kind, name) for kind, name in pairs))
-    by_kind, *own = await asyncio.gather(_lists(server, BESIDE), *(_selected(server, each) for each in found))
+    owned = (_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True))
+    by_kind, *own = await asyncio.gather(_lists(server, BESIDE), *owned)
     return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
             for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
 
@@ -53,11 +54,11 @@ async def _get(server: ApiServer, kind: str, name: str) -> Object | None:
         return None
 
 
-async def _selected(server: ApiServer, workload: Object | None) -> Mapping[str, list[dict[str, Any]]]:
+async def _selected(server: ApiServer, kind: str, workload: Object | None) -> Mapping[str, list[dict[str, Any]]]:
     """What its selector can select of the namespace, in which there may be thousands of others."""
     if workload is None:
         return {}
-    return await _lists(server, OWNED, required(workload["spec"].get("selector")))
+    return await _lists(server, OWNED[kind], required(workload["spec"].get("selector")))
 
 
 async def _lists(server: ApiServer, versions: Mapping[str, str],
@@ -76,7 +77,7 @@ async def _lists(server: ApiServer, versions: Mapping[str, str],
 def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any]]]) -> MemberWorkload:
     metadata, spec, status = found["metadata"], found["spec"], found.get("status") or {}
     annotations = metadata.get("annotations") or {}
-    sets = [each for each in by_kind["ReplicaSet"] if _is_owned(each, {metadata["uid"]})]
+    sets = [each for each in by_kind.get("ReplicaSet", ()) if _is_owned(each, {metadata["uid"]})]
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
     pods = [read_member_pod(pod) for pod in by_kind["Pod"] if _is_owned(pod, owners)]
     newest, running = _newest(spec["template"], sets), {pod.revision for pod in pods}
