@@ -60,7 +60,7 @@ def registration(chance: random.Random) -> Registration:
     return Registration({chance.choice(PATTERNS): chance.choice(streams)}, by, 1_700_000_000_000)
 
 
-@pytest.fixture(scope="module", params=[150, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[50, pytest.param(1000, marks=pytest.mark.long)])
 def registered(request: pytest.FixtureRequest, zookeeper_cluster: KafkaCluster) -> Iterator[tuple[str, list[RandomGroup]]]:
     """The groups, and the connect string of a chroot that has nothing else."""
     address, chroot = str(zookeeper_cluster.zookeeper.address), f"/vectors-{request.param}"

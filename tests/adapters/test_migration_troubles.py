@@ -100,6 +100,7 @@ def test_an_old_member_that_restarts_five_times_in_kafka_mode(zookeeper_cluster:
         here.judged(crashes=True)
 
 
+@pytest.mark.long
 def test_an_old_member_cannot_come_in_beside_a_kafka_consumer(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     """Guards and our owner nodes keep it out, until the KafkaConsumer is gone."""
     with trial(zookeeper_cluster, tmp_path) as here:

@@ -219,7 +219,8 @@ async def stories() -> AsyncIterator[list[Story]]:
 PLAIN_LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="kafka" password="s e=c" '
 
 
-@pytest.mark.parametrize("controllers", [1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("controllers", [1, 3])
 async def test_a_secured_broker_goes_all_the_way(controllers: int, tmp_path: Path, stories: list[Story]) -> None:
     """Named listeners, SASL between brokers and to the controllers, ACLs: everything a mode has to carry over."""
     story = Story(tmp_path, controllers, "SASL_PLAINTEXT", {

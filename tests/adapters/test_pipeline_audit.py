@@ -74,6 +74,7 @@ def test_a_member_may_have_sent_an_older_commit_again(
     assert words.endswith(", or a commit was late")
 
 
+@pytest.mark.long
 def test_where_there_is_no_member_two_have_consumed(
         newest_kafka: KRaftNode, topic: str, tmp_path: Path, spark: SparkSession) -> None:
     outcome = audited(newest_kafka, tmp_path, spark, topic, None)

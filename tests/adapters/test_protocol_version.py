@@ -149,7 +149,8 @@ def rolling(tmp_path: Path) -> Iterator[Rolling]:
         yield Rolling(cluster)
 
 
-@pytest.mark.parametrize("old", [OLDEST, pytest.param(NEWEST, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("old", [OLDEST, NEWEST])
 async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling, old: str) -> None:
     rolling.begin(old)
     rolling.write("begin")

@@ -86,6 +86,7 @@ async def test_several_faults_that_each_end_it_are_found_in_one_rehearsal(tmp_pa
     assert all(each.severity is Severity.BLOCKER for each in found.findings)
 
 
+@pytest.mark.long
 async def test_a_node_that_nobody_names_is_found_by_halving(tmp_path: Path) -> None:
     found = await rehearsed(tmp_path, planted("ACL for nobody"))
     assert told(found) == {("CopyWouldFail", "/kafka-acl/Topic/evil")}

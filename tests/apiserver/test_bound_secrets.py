@@ -110,7 +110,7 @@ def test_secrets_go_to_the_servers_that_they_name_and_to_no_others(
     log = tmp_path / "log"
     with running(kubeconfig, namespace, log, LOG_FORMAT="json") as operator:
         def expect(kind: str, name: str, words: str) -> None:
-            until(lambda: says(kind, name, words), lambda: f"{kind} {name} says {words!r}: {told(kind, name)}")
+            until(lambda: says(kind, name, words), lambda: f"{kind} {name} says {words!r}: {told(kind, name)}", pause=1)
 
         expect("kafkamigration", "hers", f"Secret zookeeper-client does not name {mallory.address}")
         expect("consumergroupmigration", "hers", f"Secret kafka-client does not name {mallory.address}")

@@ -7,7 +7,8 @@ from simulation.migration_world import MigrationWorld
 BROKERS = {"kafka-0": 1, "kafka-1": 2, "kafka-2": 3}
 
 
-@pytest.mark.parametrize("advertise", ["addresses", pytest.param("services", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("advertise", ["addresses", "services"])
 def test_the_migration_goes_to_the_end(monkeypatch: pytest.MonkeyPatch, advertise: str) -> None:
     world = MigrationWorld(monkeypatch, advertise=advertise)
     had: dict[str, set[str]] = {}

@@ -52,6 +52,7 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
     assert not whole or world.end_state() == reference()[0]
 
 
+@pytest.mark.long
 def test_a_watch_that_fails_on_the_way_begins_again_and_the_migration_goes_on(world: MigrationWorld) -> None:
     """With Kopf end all tasks that began since: passes in their middle, and the readings behind them."""
     broken: list[str] = []

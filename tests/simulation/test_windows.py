@@ -103,7 +103,7 @@ def test_a_window_may_be_lifted_at_any_time(world: MigrationWorld) -> None:
     with_spec(world, windows=[CLOSED])
     assert world.live(lambda: waits_for(world, "OutsideWindow"))
     with_spec(world, windows=[])
-    assert world.run_to_the_end()
+    assert world.live(lambda: world.step == "CopyMetadata")
 
 
 def test_the_way_back_waits_for_no_window_and_takes_about_as_long_as_was_told(world: MigrationWorld) -> None:

@@ -184,7 +184,10 @@ def test_each_controller_passes_the_door_with_its_own_edits():
 
 def test_ready_is_one_that_listens():
     own = container(with_controllers(listener={"port": 9193}))
-    assert own["readinessProbe"]["exec"]["command"] == ["bash", "-c", controllers.READY, "ready", "9193"]
+    for probe in ("startupProbe", "readinessProbe"):
+        assert own[probe]["exec"]["command"] == ["bash", "-c", controllers.READY, "ready", "9193"]
+    assert own["startupProbe"]["failureThreshold"] == controllers.NEVER, "one that waits to be let in is not ended"
+    assert own["readinessProbe"]["periodSeconds"] > own["startupProbe"]["periodSeconds"]
     assert own["ports"] == [{"name": "controller", "containerPort": 9193, "protocol": "TCP"}]
 
 
@@ -370,8 +373,8 @@ def test_probes_and_hooks_of_brokers_are_not_copied():
     probe = {"exec": {"command": ["kafka-topics.sh"]}}
     asked = dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), probe)
     own = copied(**asked, lifecycle={"preStop": probe})["containers"][0]
-    assert own.keys() & {"livenessProbe", "startupProbe", "lifecycle"} == set()
-    assert own["readinessProbe"] != probe
+    assert own.keys() & {"livenessProbe", "lifecycle"} == set()
+    assert probe not in (own["startupProbe"], own["readinessProbe"])
 
 
 def test_ports_of_brokers_are_not_copied_and_no_port_is_the_nodes():

@@ -30,7 +30,10 @@ GRACE_SECONDS = 60
 READY = f"""[ -e {mount.RUN}/stopped ] || exec 3<>"/dev/tcp/127.0.0.1/$1"
 """
 """Ready is a controller that listens, or one that is stopped on purpose: the disruption budget lets the next one go then.
-A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there."""
+A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there. Each look is a
+process in the pod: often while it starts, and seldom once it runs."""
+NEVER = 2**31 - 1
+"""How often a controller may be found not to listen before Kubernetes ends it: it may wait for long to be let in."""
 RESOURCES = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
 """For the heap that is the default; a namespace's own default may be too little for any."""
 NOT_COPIED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
@@ -167,6 +170,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
 def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Layout, brokers: Brokers) -> dict[str, Any]:
     """The container that runs Kafka."""
     template, port = spec.controllers.template, spec.controllers.listener.port
+    probe = {"exec": {"command": ["bash", "-c", READY, "ready", str(port)]}, "timeoutSeconds": 5}
     return {
         **{key: value for key, value in broker.items() if key not in NOT_COPIED},
         "image": template.image or broker["image"],
@@ -178,8 +182,8 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
             **({SKIPS: "true"} if brokers.waits else {}),       # they start without ZooKeeper, too, once it is gone
         }),
         "ports": [{"name": "controller", "containerPort": port, "protocol": "TCP"}],
-        "readinessProbe": {"exec": {"command": ["bash", "-c", READY, "ready", str(port)]}, "periodSeconds": 2,
-                           "timeoutSeconds": 5, "failureThreshold": 3},
+        "startupProbe": {**probe, "periodSeconds": 2, "failureThreshold": NEVER},
+        "readinessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 3},
         "resources": {kind: given for kind, given in template.resources.manifest().items() if given} or RESOURCES,
         "volumeMounts": mount.mounts(layout.script, broker),
     }
